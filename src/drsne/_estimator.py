@@ -1,0 +1,407 @@
+"""The estimator: check parameters, call the stages, keep what they return."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from drsne import _checks, engines, initialization
+from drsne.affinities import affinities
+from drsne.concentration import profile
+from drsne.graph import KnnGraph, available, check_metric, nearest
+from drsne.objective import Objective, Problem
+from drsne.optimize import Outcome, Schedule, minimize
+from drsne.parallel import Workers
+from drsne.presets import default_schedule
+from drsne.progress import ProgressBar
+
+Array = NDArray[np.float64]
+
+
+class _Sizes(NamedTuple):
+    """Sizes after they were fitted to the data."""
+
+    perplexity: float
+    affinity_neighbors: int
+    density_neighbors: int
+
+
+class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Density-regularised stochastic neighbour embedding.
+
+    A t-SNE map whose points are also as crowded, relative to each other, as they are in the data: minimises
+
+    .. math:: L = \sum_{ij} p_{ij} \log(p_{ij} / q_{ij}) + \lambda \, \frac{1}{n} \sum_i
+              (\log \tilde c_i^{high} - \log \tilde c_i^{low})^2
+
+    where :math:`p, q` are the affinities of t-SNE, and the relative concentration :math:`\tilde c_i = c_i /
+    mean(c)` is the inverse mean distance of point i to its k nearest neighbours *in the data*, measured in the
+    data (high) and in the map (low).
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Dimensions of the map.
+    perplexity : float, default=30.0
+        Effective number of neighbours of the KL term. Lowered with a warning where the data have too few rows.
+    density_weight : float, default=5.0
+        :math:`\lambda`, the weight of the density term; 0 is plain t-SNE. Useful values lie between 1 and 50,
+        whatever the number of samples. (The values printed in the paper are ours divided by ``n_samples``.)
+    density_neighbors : int, default=30
+        k, neighbours that make up a point's concentration, without the point itself.
+    density_exponent : float, default=1.0
+        :math:`\alpha` in :math:`c = r^{-\alpha}`, in both spaces; 1 in the paper. Loss and gradient grow as
+        :math:`\alpha^2`: compare exponents at equal :math:`\lambda \alpha^2`.
+    neighborhoods : {"input"}, default="input"
+        Whose neighbours the concentration of the map is measured over: those in the data.
+    metric : str or callable, default="euclidean"
+        Any metric of scikit-learn's neighbours, or "precomputed" for a distance matrix or a sparse neighbour
+        graph of distances.
+    init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
+        Where the map starts. An array is taken as it is, so that a fit can go on from a map. For
+        ``metric="precomputed"``, "pca" is classical scaling (matrix) or a diffusion map (graph).
+    engine : {"auto", "exact"}, default="auto"
+        How the repulsion is summed.
+    max_iter : int, default=750
+        Iterations: t-SNE first, the density term in the last half.
+    n_iter_exaggeration : int, default=250
+        Iterations with early exaggeration; at most the half without the density term.
+    early_exaggeration : float, default=12.0
+        Factor on the attraction in those.
+    learning_rate : float or "auto", default="auto"
+        Of the t-SNE phases, as in scikit-learn: "auto" is ``max(n_samples / exaggeration / 4, 50)``.
+    objective : Objective, default=None
+        The objective in detail; covers ``density_exponent``, which must then be left at its default.
+    schedule : Schedule, default=None
+        The optimisation in detail; covers ``max_iter``, ``n_iter_exaggeration``, ``early_exaggeration`` and
+        ``learning_rate``, which must then be left at their defaults.
+    callbacks : callable or list of callables, default=None
+        Called after each iteration as ``callback(iteration, embedding, losses)`` with a copy of the map and a
+        dict of ``"kl"`` and ``"concentration"``; a true answer ends the run.
+    n_jobs : int, default=None
+        Threads, as in joblib: None is 1, -1 every core. The map does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the start. The same seed gives the same map.
+    verbose : int, default=0
+        1 shows a progress bar on standard error.
+
+    Attributes
+    ----------
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The map.
+    affinities_ : csr_matrix of shape (n_samples, n_samples)
+        Symmetric affinities :math:`p_{ij}`, summing to one.
+    precisions_ : ndarray of shape (n_samples,)
+        :math:`\beta_i` in :math:`p_{j|i} \propto \exp(-\beta_i d_{ij}^2)`.
+    input_concentration_, concentration_ : ndarray of shape (n_samples,)
+        :math:`\log \tilde c_i` in the data and in the map: 0 is average, :math:`\log 2` twice as crowded.
+    kl_divergence_, concentration_loss_ : float
+        The two terms at the map; the loss is ``kl_divergence_ + density_weight * concentration_loss_``.
+    n_iter_ : int
+        Iterations done.
+    history_ : dict of ndarray
+        ``iteration``, ``kl``, ``concentration`` and ``gradient_norm`` (of the loss being descended, early
+        exaggeration included), every tenth iteration.
+    n_features_in_ : int
+        Features seen during fit.
+    feature_names_in_ : ndarray of str
+        Their names, where ``X`` has names.
+
+    See Also
+    --------
+    drsne.presets.paper : Settings that reproduce the paper.
+    drsne.metrics.evaluate : Scores of a map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne import DRSNE
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 0.1, (50, 5)), rng.normal(3, 1.0, (50, 5))])
+    >>> model = DRSNE(perplexity=10, density_neighbors=10, random_state=0)
+    >>> model.fit_transform(X).shape
+    (100, 2)
+    >>> bool(np.corrcoef(model.input_concentration_, model.concentration_)[0, 1] > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        perplexity: float = 30.0,
+        density_weight: float = 5.0,
+        density_neighbors: int = 30,
+        density_exponent: float = 1.0,
+        neighborhoods: str = "input",
+        metric: Any = "euclidean",
+        init: Any = "pca",
+        engine: str = "auto",
+        max_iter: int = 750,
+        n_iter_exaggeration: int = 250,
+        early_exaggeration: float = 12.0,
+        learning_rate: float | str = "auto",
+        objective: Objective | None = None,
+        schedule: Schedule | None = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.density_weight = density_weight
+        self.density_neighbors = density_neighbors
+        self.density_exponent = density_exponent
+        self.neighborhoods = neighborhoods
+        self.metric = metric
+        self.init = init
+        self.engine = engine
+        self.max_iter = max_iter
+        self.n_iter_exaggeration = n_iter_exaggeration
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.objective = objective
+        self.schedule = schedule
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: Any = None) -> DRSNE:
+        """Embed ``X``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        DRSNE
+            The fitted estimator.
+        """
+        self._check_parameters()
+        X, dtype = self._check_data(X)
+        objective = self._objective()
+        schedule = self._schedule(X.shape[0])
+        sizes = self._sizes(X, objective)
+        rng = check_random_state(self.random_state)
+        with Workers(self.n_jobs) as workers:
+            wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
+            graph = nearest(X, wanted, metric=self.metric, workers=workers)
+            problem = self._problem(graph, sizes, objective, workers)
+            start = self._start(X, rng, workers)
+            bar = ProgressBar(schedule.n_iter) if self.verbose else None
+            outcome = minimize(problem, start, schedule, callbacks=self._callback_list(), progress=bar)
+            if bar is not None:
+                bar.close()
+            self._keep(outcome, problem, dtype)
+        self._complain(outcome)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
+        """Embed ``X`` and return the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            ``embedding_``.
+        """
+        return self.fit(X).embedding_
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _check_parameters(self) -> None:
+        _checks.integer("n_components", self.n_components, at_least=1)
+        _checks.number("perplexity", self.perplexity, at_least=1)
+        _checks.number("density_weight", self.density_weight, at_least=0, hint="Pass 0 for plain t-SNE.")
+        _checks.integer("density_neighbors", self.density_neighbors, at_least=1)
+        _checks.number("density_exponent", self.density_exponent, above=0)
+        _checks.choice("neighborhoods", self.neighborhoods, ("input",))
+        _checks.choice("engine", self.engine, ("auto", *engines.names()))
+        _checks.integer("max_iter", self.max_iter, at_least=1)
+        _checks.integer("n_iter_exaggeration", self.n_iter_exaggeration, at_least=0)
+        _checks.number("early_exaggeration", self.early_exaggeration, at_least=1)
+        if self.learning_rate != "auto" if isinstance(self.learning_rate, str) else True:
+            _checks.number("learning_rate", self.learning_rate, above=0, hint='Or pass "auto".')
+        check_metric(self.metric)
+        if isinstance(self.init, str):
+            _checks.choice("init", self.init, ("pca", "random"), also=" or an array")
+        for name, kind, covered in (
+            ("objective", Objective, ("density_exponent",)),
+            ("schedule", Schedule, ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")),
+        ):
+            self._check_detail(name, kind, covered)
+        self._callback_list()
+
+    def _check_detail(self, name: str, kind: type, covered: tuple[str, ...]) -> None:
+        """A given dataclass has its type, and what it covers is not also given as a plain parameter."""
+        value = getattr(self, name)
+        if value is None:
+            return
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {value!r}.")
+        defaults = type(self)().get_params(deep=False)
+        for parameter in covered:
+            if getattr(self, parameter) != defaults[parameter]:
+                raise ValueError(
+                    f"{parameter} must be left at its default where {name} is given, which covers it; got "
+                    f"{getattr(self, parameter)!r}. Set it in {name}, or drop {name}."
+                )
+
+    def _callback_list(self) -> list[Any]:
+        callbacks = [] if self.callbacks is None else self.callbacks
+        callbacks = [callbacks] if callable(callbacks) else list(callbacks)
+        for callback in callbacks:
+            if not callable(callback):
+                raise TypeError(f"callbacks must be callables; got {callback!r}.")
+        return callbacks
+
+    def _check_data(self, X: Any) -> tuple[Any, type]:
+        """``X`` as float64, and the type the map is returned in."""
+        _refuse_strings(X)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3
+        )
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        if sp.issparse(X):
+            return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
+        return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
+
+    def _objective(self) -> Objective:
+        if self.objective is not None:
+            return self.objective
+        exponent = float(self.density_exponent)
+        return Objective(input_exponent=exponent, embedding_exponent=exponent)
+
+    def _schedule(self, n_samples: int) -> Schedule:
+        if self.schedule is not None:
+            return self.schedule
+        return default_schedule(
+            n_samples,
+            max_iter=self.max_iter,
+            n_iter_exaggeration=self.n_iter_exaggeration,
+            early_exaggeration=float(self.early_exaggeration),
+            learning_rate=self.learning_rate,
+            density=self.density_weight > 0,
+        )
+
+    def _sizes(self, X: Any, objective: Objective) -> _Sizes:
+        """Perplexity and k as asked, or lowered to what the data allow, with one warning."""
+        most = X.shape[0] - 1
+        if self.metric == "precomputed" and sp.issparse(X):
+            most = min(most, available(X))
+            if most < 1:
+                raise ValueError(
+                    "X must list at least one neighbour for every sample with metric='precomputed'; some have none. "
+                    "Build the graph with more neighbours."
+                )
+        perplexity, k = float(self.perplexity), int(self.density_neighbors)
+        lowered = []
+        if perplexity > most:
+            perplexity = max(1.0, most / 3.0)
+            lowered.append(f"perplexity from {self.perplexity:g} to {perplexity:.4g}")
+        if k > most:
+            k = most
+            lowered.append(f"density_neighbors from {self.density_neighbors} to {k}")
+        if lowered:
+            warnings.warn(
+                f"Lowered {' and '.join(lowered)}: each of the {X.shape[0]} samples has {most} neighbours.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return _Sizes(perplexity, min(most, objective.calibration.n_neighbors(perplexity, X.shape[0])), k)
+
+    def _problem(self, graph: KnnGraph, sizes: _Sizes, objective: Objective, workers: Workers) -> Problem:
+        near = KnnGraph(*(np.ascontiguousarray(part[:, : sizes.affinity_neighbors]) for part in graph))
+        self.affinities_, self.precisions_ = affinities(near, sizes.perplexity, objective.calibration, workers)
+        radii = graph.distances[:, : sizes.density_neighbors].mean(axis=1)
+        target = profile(radii, objective.input_exponent, objective.input_smoothing).log
+        if objective.precision == "single":
+            # What is left of the data's units in the last bits must not reach the map.
+            target = target.astype(np.float32).astype(np.float64)
+        self.input_concentration_ = target
+        engine = engines.load(engines.resolve(self.engine))(workers, precision=objective.precision)
+        return Problem(
+            objective,
+            P=self.affinities_,
+            neighbors=graph.indices[:, : sizes.density_neighbors],
+            target=target,
+            weight=float(self.density_weight),
+            engine=engine,
+            workers=workers,
+        )
+
+    def _start(self, X: Any, rng: np.random.RandomState, workers: Workers) -> Array:
+        n, d = X.shape[0], int(self.n_components)
+        if not isinstance(self.init, str):
+            return initialization.given(self.init, n, d)
+        if self.init == "random":
+            return initialization.random(n, d, rng)
+        if self.metric != "precomputed":
+            return initialization.pca(X, d, rng, workers)
+        if sp.issparse(X):
+            return initialization.diffusion(self.affinities_, d, rng)
+        return initialization.classical_scaling(X, d, rng, workers)
+
+    def _keep(self, outcome: Outcome, problem: Problem, dtype: type) -> None:
+        self.embedding_ = outcome.embedding.astype(dtype, copy=False)
+        self.concentration_ = problem.concentration(outcome.embedding)
+        self.kl_divergence_ = outcome.kl
+        self.concentration_loss_ = outcome.concentration
+        self.n_iter_ = outcome.n_iter
+        self.history_ = outcome.history
+
+    def _complain(self, outcome: Outcome) -> None:
+        if outcome.stopped_by == "interrupt":
+            warnings.warn(
+                f"Interrupted after {outcome.n_iter} iterations; embedding_ is the last map. Pass it as init to go on.",
+                UserWarning,
+                stacklevel=3,
+            )
+        if outcome.stopped_by == "overflow":
+            raise FloatingPointError(
+                f"The gradient is no longer finite after {outcome.n_iter} iterations; embedding_ is the last finite "
+                "map. Lower learning_rate or density_weight, or the rates of your schedule."
+            )
+
+
+def _refuse_strings(X: Any) -> None:
+    """Numbers written as text would be converted silently."""
+    kind = getattr(getattr(X, "dtype", None), "kind", None)
+    values = X if kind in ("U", "S", "O") else None
+    if kind is None and not hasattr(X, "__array__") and not hasattr(X, "columns"):
+        values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
+    if values is not None and any(isinstance(value, (str, bytes)) for value in np.ravel(values)):
+        raise ValueError("X must hold numbers; got text (str or bytes). Encode or drop those columns first.")
+    if math.inf and hasattr(X, "dtypes"):
+        for name, column in getattr(X, "items", dict)():
+            if column.dtype == object and any(isinstance(value, (str, bytes)) for value in column):
+                raise ValueError(f"X must hold numbers; column {name!r} holds text. Encode or drop it first.")

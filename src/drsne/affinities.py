@@ -1,0 +1,143 @@
+"""Nearest neighbours -> the affinities P of t-SNE and each point's precision (docs/theory.md, eqs. 1 to 5).
+
+Row i of the conditional affinities is ``p_{j|i} = exp(-beta_i d_ij^2) / sum_l exp(-beta_i d_il^2)`` with
+``beta_i`` such that the row's perplexity is the asked one; ``P = (P_cond + P_cond^T) / (2 n)``.
+The minimum distance is shifted out of each row first, which changes nothing but keeps every row from
+underflowing: rows sum to one at any scale of the data.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne import _checks
+from drsne.graph import KnnGraph
+from drsne.kernels import calibration as kernels
+from drsne.parallel import Workers
+
+_REACHED = 1e-4  # how near the asked perplexity a row must come
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """How precisions are searched. The defaults are right; the rest reproduces the paper's code.
+
+    Parameters
+    ----------
+    neighbors : "auto", "all" or int, default="auto"
+        Neighbours that carry affinity: 3 x perplexity, every other point, or a number.
+    search : {"bracketed", "doubling"}, default="bracketed"
+        A converging search, or the authors' ablations' search that only doubles or halves.
+    shift : bool, default=True
+        Shift the minimum distance out of each row. False also takes distances as they come, starts
+        at precision 1 and stops after ``max_steps``, as the authors' code does.
+    smoothing : float, default=0.0
+        Added to each row's sum and inside the logarithm of its entropy; only with ``shift=False``.
+    max_steps, tolerance : int, float
+        Steps of the search and the gap in entropy at which it ends; only with ``shift=False``.
+
+    Examples
+    --------
+    >>> from drsne import Calibration
+    >>> Calibration(neighbors=60)
+    Calibration(neighbors=60, search='bracketed', shift=True, smoothing=0.0, max_steps=50, tolerance=1e-05)
+    """
+
+    neighbors: int | str = "auto"
+    search: str = "bracketed"
+    shift: bool = True
+    smoothing: float = 0.0
+    max_steps: int = 50
+    tolerance: float = 1e-5
+
+    def __post_init__(self) -> None:
+        if isinstance(self.neighbors, str):
+            _checks.choice("neighbors", self.neighbors, ("auto", "all"), also=" or an integer")
+        else:
+            _checks.integer("neighbors", self.neighbors, at_least=1)
+        _checks.choice("search", self.search, ("bracketed", "doubling"))
+        _checks.number("smoothing", self.smoothing, at_least=0)
+        _checks.integer("max_steps", self.max_steps, at_least=1)
+        _checks.number("tolerance", self.tolerance, above=0)
+        if self.shift and (self.search != "bracketed" or self.smoothing):
+            raise ValueError("shift=True needs search='bracketed' and smoothing=0; pass shift=False for the others.")
+
+    def n_neighbors(self, perplexity: float, n_samples: int) -> int:
+        """Neighbours that carry affinity for ``n_samples`` points."""
+        if self.neighbors == "all":
+            return n_samples - 1
+        asked = int(3 * perplexity + 0.5) if self.neighbors == "auto" else int(self.neighbors)
+        return max(1, min(n_samples - 1, asked))
+
+
+class Affinities(NamedTuple):
+    """Symmetric affinities (CSR, summing to one) and the precisions behind them."""
+
+    P: sp.csr_matrix  # (n, n)
+    precisions: NDArray[np.float64]  # (n,)
+
+
+def affinities(graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers) -> Affinities:
+    """``P`` and the precisions for a neighbour graph; warns once about rows that cannot reach the perplexity."""
+    conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers)
+    if calibration.shift:
+        missed = int((np.abs(reached - perplexity) > _REACHED * max(1.0, perplexity)).sum())
+        if missed:
+            warnings.warn(
+                f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points, which have more "
+                f"equally near neighbours than that (duplicates); each has the nearest reachable perplexity, "
+                f"at most {reached.max():.4g}.",
+                UserWarning,
+                stacklevel=2,
+            )
+    return Affinities(symmetrize(graph.indices, conditional), precisions)
+
+
+def conditional_affinities(
+    distances: NDArray[np.float64], perplexity: float, calibration: Calibration, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Rows ``p_{j|i}`` (n, k), precisions (n,) and the perplexities reached (n,), from ascending distances."""
+    n, k = distances.shape
+    P, precisions, reached = np.empty((n, k)), np.empty(n), np.empty(n)
+    if not calibration.shift:
+        D = distances**2
+        doubling = calibration.search == "doubling"
+        constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
+        workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)
+        return P, precisions, reached
+    D, unit = _shifted(distances)
+    workers.run(kernels.calibrate, n, D, float(perplexity), P, precisions, reached)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        precisions = np.where(unit > 0, precisions / unit / unit, 0.0)
+    return P, precisions, reached
+
+
+def _shifted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Squared distances less the row's minimum, in units of the row's largest, and the root of that unit.
+
+    Rounded to single precision: what is left of the data's units in the last bits must not reach the map.
+    """
+    # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
+    largest = np.maximum(distances[:, -1:], np.finfo(np.float64).tiny)
+    near, far = distances[:, :1] / largest, distances / largest
+    D = (far - near) * (far + near)
+    spread = D[:, -1:].copy()
+    np.divide(D, spread, out=D, where=spread > 0)
+    unit = largest[:, 0] * np.sqrt(spread[:, 0])
+    return D.astype(np.float32).astype(np.float64), unit
+
+
+def symmetrize(indices: NDArray[np.int32], conditional: NDArray[np.float64]) -> sp.csr_matrix:
+    """``(C + C^T) / (2 n)`` as CSR with sorted columns, for ``C`` with rows ``conditional`` at ``indices``."""
+    n, k = indices.shape
+    C = sp.csr_matrix((conditional.ravel(), indices.ravel(), np.arange(0, n * k + 1, k, dtype=np.int64)), shape=(n, n))
+    P = sp.csr_matrix((C + C.T) / (2.0 * n))
+    P.eliminate_zeros()
+    P.sort_indices()
+    return P

@@ -1,0 +1,44 @@
+"""All pairs: O(n^2) per evaluation, exact; the best below a few thousand points and the oracle for the others."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.kernels import pairs as kernels
+from drsne.parallel import Workers, n_blocks
+
+_KERNELS = {1: kernels.repulsion_1d, 2: kernels.repulsion_2d, 3: kernels.repulsion_3d}
+
+
+class ExactEngine:
+    """Pairs in single-precision lanes with double-precision sums, or all in double precision.
+
+    Parameters
+    ----------
+    workers : Workers
+        Threads to run on.
+    precision : {"single", "double"}, default="single"
+        Arithmetic of a pair.
+    """
+
+    def __init__(self, workers: Workers, *, precision: str = "single") -> None:
+        self._workers = workers
+        self._lane = np.float32 if precision == "single" else np.float64
+
+    @staticmethod
+    def supports(n_components: int) -> bool:
+        """Any number of map dimensions."""
+        return n_components >= 1
+
+    def repulsion(self, Y: NDArray[np.float64], smoothing: float) -> tuple[float, NDArray[np.float64]]:
+        """The partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
+        n, d = Y.shape
+        lanes = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=self._lane)
+        forces, partition = np.empty((n, d)), np.empty(n_blocks(n))
+        kernel = _KERNELS.get(d, kernels.repulsion_any)
+        self._workers.run(kernel, n, lanes, self._lane(1.0), self._lane(1.0 + smoothing), forces, partition)
+        return float(partition.sum()), forces
+
+
+ENGINE = ExactEngine

@@ -1,0 +1,161 @@
+"""Where a map starts: principal components, noise, or a given array.
+
+"pca" is the leading principal components, brought to standard deviation 1e-4 with a little noise, so that
+duplicates part and seeds differ. Components the data do not have are noise. Distance matrices start from
+classical scaling (the same thing, from distances), neighbour graphs from a diffusion map of the affinities.
+All of it is computed by our own subspace iteration: library factorisations round differently with the
+number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne.graph import unit_scale
+from drsne.kernels import products as kernels
+from drsne.parallel import Workers, n_blocks
+
+Array = NDArray[np.float64]
+SCALE = 1e-4  # standard deviation of a start
+_JITTER = 0.01  # noise on principal components, in units of SCALE
+_OUTLIER = 5.0  # scores beyond this multiple of their 90th percentile are drawn in
+_OVERSAMPLE = 6
+_MAX_SWEEPS = 60
+_TOLERANCE = 1e-6
+
+
+def random(n_samples: int, n_components: int, rng: np.random.RandomState) -> Array:
+    """Independent normal coordinates of standard deviation 1e-4."""
+    return np.asarray(rng.normal(0.0, SCALE, size=(n_samples, n_components)))
+
+
+def given(init: Any, n_samples: int, n_components: int) -> Array:
+    """A copy of a user's start, checked."""
+    from sklearn.utils import check_array
+
+    Y = check_array(init, dtype=np.float64, order="C", copy=True, ensure_min_samples=0, input_name="init")
+    if Y.shape != (n_samples, n_components):
+        raise ValueError(
+            f"init must have shape (n_samples, n_components)={(n_samples, n_components)}; got {Y.shape}. "
+            "Pass one row per sample, or init='pca'."
+        )
+    return np.asarray(Y)
+
+
+def pca(X: Any, n_components: int, rng: np.random.RandomState, workers: Workers) -> Array:
+    """Leading principal components of a dense or sparse matrix, as a start."""
+    return as_start(_sparse_scores(X, n_components) if sp.issparse(X) else _scores(X, n_components, workers), rng)
+
+
+def classical_scaling(D: Array, n_components: int, rng: np.random.RandomState, workers: Workers) -> Array:
+    """Leading coordinates of classical scaling of a distance matrix, as a start."""
+    B = (D / unit_scale(D)) ** 2
+    B -= B.mean(axis=0)
+    B -= B.mean(axis=1, keepdims=True)
+    V, values = _leading(lambda V: _gram_times(B, V, workers), B.shape[1], n_components)
+    return as_start(V * values**0.25, rng)  # singular values of B are eigenvalues, whose roots scale coordinates
+
+
+def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> Array:
+    """Leading non-trivial eigenvectors of the random walk on ``P``, as a start."""
+    mass = np.asarray(P.sum(axis=1)).ravel()
+    root = np.sqrt(np.maximum(mass, np.finfo(np.float64).tiny))
+    walk = sp.csr_matrix(sp.diags(1.0 / root) @ P @ sp.diags(1.0 / root))
+    trivial = (root / np.linalg.norm(root))[:, None]
+
+    def twice(V: Array) -> Array:
+        V = V - trivial * (trivial * V).sum(axis=0)
+        return np.asarray(walk @ (walk @ V))
+
+    V, _ = _leading(twice, P.shape[0], n_components)
+    return as_start(V / root[:, None], rng)
+
+
+def as_start(scores: Array, rng: np.random.RandomState) -> Array:
+    """Scores brought to the scale of a start, with outliers drawn in, empty columns filled, and noise.
+
+    Rounded to single precision: what is left of the data's units in the last bits must not reach the map.
+    """
+    noise = rng.normal(0.0, 1.0, size=scores.shape)
+    Y = scores - np.median(scores, axis=0)
+    bound = _OUTLIER * np.quantile(np.abs(Y), 0.9, axis=0)
+    Y = np.where(bound > 0, np.clip(Y, -bound, bound), Y)
+    Y -= Y.mean(axis=0)
+    spread = Y.std(axis=0)
+    if spread[0] > 0:
+        Y /= spread.max()
+    empty = spread <= 1e-7 * spread.max()
+    Y = np.where(empty, noise, Y + _JITTER * noise)
+    return np.asarray((SCALE * Y).astype(np.float32), dtype=np.float64)
+
+
+def _scores(X: Array, n_components: int, workers: Workers) -> Array:
+    Z = X / unit_scale(X)
+    Z -= Z.mean(axis=0)
+    Z /= unit_scale(Z)
+    V, _ = _leading(lambda V: _gram_times(Z, V, workers), Z.shape[1], n_components)
+    out = np.empty((len(Z), V.shape[1]))
+    workers.run(kernels.times, len(Z), Z, V, out)
+    return _padded(out, n_components)
+
+
+def _sparse_scores(X: sp.csr_matrix, n_components: int) -> Array:
+    Z = sp.csr_matrix(X, dtype=np.float64) / unit_scale(X.data)
+    mean = np.asarray(Z.mean(axis=0)).ravel()
+
+    def gram_times(V: Array) -> Array:
+        U = Z @ V - (mean[:, None] * V).sum(axis=0)
+        return np.asarray(Z.T @ U - mean[:, None] * U.sum(axis=0))
+
+    V, _ = _leading(gram_times, Z.shape[1], n_components)
+    return _padded(np.asarray(Z @ V - (mean[:, None] * V).sum(axis=0)), n_components)
+
+
+def _padded(scores: Array, n_components: int) -> Array:
+    """Zero columns where the data have fewer dimensions than the map."""
+    missing = n_components - scores.shape[1]
+    return np.pad(scores, ((0, 0), (0, missing))) if missing > 0 else scores
+
+
+def _gram_times(X: Array, V: Array, workers: Workers) -> Array:
+    parts = np.empty((n_blocks(len(X)), *V.shape))
+    workers.run(kernels.gram_times, len(X), X, V, parts)
+    return np.asarray(parts.sum(axis=0))
+
+
+def _leading(operator: Callable[[Array], Array], size: int, wanted: int) -> tuple[Array, Array]:
+    """Leading eigenvectors (size, wanted) and eigenvalues of a positive operator, by subspace iteration."""
+    columns = min(size, wanted + _OVERSAMPLE)
+    V = _orthonormal(np.random.RandomState(0).normal(size=(size, columns)))
+    wanted = min(wanted, columns)
+    values = np.zeros(columns)
+    for _ in range(_MAX_SWEEPS):
+        W = operator(V)
+        small = (V[:, :, None] * W[:, None, :]).sum(axis=0)
+        previous, (values, rotation) = values, np.linalg.eigh(0.5 * (small + small.T))
+        values, rotation = values[::-1], rotation[:, ::-1]
+        V = _orthonormal((W[:, :, None] * rotation).sum(axis=1))
+        change = np.abs(values - previous)[:wanted].max()
+        if change <= _TOLERANCE * max(values[0], np.finfo(np.float64).tiny):
+            break
+    V = V[:, :wanted]
+    largest = np.abs(V).argmax(axis=0)
+    return V * np.where(V[largest, np.arange(wanted)] < 0, -1.0, 1.0), np.maximum(values[:wanted], 0.0)
+
+
+def _orthonormal(V: Array) -> Array:
+    """Gram-Schmidt, twice over; columns that vanish stay zero."""
+    V = V.copy()
+    norms = np.sqrt((V * V).sum(axis=0))
+    for c in range(V.shape[1]):
+        for _ in range(2):
+            for b in range(c):
+                V[:, c] -= (V[:, b] * V[:, c]).sum() * V[:, b]
+        norm = np.sqrt((V[:, c] ** 2).sum())
+        V[:, c] = V[:, c] / norm if norm > 1e-12 * norms[c] and norm > 0 else 0.0
+    return V

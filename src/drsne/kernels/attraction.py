@@ -1,0 +1,79 @@
+"""Stored pairs of a map: the attractive forces and the energy (docs/theory.md, eqs. 7, 9 and 12).
+
+``A`` is the symmetric CSR matrix with entries ``(p_ij + p_ji) / 2`` and ``w_ij = 1 / (base + |y_i - y_j|^2)``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.kernels._compile import kernel
+
+
+@kernel
+def attraction(Y, indptr, indices, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``forces_i = sum_j A_ij w_ij (y_i - y_j)``."""
+    d = Y.shape[1]
+    if d == 2:
+        for i in range(lo, hi):
+            fx, fy = 0.0, 0.0
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                dx = Y[i, 0] - Y[j, 0]
+                dy = Y[i, 1] - Y[j, 1]
+                a = A[e] / (base + dx * dx + dy * dy)
+                fx += a * dx
+                fy += a * dy
+            forces[i, 0] = fx
+            forces[i, 1] = fy
+        return
+    for i in range(lo, hi):
+        for c in range(d):
+            forces[i, c] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            s = base
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) ** 2
+            for c in range(d):
+                forces[i, c] += A[e] / s * (Y[i, c] - Y[j, c])
+
+
+@kernel
+def smoothed_attraction(Y, indptr, indices, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The same for log(q + smoothing): each A_ij is damped by q_ij / (q_ij + smoothing).
+
+    ``delta`` is the smoothing times the partition sum: q / (q + smoothing) = w / (w + delta).
+    ``mass[block]`` is the sum of the damped A_ij, which weighs the repulsion.
+    """
+    d = Y.shape[1]
+    total = 0.0
+    for i in range(lo, hi):
+        for c in range(d):
+            forces[i, c] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            s = base
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) ** 2
+            w = 1.0 / s
+            a = A[e] * w / (w + delta)
+            total += a
+            for c in range(d):
+                forces[i, c] += a * w * (Y[i, c] - Y[j, c])
+    mass[block] = total
+
+
+@kernel
+def energy(Y, indptr, indices, A, base, delta, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``-sum_ij A_ij log(w_ij + delta)`` over the block's rows."""
+    d = Y.shape[1]
+    total = 0.0
+    for i in range(lo, hi):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            s = base
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) ** 2
+            total -= A[e] * np.log(1.0 / s + delta)
+    out[block] = total

@@ -1,0 +1,65 @@
+"""Rank correlation of kNN densities (the paper's rho_S): is what looks crowded in the map crowded in the data?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from drsne.graph import nearest
+from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, pearson, sampled_rows
+from drsne.parallel import Workers
+
+
+def density_rank_correlation(
+    X: ArrayLike, Y: ArrayLike, n_neighbors: int = 30, *, max_samples: int | None = None, random_state: Any = None
+) -> float:
+    """Spearman correlation of the distances to the k-th neighbour in the data and in the map, each space its own.
+
+    Exponents do not change ranks, so this is the correlation of kNN volume densities in both spaces.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
+        Data and map.
+    n_neighbors : int, default=30
+        k, without the point itself.
+    max_samples : int, default=None
+        Take a random sample of this many points (None: all).
+    random_state : int or RandomState, default=None
+        Seed of that sample.
+
+    Returns
+    -------
+    float
+        Between -1 and 1; nan where one side is constant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne.metrics import density_rank_correlation
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> density_rank_correlation(X, -X, n_neighbors=5)
+    1.0
+    """
+    X, Y = check_pair(X, Y)
+    k = check_neighbors(n_neighbors, X.shape[0])
+    rows = sampled_rows(X.shape[0], max_samples, random_state)
+    with Workers() as workers:
+        radius = nearest(X, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
+    return correlation(radius, Y, k, rows)
+
+
+def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
+    """The score for the data's k-th neighbour distances of ``rows``."""
+    from scipy.stats import rankdata
+    from sklearn.neighbors import NearestNeighbors
+
+    if Y.shape[1] <= 3:  # a tree beats all pairs in the few dimensions of a map; the point itself comes first
+        low = NearestNeighbors(n_neighbors=k + 1).fit(Y).kneighbors(Y[rows])[0][:, -1]
+    else:
+        with Workers() as workers:
+            low = nearest(Y, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
+    # Rounding to single precision makes equal distances equal, however they were summed.
+    return pearson(*(rankdata(values.astype(np.float32)) for values in (radius, low)))

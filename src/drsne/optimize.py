@@ -1,0 +1,364 @@
+"""Optimisation of a map: phases, optimisers, callbacks, stopping.
+
+Rates, clipping and Adam's eps act on the gradient of **n times** the loss. Nothing here knows what the loss is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne import _checks
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, Array, dict[str, float]], Any]
+
+_CLIP_MARGIN = 1e-6  # of the bound, added to the norm when clipping
+
+
+@dataclass(frozen=True, kw_only=True)
+class Momentum:
+    """Gradient descent with momentum and, as in t-SNE, a gain per coordinate.
+
+    Parameters
+    ----------
+    rate : float
+        Step per unit of the gradient of n times the loss.
+    momentum : float, default=0.8
+        Share of the last step that goes on.
+    gains : bool, default=True
+        Let each coordinate's rate grow (+0.2) while its sign persists and shrink (x 0.8) when it flips.
+    min_gain : float, default=0.01
+        Smallest gain.
+    """
+
+    rate: float
+    momentum: float = 0.8
+    gains: bool = True
+    min_gain: float = 0.01
+
+    def __post_init__(self) -> None:
+        _checks.number("rate", self.rate, above=0)
+        _check_share("momentum", self.momentum)
+        _checks.number("min_gain", self.min_gain, above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam:
+    """Adam (Kingma and Ba, 2015).
+
+    Parameters
+    ----------
+    rate : float
+        Largest typical step, in units of the map.
+    betas : tuple of float, default=(0.9, 0.999)
+        Memory of the mean and of the mean square of the gradient.
+    eps : float, default=1e-8
+        Added to the root mean square; on the scale of the gradient of n times the loss, and far below it.
+    """
+
+    rate: float
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        _checks.number("rate", self.rate, above=0)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise ValueError(f"betas must be a tuple of two numbers; got {self.betas!r}.")
+        for beta in self.betas:
+            _check_share("betas", beta)
+        _checks.number("eps", self.eps, above=0)
+
+
+def _check_share(name: str, value: float) -> None:
+    if _checks.number(name, value, at_least=0) >= 1:
+        raise ValueError(f"{name} must be below 1; got {value!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Phase:
+    """A stretch of iterations under one optimiser.
+
+    Parameters
+    ----------
+    n_iter : int
+        Iterations.
+    optimizer : Momentum or Adam
+        How steps are made.
+    decay : {"constant", "linear", "cosine"}, default="constant"
+        How the rate falls to zero over the phase, if it does.
+    exaggeration : float, default=1.0
+        Factor on the attraction alone; the affinities never change.
+    density : bool, default=False
+        Whether the density term takes part.
+    ramp : int, default=0
+        Iterations over which its weight rises linearly to lambda.
+    pairs : {"objective", "all"}, default="objective"
+        Pairs of the KL term: the objective's, or all with affinity.
+    clip : float, default=None
+        Bound on the norm of the whole gradient.
+    max_step : float, default=None
+        Bound on each point's step, in units of the map.
+    carry : bool, default=False
+        Go on with the optimiser state of the phase before.
+    """
+
+    n_iter: int
+    optimizer: Momentum | Adam
+    decay: str = "constant"
+    exaggeration: float = 1.0
+    density: bool = False
+    ramp: int = 0
+    pairs: str = "objective"
+    clip: float | None = None
+    max_step: float | None = None
+    carry: bool = False
+
+    def __post_init__(self) -> None:
+        _checks.integer("n_iter", self.n_iter, at_least=0)
+        if not isinstance(self.optimizer, (Momentum, Adam)):
+            raise TypeError(f"optimizer must be a drsne.Momentum or a drsne.Adam; got {self.optimizer!r}.")
+        _checks.choice("decay", self.decay, ("constant", "linear", "cosine"))
+        _checks.number("exaggeration", self.exaggeration, above=0)
+        _checks.integer("ramp", self.ramp, at_least=0)
+        _checks.choice("pairs", self.pairs, ("objective", "all"))
+        for name in ("clip", "max_step"):
+            if getattr(self, name) is not None:
+                _checks.number(name, getattr(self, name), above=0)
+
+    def rate_factor(self, t: int) -> float:
+        """Share of the rate at iteration ``t`` of the phase."""
+        if self.decay == "cosine":
+            return 0.5 * (1.0 + math.cos(math.pi * t / self.n_iter))
+        return 1.0 - t / self.n_iter if self.decay == "linear" else 1.0
+
+    def density_factor(self, t: int) -> float:
+        """Share of lambda at iteration ``t`` of the phase."""
+        return float(self.density) * (min(1.0, (t + 1) / self.ramp) if self.ramp else 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """Phases of an optimisation, one after the other.
+
+    Parameters
+    ----------
+    phases : tuple of Phase
+        In order.
+    center : bool, default=True
+        Keep the mean of the map at the origin.
+    record_every : int, default=10
+        Iterations between entries of the history.
+
+    Examples
+    --------
+    >>> from drsne import Adam, Phase, Schedule
+    >>> Schedule(phases=(Phase(n_iter=100, optimizer=Adam(rate=1.0), density=True),)).n_iter
+    100
+    """
+
+    phases: tuple[Phase, ...]
+    center: bool = True
+    record_every: int = 10
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.phases, tuple) or not all(isinstance(phase, Phase) for phase in self.phases):
+            raise TypeError(f"phases must be a tuple of drsne.Phase; got {self.phases!r}.")
+        _checks.integer("record_every", self.record_every, at_least=1)
+        for before, phase in zip(self.phases, self.phases[1:], strict=False):
+            if phase.carry and type(before.optimizer) is not type(phase.optimizer):
+                raise ValueError("carry=True needs the optimiser of the phase before; use the same kind in both.")
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations of all phases."""
+        return sum(phase.n_iter for phase in self.phases)
+
+
+class Evaluates(Protocol):
+    """What is minimised: see :class:`drsne.objective.Problem`."""
+
+    def evaluate(self, Y: Array, *, exaggeration: float, density: float, pairs: str, losses: bool) -> Any:
+        """Gradient and losses at ``Y``."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """A finished (or stopped) optimisation."""
+
+    embedding: Array
+    kl: float
+    concentration: float
+    n_iter: int
+    history: dict[str, Array]
+    stopped_by: str | None  # None, "callback", "interrupt" or "overflow"
+
+
+@dataclass
+class _State:
+    """Memory of an optimiser."""
+
+    first: Array  # last step (Momentum) or mean gradient (Adam)
+    second: Array  # gains (Momentum) or mean square (Adam)
+    steps: int = 0
+
+    @classmethod
+    def fresh(cls, optimizer: Momentum | Adam, Y: Array) -> _State:
+        return cls(np.zeros_like(Y), np.ones_like(Y) if isinstance(optimizer, Momentum) else np.zeros_like(Y))
+
+    def step(self, optimizer: Momentum | Adam, gradient: Array, factor: float) -> Array:
+        """Displacement of the map for ``gradient`` at ``factor`` times the rate."""
+        self.steps += 1
+        if isinstance(optimizer, Momentum):
+            if optimizer.gains:
+                flipped = self.first * gradient >= 0.0  # the step pointed uphill
+                self.second = np.where(flipped, self.second * 0.8, self.second + 0.2)
+                np.maximum(self.second, optimizer.min_gain, out=self.second)
+                gradient = self.second * gradient
+            self.first = optimizer.momentum * self.first - (factor * optimizer.rate) * gradient
+            return self.first
+        one, two = optimizer.betas
+        self.first = one * self.first + (1.0 - one) * gradient
+        self.second = two * self.second + (1.0 - two) * gradient * gradient
+        mean = self.first / (1.0 - one**self.steps)
+        root = np.sqrt(self.second / (1.0 - two**self.steps))
+        return -(factor * optimizer.rate) * mean / (root + optimizer.eps)
+
+
+@dataclass
+class _History:
+    """Losses along the way, as columns."""
+
+    every: int
+    rows: list[tuple[int, float, float, float]] = field(default_factory=list)
+
+    def due(self, iteration: int) -> bool:
+        return iteration % self.every == 0
+
+    def add(self, iteration: int, losses: dict[str, float], norm: float) -> None:
+        if not self.rows or self.rows[-1][0] != iteration:
+            self.rows.append((iteration, losses["kl"], losses["concentration"], norm))
+
+    def columns(self) -> dict[str, Array]:
+        names = ("iteration", "kl", "concentration", "gradient_norm")
+        table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
+        out = dict(zip(names, table.T.copy(), strict=True))
+        out["iteration"] = out["iteration"].astype(np.int64)
+        return out
+
+
+def minimize(
+    problem: Evaluates,
+    Y: Array,
+    schedule: Schedule,
+    *,
+    callbacks: Sequence[Callback] = (),
+    progress: Callable[[int, dict[str, float]], None] | None = None,
+) -> Outcome:
+    """Run ``schedule`` from ``Y``.
+
+    Callbacks are called as ``callback(iteration, embedding, losses)`` after each iteration, with a copy of
+    the map; a true answer ends the run. An interrupt from the keyboard, or a gradient that is no longer
+    finite, ends it too, with the last good map.
+    """
+    run = _Run(problem, Y, schedule, callbacks, progress)
+    try:
+        run.all_phases()
+    except KeyboardInterrupt:
+        run.stopped_by = "interrupt"
+    return run.outcome()
+
+
+class _Run:
+    """State of one optimisation; ``self.Y`` is always a whole map."""
+
+    def __init__(
+        self,
+        problem: Evaluates,
+        Y: Array,
+        schedule: Schedule,
+        callbacks: Sequence[Callback],
+        progress: Callable[[int, dict[str, float]], None] | None,
+    ) -> None:
+        self.problem, self.Y, self.schedule = problem, Y, schedule
+        self.callbacks, self.progress = callbacks, progress
+        self.iteration = 0
+        self.stopped_by: str | None = None
+        self._history = _History(schedule.record_every)
+        self._last: tuple[int, Any] | None = None
+
+    def all_phases(self) -> None:
+        state: _State | None = None
+        for phase in self.schedule.phases:
+            if state is None or not phase.carry:
+                state = _State.fresh(phase.optimizer, self.Y)
+            for t in range(phase.n_iter):
+                if not self._iterate(phase, t, state):
+                    return
+        self._report(self._final())
+
+    def outcome(self) -> Outcome:
+        last = self._final()
+        norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
+        self._history.add(self.iteration, {"kl": last.kl, "concentration": last.concentration}, norm)
+        return Outcome(
+            self.Y, last.kl, last.concentration, self.iteration, self._history.columns(), self.stopped_by
+        )
+
+    def _iterate(self, phase: Phase, t: int, state: _State) -> bool:
+        """One step; False where the run ends before it."""
+        wanted = bool(self.callbacks) or self._history.due(self.iteration)
+        at = self.problem.evaluate(
+            self.Y,
+            exaggeration=phase.exaggeration,
+            density=phase.density_factor(t),
+            pairs=phase.pairs,
+            losses=wanted,
+        )
+        norm = float(np.linalg.norm(at.gradient))
+        if not math.isfinite(norm):
+            self.stopped_by = "overflow"
+            return False
+        if self.iteration > 0 and self._report(at):
+            return False
+        if self._history.due(self.iteration):
+            self._history.add(self.iteration, {"kl": at.kl, "concentration": at.concentration}, norm / len(self.Y))
+        gradient = at.gradient
+        if phase.clip is not None:
+            gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
+        step = state.step(phase.optimizer, gradient, phase.rate_factor(t))
+        if phase.max_step is not None:
+            length = np.sqrt((step * step).sum(axis=1, keepdims=True))
+            step = step * np.minimum(1.0, phase.max_step / np.maximum(length, phase.max_step))
+        moved = self.Y + step
+        if self.schedule.center:
+            moved -= moved.mean(axis=0)
+        if not np.isfinite(moved).all():
+            self.stopped_by = "overflow"
+            return False
+        self.Y, self.iteration = moved, self.iteration + 1
+        return True
+
+    def _report(self, at: Any) -> bool:
+        """Tell callbacks and progress about the current map; True where a callback ends the run."""
+        if at.kl is None:
+            return False
+        losses = {"kl": at.kl, "concentration": at.concentration}
+        if self.progress is not None:
+            self.progress(self.iteration, losses)
+        if any([bool(callback(self.iteration, self.Y.copy(), dict(losses))) for callback in self.callbacks]):
+            self.stopped_by = "callback"
+            return True
+        return False
+
+    def _final(self) -> Any:
+        """Losses of the plain objective at the last map."""
+        if self._last is None or self._last[0] != self.iteration:
+            at = self.problem.evaluate(self.Y, exaggeration=1.0, density=1.0, pairs="objective", losses=True)
+            self._last = (self.iteration, at)
+        return self._last[1]

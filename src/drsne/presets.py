@@ -1,0 +1,174 @@
+"""Named settings: the default schedule, and the paper's method as coded and as written.
+
+The paper prints the lambda of the authors' code, which divides the KL term by n; ours is the lambda of the
+written objective: ``density_weight = lam * n``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drsne import _checks
+from drsne.affinities import Calibration
+from drsne.concentration import Smoothing
+from drsne.objective import Objective
+from drsne.optimize import Adam, Momentum, Phase, Schedule
+
+# The default schedule, chosen by benchmarks/defaults.py (figures in benchmarks/results/defaults.md).
+DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
+ADAM_RATE = 1.0  # map units
+MAX_STEP = 5.0  # map units
+LEAST_RATE = 50.0  # of the t-SNE phases, as in scikit-learn
+
+# The paper's constants (its appendix B and the authors' code; see docs/theory.md, "What the paper's code does").
+PAPER_SMOOTHING = 1e-8  # every small constant of the authors' code
+PAPER_WARMUP = 50  # iterations
+PAPER_RATE = 2.0  # Adam, constant
+PAPER_CLIP = 1.0  # norm of the gradient
+PAPER_EXAGGERATION = 4.0  # what the code sets, and cancels
+
+
+def default_schedule(
+    n_samples: int,
+    *,
+    max_iter: int,
+    n_iter_exaggeration: int,
+    early_exaggeration: float,
+    learning_rate: float | str,
+    density: bool,
+) -> Schedule:
+    """t-SNE with early exaggeration, then Adam with a falling rate, joined by the density term.
+
+    ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
+    ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
+    """
+    last = int(round(DENSITY_SHARE * max_iter))
+    early = min(n_iter_exaggeration, max_iter - last)
+
+    def descent(exaggeration: float, momentum: float) -> Momentum:
+        rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
+        return Momentum(rate=rate / n_samples, momentum=momentum)
+
+    phases = (
+        Phase(
+            n_iter=early,
+            optimizer=descent(early_exaggeration, 0.5),
+            exaggeration=early_exaggeration,
+            max_step=MAX_STEP,
+        ),
+        Phase(n_iter=max_iter - last - early, optimizer=descent(1.0, 0.8), max_step=MAX_STEP),
+        Phase(n_iter=last, optimizer=Adam(rate=ADAM_RATE), decay="cosine", density=density),
+    )
+    return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0))
+
+
+def paper(
+    n_samples: int,
+    lam: float,
+    k: int,
+    *,
+    variant: str = "code",
+    max_iter: int = 1000,
+    perplexity_search: str = "bracketed",
+) -> dict[str, Any]:
+    """Keyword arguments of :class:`drsne.DRSNE` for the paper's method.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows of the data to be embedded.
+    lam : float
+        lambda as printed in the paper; ``density_weight`` is ``lam * n_samples``.
+    k : int
+        Density neighbours without the point itself: 29 in the paper's main table, 299 in its lambda table.
+    variant : {"code", "text"}, default="code"
+        The authors' code to the letter, or the paper as written.
+    max_iter : int, default=1000
+        All iterations, 50 of warm-up among them (600 in the ablations, 1200 in the anomaly study).
+    perplexity_search : {"bracketed", "doubling"}, default="bracketed"
+        "doubling" is the unconverged search of the authors' ablations; only with ``variant="code"``.
+
+    Returns
+    -------
+    dict
+        For ``DRSNE(**paper(...))``.
+
+    Examples
+    --------
+    >>> from drsne.presets import paper
+    >>> paper(1797, 0.005, 29)["density_weight"]
+    8.985
+    """
+    n = _checks.integer("n_samples", n_samples, at_least=3)
+    weight = _checks.number("lam", lam, at_least=0) * n
+    neighbors = _checks.integer("k", k, at_least=1)
+    total = _checks.integer("max_iter", max_iter, at_least=1)
+    _checks.choice("variant", variant, ("code", "text"))
+    _checks.choice("perplexity_search", perplexity_search, ("bracketed", "doubling"))
+    if variant == "text" and perplexity_search == "doubling":
+        raise ValueError(
+            "perplexity_search='doubling' is a quirk of the authors' code; pass it with variant='code' only."
+        )
+    coded = variant == "code"
+    return {
+        "n_components": 2,
+        "perplexity": 30.0,
+        "density_weight": weight,
+        "density_neighbors": neighbors,
+        "init": "random",
+        "engine": "exact",
+        "objective": _coded_objective(neighbors, perplexity_search) if coded else _written_objective(),
+        "schedule": _coded_schedule(n, total) if coded else _written_schedule(n, total),
+    }
+
+
+def _coded_objective(k: int, search: str) -> Objective:
+    eps = PAPER_SMOOTHING
+    return Objective(
+        support="directed",
+        normalizer="detached",
+        # c_high = k / (sum of distances + eps); both profiles / (mean + eps), log(. + eps)
+        input_smoothing=Smoothing(relative=0.0, length=eps / k, mean=eps, profile=eps),
+        # c_low = k / sum of sqrt(squared distance + eps)
+        embedding_smoothing=Smoothing(relative=0.0, squared_distance=eps, mean=eps, profile=eps),
+        affinity_smoothing=eps,
+        distance_smoothing=eps,
+        calibration=Calibration(neighbors="all", search=search, shift=False, smoothing=eps),
+        precision="double",
+    )
+
+
+def _written_objective() -> Objective:
+    eps = Smoothing(relative=0.0, length=PAPER_SMOOTHING)
+    return Objective(
+        support="directed",
+        normalizer="attached",
+        input_smoothing=eps,
+        embedding_smoothing=eps,
+        calibration=Calibration(neighbors="all"),
+        precision="double",
+    )
+
+
+def _coded_schedule(n: int, max_iter: int) -> Schedule:
+    # The code minimises (KL + n lam L_conc) / n; we minimise n (KL + n lam L_conc): gradients are n^2 times
+    # as large, and so must Adam's eps and the clip be for the same path.
+    return _adam_schedule(max_iter, scale=float(n) ** 2, exaggeration=1.0, pairs="all")
+
+
+def _written_schedule(n: int, max_iter: int) -> Schedule:
+    # As written the loss is KL + lambda L_conc, of which our gradients are n times as large.
+    return _adam_schedule(max_iter, scale=float(n), exaggeration=PAPER_EXAGGERATION, pairs="objective")
+
+
+def _adam_schedule(max_iter: int, *, scale: float, exaggeration: float, pairs: str) -> Schedule:
+    adam = Adam(rate=PAPER_RATE, betas=(0.9, 0.999), eps=PAPER_SMOOTHING * scale)
+    warmup = min(PAPER_WARMUP, max_iter)
+    clip = PAPER_CLIP * scale
+    return Schedule(
+        phases=(
+            Phase(n_iter=warmup, optimizer=adam, exaggeration=exaggeration, pairs=pairs, clip=clip),
+            Phase(n_iter=max_iter - warmup, optimizer=adam, density=True, clip=clip, carry=True),
+        ),
+        center=False,
+    )
