@@ -8,7 +8,9 @@ from numbers import Integral, Real
 from typing import Any
 
 
-def number(name: str, value: Any, *, at_least: float | None = None, above: float | None = None, hint: str = "") -> float:
+def number(
+    name: str, value: Any, *, at_least: float | None = None, above: float | None = None, hint: str = ""
+) -> float:
     """``value`` as a finite float within its bounds, else an error."""
     rule = "a finite number"
     if at_least is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any, NamedTuple
 
@@ -192,16 +191,16 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             The fitted estimator.
         """
         self._check_parameters()
-        X, dtype = self._check_data(X)
+        data, dtype = self._check_data(X)
         objective = self._objective()
-        schedule = self._schedule(X.shape[0])
-        sizes = self._sizes(X, objective)
+        schedule = self._schedule(data.shape[0])
+        sizes = self._sizes(data, objective)
         rng = check_random_state(self.random_state)
         with Workers(self.n_jobs) as workers:
             wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
-            graph = nearest(X, wanted, metric=self.metric, workers=workers)
+            graph = nearest(data, wanted, metric=self.metric, workers=workers)
             problem = self._problem(graph, sizes, objective, workers)
-            start = self._start(X, rng, workers)
+            start = self._start(data, rng, workers)
             bar = ProgressBar(schedule.n_iter) if self.verbose else None
             outcome = minimize(problem, start, schedule, callbacks=self._callback_list(), progress=bar)
             if bar is not None:
@@ -249,8 +248,10 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         _checks.integer("max_iter", self.max_iter, at_least=1)
         _checks.integer("n_iter_exaggeration", self.n_iter_exaggeration, at_least=0)
         _checks.number("early_exaggeration", self.early_exaggeration, at_least=1)
-        if self.learning_rate != "auto" if isinstance(self.learning_rate, str) else True:
+        if not isinstance(self.learning_rate, str):
             _checks.number("learning_rate", self.learning_rate, above=0, hint='Or pass "auto".')
+        else:
+            _checks.choice("learning_rate", self.learning_rate, ("auto",), also=" or a number above 0")
         check_metric(self.metric)
         if isinstance(self.init, str):
             _checks.choice("init", self.init, ("pca", "random"), also=" or an array")
@@ -287,9 +288,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     def _check_data(self, X: Any) -> tuple[Any, type]:
         """``X`` as float64, and the type the map is returned in."""
         _refuse_strings(X)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3
-        )
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         if sp.issparse(X):
             return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
@@ -340,7 +339,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         return _Sizes(perplexity, min(most, objective.calibration.n_neighbors(perplexity, X.shape[0])), k)
 
     def _problem(self, graph: KnnGraph, sizes: _Sizes, objective: Objective, workers: Workers) -> Problem:
-        near = KnnGraph(*(np.ascontiguousarray(part[:, : sizes.affinity_neighbors]) for part in graph))
+        near = KnnGraph(graph.indices[:, : sizes.affinity_neighbors], graph.distances[:, : sizes.affinity_neighbors])
         self.affinities_, self.precisions_ = affinities(near, sizes.perplexity, objective.calibration, workers)
         radii = graph.distances[:, : sizes.density_neighbors].mean(axis=1)
         target = profile(radii, objective.input_exponent, objective.input_smoothing).log
@@ -372,7 +371,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         return initialization.classical_scaling(X, d, rng, workers)
 
     def _keep(self, outcome: Outcome, problem: Problem, dtype: type) -> None:
-        self.embedding_ = outcome.embedding.astype(dtype, copy=False)
+        self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
         self.concentration_ = problem.concentration(outcome.embedding)
         self.kl_divergence_ = outcome.kl
         self.concentration_loss_ = outcome.concentration
@@ -395,13 +394,12 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
 
 def _refuse_strings(X: Any) -> None:
     """Numbers written as text would be converted silently."""
-    kind = getattr(getattr(X, "dtype", None), "kind", None)
-    values = X if kind in ("U", "S", "O") else None
-    if kind is None and not hasattr(X, "__array__") and not hasattr(X, "columns"):
-        values = np.asarray(X, dtype=object) if isinstance(X, (list, tuple)) else None
-    if values is not None and any(isinstance(value, (str, bytes)) for value in np.ravel(values)):
+    if sp.issparse(X):
+        return
+    try:
+        values = np.asarray(X)
+    except ValueError:  # ragged: the data check says so
+        return
+    text = values.dtype.kind in "USa"
+    if text or (values.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in values.flat)):
         raise ValueError("X must hold numbers; got text (str or bytes). Encode or drop those columns first.")
-    if math.inf and hasattr(X, "dtypes"):
-        for name, column in getattr(X, "items", dict)():
-            if column.dtype == object and any(isinstance(value, (str, bytes)) for value in column):
-                raise ValueError(f"X must hold numbers; column {name!r} holds text. Encode or drop it first.")

@@ -76,6 +76,9 @@ class Calibration:
         return max(1, min(n_samples - 1, asked))
 
 
+DEFAULT_CALIBRATION = Calibration()
+
+
 class Affinities(NamedTuple):
     """Symmetric affinities (CSR, summing to one) and the precisions behind them."""
 

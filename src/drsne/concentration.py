@@ -49,7 +49,7 @@ class Smoothing:
             _checks.number(name, getattr(self, name), at_least=0)
 
 
-NO_SMOOTHING = Smoothing(relative=0.0)
+DEFAULT_SMOOTHING = Smoothing()
 
 
 class Profile(NamedTuple):
@@ -118,7 +118,9 @@ class Neighborhoods:
         return out
 
 
-def loss_and_slope(target: Array, low: Profile, exponent: float, smoothing: Smoothing, *, attached: bool) -> tuple[float, Array]:
+def loss_and_slope(
+    target: Array, low: Profile, exponent: float, smoothing: Smoothing, *, attached: bool
+) -> tuple[float, Array]:
     """``L_conc`` and ``dL_conc/dr_i``, with the normalising mean differentiated (``attached``) or held fixed.
 
     ``dL/dr_i = (2 alpha / n) (1 / r_i) (s_i e_i - c~_i mean(s e))`` with ``e`` the difference of the

@@ -66,12 +66,14 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
     from sklearn.utils import check_array
 
     check_metric(metric)
-    X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
+    data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = _checks.integer("k", k, at_least=1)
-    if k >= X.shape[0]:
-        raise ValueError(f"k must be smaller than n_samples={X.shape[0]}; got {k}. Lower it.")
+    if k >= data.shape[0]:
+        raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower it.")
+    if metric == "precomputed" and sp.issparse(data) and k > available(data):
+        raise ValueError(f"k must be at most {available(data)}, the fewest neighbours a row of X lists; got {k}.")
     with Workers(n_jobs) as workers:
-        return nearest(X, k, metric=metric, workers=workers)
+        return nearest(data, k, metric=metric, workers=workers)
 
 
 def nearest(X: Any, k: int, *, metric: Any, workers: Workers, rows: NDArray[np.intp] | None = None) -> KnnGraph:

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import _checks
-from drsne.affinities import Calibration
-from drsne.concentration import Neighborhoods, Smoothing, loss_and_slope, profile
+from drsne.affinities import DEFAULT_CALIBRATION, Calibration
+from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Smoothing, loss_and_slope, profile
 from drsne.engines import Engine
 from drsne.kernels import attraction as kernels
 from drsne.parallel import Workers, n_blocks
@@ -59,11 +59,11 @@ class Objective:
     normalizer: str = "attached"
     input_exponent: float = 1.0
     embedding_exponent: float = 1.0
-    input_smoothing: Smoothing = Smoothing()
-    embedding_smoothing: Smoothing = Smoothing()
+    input_smoothing: Smoothing = DEFAULT_SMOOTHING
+    embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
     affinity_smoothing: float = 0.0
     distance_smoothing: float = 0.0
-    calibration: Calibration = Calibration()
+    calibration: Calibration = DEFAULT_CALIBRATION
     precision: str = "single"
 
     def __post_init__(self) -> None:
@@ -74,7 +74,11 @@ class Objective:
             _checks.number(name, getattr(self, name), above=0)
         for name in ("affinity_smoothing", "distance_smoothing"):
             _checks.number(name, getattr(self, name), at_least=0)
-        for name, kind in (("input_smoothing", Smoothing), ("embedding_smoothing", Smoothing), ("calibration", Calibration)):
+        for name, kind in (
+            ("input_smoothing", Smoothing),
+            ("embedding_smoothing", Smoothing),
+            ("calibration", Calibration),
+        ):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}.")
 
@@ -157,7 +161,13 @@ class Problem:
         self._all: Pairs | None = None
 
     def evaluate(
-        self, Y: Array, *, exaggeration: float = 1.0, density: float = 1.0, pairs: str = "objective", losses: bool = False
+        self,
+        Y: Array,
+        *,
+        exaggeration: float = 1.0,
+        density: float = 1.0,
+        pairs: str = "objective",
+        losses: bool = False,
     ) -> Evaluation:
         """Gradient of n times the loss at ``Y``.
 

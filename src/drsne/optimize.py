@@ -306,9 +306,7 @@ class _Run:
         last = self._final()
         norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
         self._history.add(self.iteration, {"kl": last.kl, "concentration": last.concentration}, norm)
-        return Outcome(
-            self.Y, last.kl, last.concentration, self.iteration, self._history.columns(), self.stopped_by
-        )
+        return Outcome(self.Y, last.kl, last.concentration, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, state: _State) -> bool:
         """One step; False where the run ends before it."""
@@ -351,10 +349,10 @@ class _Run:
         losses = {"kl": at.kl, "concentration": at.concentration}
         if self.progress is not None:
             self.progress(self.iteration, losses)
-        if any([bool(callback(self.iteration, self.Y.copy(), dict(losses))) for callback in self.callbacks]):
-            self.stopped_by = "callback"
-            return True
-        return False
+        for callback in self.callbacks:  # all of them, even after one said stop
+            if callback(self.iteration, self.Y.copy(), dict(losses)):
+                self.stopped_by = "callback"
+        return self.stopped_by is not None
 
     def _final(self) -> Any:
         """Losses of the plain objective at the last map."""

@@ -7,7 +7,7 @@ partial sums, and partial sums are added in block order, so who computed what le
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import count
 from types import TracebackType
 from typing import Any
@@ -70,12 +70,12 @@ class Workers:
             while (turn := next(ticket)) < len(blocks):
                 kernel(*arguments, *blocks[turn])
 
-        tasks: list[Future[None]] = []
+        tasks = [self._pool.submit(work) for _ in range(min(self.n_threads, len(blocks)))]
         try:
-            for _ in range(min(self.n_threads, len(blocks))):
-                tasks.append(self._pool.submit(work))
-        finally:
+            wait(tasks)
+        except BaseException:
             # An interrupt must not leave threads writing into arrays that the caller reuses.
             wait(tasks)
+            raise
         for task in tasks:
             task.result()

@@ -42,7 +42,7 @@ def default_schedule(
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
-    last = int(round(DENSITY_SHARE * max_iter))
+    last = round(DENSITY_SHARE * max_iter)
     early = min(n_iter_exaggeration, max_iter - last)
 
     def descent(exaggeration: float, momentum: float) -> Momentum:

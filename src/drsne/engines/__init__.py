@@ -34,5 +34,5 @@ def load(name: str) -> Any:
 
 
 def resolve(name: str) -> str:
-    """"auto" as the name of an engine."""
+    """The name of an engine, for "auto" too."""
     return "exact" if name == "auto" else name

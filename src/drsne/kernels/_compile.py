@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import njit
 
-_OPTIONS = {
+_OPTIONS: dict[str, Any] = {
     "nogil": True,
     # Sums may be reordered and multiply-adds fused. The flags that let the compiler assume away nan and inf
     # ("nnan", "ninf") are left out: they drop comparisons with inf.
@@ -20,6 +20,7 @@ _OPTIONS = {
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first use; cache it on disk where a cache directory can be written."""
     try:
-        return njit(cache=True, **_OPTIONS)(function)
+        compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no place for a cache
-        return njit(**_OPTIONS)(function)
+        compiled = njit(**_OPTIONS)(function)
+    return compiled

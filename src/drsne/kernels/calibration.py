@@ -80,7 +80,7 @@ def calibrate_as_coded(D, perplexity, smoothing, steps, tolerance, doubling, P, 
         beta = 1.0
         low, high = 0.0, _FAR
         entropy = 0.0
-        for step in range(steps):
+        for _ in range(steps):
             s = 0.0
             for j in range(k):
                 P[i, j] = np.exp(-beta * D[i, j])

@@ -29,7 +29,9 @@ def _sink(value, index, size):  # type: ignore[no-untyped-def]
         if child >= size:
             return
         right = child + 1
-        if right < size and (value[right] > value[child] or (value[right] == value[child] and index[right] > index[child])):
+        if right < size and (
+            value[right] > value[child] or (value[right] == value[child] and index[right] > index[child])
+        ):
             child = right
         if value[at] > value[child] or (value[at] == value[child] and index[at] > index[child]):
             return

@@ -1,4 +1,4 @@
-"""The paper's concentration correlation (CC): is a crowded neighbourhood still crowded?"""
+"""The paper's concentration correlation (CC): whether a crowded neighbourhood is still crowded."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def concentration_correlation(
     >>> round(concentration_correlation(X, 2 * X, n_neighbors=5), 12)
     1.0
     """
-    X, Y = check_pair(X, Y)
-    k = check_neighbors(n_neighbors, X.shape[0])
-    rows = sampled_rows(X.shape[0], max_samples, random_state)
+    data, low = check_pair(X, Y)
+    k = check_neighbors(n_neighbors, len(low))
+    rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
-        graph = nearest(X, k, metric="euclidean", workers=workers, rows=rows)
-    return correlation(graph, Y, rows)
+        graph = nearest(data, k, metric="euclidean", workers=workers, rows=rows)
+    return correlation(graph, low, rows)
 
 
 def correlation(graph: KnnGraph, Y: Array, rows: Rows) -> float:

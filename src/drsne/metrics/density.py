@@ -1,4 +1,4 @@
-"""Rank correlation of kNN densities (the paper's rho_S): is what looks crowded in the map crowded in the data?"""
+"""Rank correlation of kNN densities (the paper's rho_S): whether what looks crowded in the map is so in the data."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def density_rank_correlation(
     >>> density_rank_correlation(X, -X, n_neighbors=5)
     1.0
     """
-    X, Y = check_pair(X, Y)
-    k = check_neighbors(n_neighbors, X.shape[0])
-    rows = sampled_rows(X.shape[0], max_samples, random_state)
+    data, low = check_pair(X, Y)
+    k = check_neighbors(n_neighbors, len(low))
+    rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
-        radius = nearest(X, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
-    return correlation(radius, Y, k, rows)
+        radius = nearest(data, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
+    return correlation(radius, low, k, rows)
 
 
 def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.graph import KnnGraph, nearest
+from drsne.graph import nearest
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import check_pair, sampled_rows
 from drsne.metrics.separation import silhouette
@@ -53,23 +53,23 @@ def evaluate(
     >>> sorted(evaluate(X, X[:, :2]))[:3]
     ['concentration_correlation', 'continuity', 'density_rank_correlation']
     """
-    X, Y = check_pair(X, Y)
-    n = X.shape[0]
-    sample = {"max_samples": max_samples, "random_state": _seed(random_state)}
-    rows = sampled_rows(n, **sample)
+    data, low = check_pair(X, Y)
+    n = len(low)
+    seed = _seed(random_state)
+    rows = sampled_rows(n, max_samples, seed)
     k = min(_DENSITY_NEIGHBORS, n - 1)
     few = max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
     with Workers() as workers:
-        graph: KnnGraph = nearest(X, k, metric="euclidean", workers=workers, rows=rows)
+        graph = nearest(data, k, metric="euclidean", workers=workers, rows=rows)
     out = {
-        "trustworthiness": trustworthiness(X, Y, few, **sample),
-        "continuity": continuity(X, Y, few, **sample),
-        "concentration_correlation": concentration.correlation(graph, Y, rows),
-        "density_rank_correlation": density.correlation(graph.distances[:, -1], Y, k, rows),
-        "stress": stress(X, Y, **sample),
+        "trustworthiness": trustworthiness(data, low, few, max_samples=max_samples, random_state=seed),
+        "continuity": continuity(data, low, few, max_samples=max_samples, random_state=seed),
+        "concentration_correlation": concentration.correlation(graph, low, rows),
+        "density_rank_correlation": density.correlation(graph.distances[:, -1], low, k, rows),
+        "stress": stress(data, low, max_samples=max_samples, random_state=seed),
     }
     if labels is not None:
-        out["silhouette"] = silhouette(Y, labels, **sample)
+        out["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
     return out
 
 

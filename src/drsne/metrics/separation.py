@@ -12,9 +12,7 @@ from drsne.metrics._inputs import sampled_rows
 _WORKING_MEMORY = 16  # MiB for a block of distances
 
 
-def silhouette(
-    Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = None, random_state: Any = None
-) -> float:
+def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = None, random_state: Any = None) -> float:
     """Mean silhouette of ``labels`` in the map (scikit-learn's, in bounded memory).
 
     Parameters
@@ -43,10 +41,9 @@ def silhouette(
     from sklearn.metrics import silhouette_score
     from sklearn.utils import check_array
 
-    Y = check_array(Y, dtype=np.float64, input_name="Y")
-    labels = np.asarray(labels)
-    if labels.shape != (len(Y),):
-        raise ValueError(f"labels must have shape ({len(Y)},), one for each row of Y; got {labels.shape}.")
-    rows = sampled_rows(len(Y), max_samples, random_state)
+    low, names = check_array(Y, dtype=np.float64, input_name="Y"), np.asarray(labels)
+    if names.shape != (len(low),):
+        raise ValueError(f"labels must have shape ({len(low)},), one for each row of Y; got {names.shape}.")
+    rows = sampled_rows(len(low), max_samples, random_state)
     with config_context(working_memory=_WORKING_MEMORY):
-        return float(silhouette_score(Y[rows], labels[rows]))
+        return float(silhouette_score(low[rows], names[rows]))

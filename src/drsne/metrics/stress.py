@@ -1,4 +1,4 @@
-"""Stress: how far are all distances kept?"""
+"""Stress: how far all distances are kept."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def stress(
     """
     from sklearn.metrics import pairwise_distances
 
-    X, Y = check_pair(X, Y)
+    data, points = check_pair(X, Y)
     high = low = both = 0.0
-    for some in blocks(sampled_rows(X.shape[0], max_samples, random_state), X.shape[0]):
-        D, E = pairwise_distances(X[some], X), pairwise_distances(Y[some], Y)
+    for some in blocks(sampled_rows(len(points), max_samples, random_state), len(points)):
+        D, E = pairwise_distances(data[some], data), pairwise_distances(points[some], points)
         high, low, both = high + float((D * D).sum()), low + float((E * E).sum()), both + float((D * E).sum())
     if high == 0.0:
         return float("nan")

@@ -1,4 +1,4 @@
-"""Trustworthiness and continuity: do near points stay near? (Venna and Kaski, 2001.)"""
+"""Trustworthiness and continuity (Venna and Kaski, 2001): whether near points stay near."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def trustworthiness(
     >>> trustworthiness(X, X[:, :2], n_neighbors=2)
     1.0
     """
-    X, Y = check_pair(X, Y)
-    k = check_neighbors(n_neighbors, X.shape[0], half=True)
-    return _intrusions(X, Y, k, sampled_rows(X.shape[0], max_samples, random_state))
+    data, low = check_pair(X, Y)
+    k = check_neighbors(n_neighbors, len(low), half=True)
+    return _intrusions(data, low, k, sampled_rows(len(low), max_samples, random_state))
 
 
 def continuity(
@@ -67,9 +67,9 @@ def continuity(
     float
         Between 0 and 1; 1 is best.
     """
-    X, Y = check_pair(X, Y)
-    k = check_neighbors(n_neighbors, X.shape[0], half=True)
-    return _intrusions(Y, X, k, sampled_rows(X.shape[0], max_samples, random_state))
+    data, low = check_pair(X, Y)
+    k = check_neighbors(n_neighbors, len(low), half=True)
+    return _intrusions(low, data, k, sampled_rows(len(low), max_samples, random_state))
 
 
 def _intrusions(truth: Any, other: Any, k: int, rows: Rows) -> float:
@@ -85,7 +85,7 @@ def _intrusions(truth: Any, other: Any, k: int, rows: Rows) -> float:
         ranks = _ranks(D, neighbors[at : at + len(some)])
         excess += int(np.maximum(ranks - k, 0).sum())
         at += len(some)
-    return 1.0 - 2.0 * excess / (len(rows) * k * (2 * n - 3 * k - 1))
+    return 1.0 - 2.0 * excess / float(len(rows) * k * (2 * n - 3 * k - 1))
 
 
 def own_neighbors(A: Any, k: int, rows: Rows) -> NDArray[np.intp]:
@@ -104,8 +104,8 @@ def _ranks(D: Array, neighbors: NDArray[np.intp]) -> NDArray[np.intp]:
     tied = np.zeros(len(D), dtype=bool)
     for m, column in enumerate(neighbors.T):
         d = D[np.arange(len(D)), column][:, None]
-        ranks[:, m] = (D < d).sum(axis=1) + 1
-        tied |= (D <= d).sum(axis=1) > ranks[:, m]
+        ranks[:, m] = (d > D).sum(axis=1) + 1
+        tied |= (d >= D).sum(axis=1) > ranks[:, m]
     # Equal distances: the order that a sort of the row gives them, as in scikit-learn.
     for r in np.flatnonzero(tied):
         order = np.argsort(D[r])

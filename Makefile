@@ -1,0 +1,60 @@
+# Everything needs only Python >= 3.11 with its venv module, and make; .venv is made on first use.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint format types unit wheel docs clean help
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/base: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("drsne needs Python >= 3.11: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -e '.[plot]'
+	touch $@
+
+$(VENV)/dev: $(VENV)/base
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+$(VENV)/docs: $(VENV)/base
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	touch $@
+
+demo: $(VENV)/base  ## embed the Digits data, write demo/
+	$(BIN)/python examples/digits.py demo
+
+test: lint types unit wheel  ## lint, types, tests, and an import of the built wheel
+
+lint: $(VENV)/dev  ## check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/dev  ## mend style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/dev  ## check types
+	$(BIN)/mypy
+
+unit: $(VENV)/dev  ## run the tests, with an empty kernel cache
+	rm -rf $(VENV)/numba && NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/python -m pytest -n auto -q
+
+wheel: $(VENV)/dev  ## build the wheel, import it in a clean environment
+	rm -rf dist $(VENV)-wheel
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip install --quiet dist/*.whl
+	cd dist && ../$(VENV)-wheel/bin/python -c 'import drsne, numpy; \
+	  Y = drsne.DRSNE(perplexity=3, density_neighbors=3, max_iter=20).fit_transform(numpy.random.rand(20, 4)); \
+	  assert Y.shape == (20, 2) and "$(VENV)-wheel" in drsne.__file__, drsne.__file__; \
+	  print("wheel: drsne", drsne.__version__, "imported and fitted in a clean environment")'
+
+docs: $(VENV)/docs  ## build the documentation into site/
+	$(BIN)/python -m mkdocs build --strict --quiet
+	@echo "Wrote site/index.html"
+
+clean:  ## remove everything that was made
+	rm -rf $(VENV) $(VENV)-wheel dist site demo .mypy_cache .ruff_cache

@@ -1,0 +1,94 @@
+"""Plots. matplotlib is imported when a plot is drawn: ``pip install 'drsne[plot]'``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def compare(
+    maps: Mapping[str, ArrayLike],
+    labels: ArrayLike | None = None,
+    concentration: Mapping[str, ArrayLike] | None = None,
+    *,
+    point_size: float | None = None,
+) -> Any:
+    """Two-dimensional maps side by side, coloured by label and, in a second row, by relative concentration.
+
+    Parameters
+    ----------
+    maps : mapping of str to array of shape (n_samples, 2)
+        Titles and maps.
+    labels : array-like of shape (n_samples,), default=None
+        Colours of the first row.
+    concentration : mapping of str to array of shape (n_samples,), default=None
+        For each title, the logarithm of relative concentration (``concentration_``) that colours its map in
+        the second row; all maps share one scale.
+    point_size : float, default=None
+        Area of a point; by default it shrinks as the samples grow.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with ``figure.savefig(...)``.
+    """
+    figure_type, grid = _matplotlib()
+    drawn = {title: np.asarray(Y) for title, Y in maps.items()}
+    for title, Y in drawn.items():
+        if Y.ndim != 2 or Y.shape[1] != 2:
+            raise ValueError(f"maps must have shape (n_samples, 2); {title!r} has {Y.shape}.")
+    size = point_size or float(np.clip(12000 / max(len(Y) for Y in drawn.values()), 0.5, 30))
+    n_rows = 1 + (concentration is not None)
+    figure = figure_type(figsize=(5.2 * len(drawn) + 1.0, 5.0 * n_rows), layout="constrained")
+    axes = grid(figure, n_rows, len(drawn))
+    _label_row(axes[0], drawn, labels, size)
+    if concentration is not None:
+        _concentration_row(figure, axes[1], drawn, concentration, size)
+    return figure
+
+
+def _matplotlib() -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
+    return Figure, lambda figure, rows, columns: figure.subplots(rows, columns, squeeze=False)
+
+
+def _label_row(axes: Any, maps: Mapping[str, NDArray[Any]], labels: ArrayLike | None, size: float) -> None:
+    colours: dict[str, Any] = {}
+    names: list[Any] = []
+    if labels is not None:
+        unique, codes = np.unique(np.asarray(labels), return_inverse=True)
+        names = unique.tolist()
+        colours = {"c": codes, "cmap": "tab10" if len(names) <= 10 else "tab20"}
+    for axis, (title, Y) in zip(axes, maps.items(), strict=True):
+        points = axis.scatter(Y[:, 0], Y[:, 1], s=size, linewidths=0, **colours)
+        _finish(axis, title)
+    if 1 < len(names) <= 20:
+        handles = points.legend_elements(num=None)[0]
+        axes[-1].legend(handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _concentration_row(
+    figure: Any, axes: Any, maps: Mapping[str, NDArray[Any]], values: Mapping[str, ArrayLike], size: float
+) -> None:
+    arrays = {title: np.asarray(values[title], dtype=float) for title in maps}
+    low, high = np.quantile(np.concatenate(list(arrays.values())), (0.01, 0.99))
+    for axis, (title, Y) in zip(axes, maps.items(), strict=True):
+        points = axis.scatter(
+            Y[:, 0], Y[:, 1], c=arrays[title], s=size, linewidths=0, cmap="viridis", vmin=low, vmax=high
+        )
+        _finish(axis, f"{title}: relative concentration")
+    bar = figure.colorbar(points, ax=list(axes), shrink=0.8)
+    bar.set_label("log relative concentration (0: average; brighter: more crowded)")
+
+
+def _finish(axis: Any, title: str) -> None:
+    axis.set_title(title)
+    axis.set_aspect("equal", adjustable="datalim")
+    axis.set_xticks([])
+    axis.set_yticks([])
