@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import StandardScaler
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """Digits as the paper feeds it: 1797 x 64, standardised."""
+    return StandardScaler().fit_transform(load_digits().data)
+
+
+@pytest.fixture
+def blobs():
+    """Three groups whose scales differ by factors of four, 120 x 6."""
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])

@@ -1,0 +1,57 @@
+"""Small problems with everything in double precision, for numerical differentiation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from drsne import Objective, Smoothing, engines
+from drsne.affinities import affinities
+from drsne.concentration import profile
+from drsne.graph import nearest
+from drsne.objective import Problem
+from drsne.parallel import Workers
+
+EXACT = Smoothing(relative=0.0)
+DOUBLE = Objective(precision="double", input_smoothing=EXACT, embedding_smoothing=EXACT)
+
+
+def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, n_jobs=1) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)) * np.exp(rng.normal(size=(n, 1)))
+    workers = Workers(n_jobs)
+    graph = nearest(X, n - 1, metric="euclidean", workers=workers)
+    wanted = objective.calibration.n_neighbors(5.0, n)
+    near = type(graph)(graph.indices[:, :wanted], graph.distances[:, :wanted])
+    P = affinities(near, 5.0, objective.calibration, workers).P
+    target = profile(graph.distances[:, :k].mean(axis=1), objective.input_exponent, objective.input_smoothing).log
+    engine = engines.load("exact")(workers, precision=objective.precision)
+    return Problem(
+        objective, P=P, neighbors=graph.indices[:, :k], target=target, weight=weight, engine=engine, workers=workers
+    )
+
+
+def some_map(n=40, d=2, seed=1, scale=2.0):
+    return np.random.default_rng(seed).normal(size=(n, d)) * scale
+
+
+def numerical_gradient(loss, Y, step=1e-4):
+    """Central differences of fourth order."""
+    G = np.zeros_like(Y)
+    for at in np.ndindex(*Y.shape):
+        values = []
+        for h in (-2, -1, 1, 2):
+            moved = Y.copy()
+            moved[at] += h * step
+            values.append(loss(moved))
+        G[at] = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
+    return G
+
+
+def relative_error(a, b):
+    return np.linalg.norm(a - b) / np.linalg.norm(b)
+
+
+def with_(objective: Objective, **changes) -> Objective:
+    return replace(objective, **changes)

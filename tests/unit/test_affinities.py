@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from drsne import Calibration
+from drsne.affinities import affinities, conditional_affinities
+from drsne.graph import KnnGraph, knn
+from drsne.parallel import Workers
+
+
+def rows(X, perplexity, k=None):
+    graph = knn(X, k or min(len(X) - 1, int(3 * perplexity + 0.5)))
+    with Workers() as workers:
+        return graph, *conditional_affinities(graph.distances, perplexity, Calibration(), workers)
+
+
+def entropy_perplexity(P):
+    return np.exp(-(P * np.log(np.where(P > 0, P, 1.0))).sum(axis=1))
+
+
+DATA = {
+    "normal": lambda rng: rng.normal(size=(300, 10)),
+    "two scales": lambda rng: np.vstack([rng.normal(size=(150, 3)), 1e-3 * rng.normal(size=(150, 3)) + 5]),
+    "outlier": lambda rng: np.vstack([rng.normal(size=(299, 3)), [[1e6, 0, 0]]]),
+    "islands": lambda rng: np.vstack([rng.normal(size=(150, 3)), rng.normal(size=(150, 3)) + 1e5]),
+    "tiny": lambda rng: 1e-30 * rng.normal(size=(300, 4)),
+    "huge": lambda rng: 1e30 * rng.normal(size=(300, 4)),
+    "heavy tails": lambda rng: rng.standard_cauchy(size=(300, 4)),
+    "pairs of duplicates": lambda rng: np.repeat(rng.normal(size=(150, 4)), 2, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", DATA)
+@pytest.mark.parametrize("perplexity", [2.5, 5.0, 30.0, 80.0])
+def test_rows_sum_to_one_and_have_the_perplexity(name, perplexity):
+    X = DATA[name](np.random.default_rng(0))
+    graph, P, precisions, reached = rows(X, perplexity)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(entropy_perplexity(P), perplexity, atol=1e-4)
+    np.testing.assert_allclose(reached, perplexity, atol=1e-4)
+    assert np.isfinite(precisions).all()
+    # the precisions, in the data's own units, give these rows back
+    scale = graph.distances[:, -1:]
+    D = ((graph.distances - graph.distances[:, :1]) / scale) * ((graph.distances + graph.distances[:, :1]) / scale)
+    again = np.exp(-precisions[:, None] * scale * scale * D)
+    np.testing.assert_allclose(again / again.sum(axis=1, keepdims=True), P, rtol=1e-3, atol=1e-9)
+
+
+def test_perplexity_at_most_the_neighbours():
+    X = np.random.default_rng(0).normal(size=(10, 2))
+    _, P, _, reached = rows(X, 9.0, k=9)
+    np.testing.assert_allclose(P, 1 / 9)
+    np.testing.assert_allclose(reached, 9.0)
+
+
+def test_too_many_duplicates_have_the_nearest_reachable_perplexity():
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.zeros((21, 3)), rng.normal(size=(100, 3)) + 10])
+    graph = knn(X, 30)
+    with Workers() as workers:
+        with pytest.warns(UserWarning, match=r"perplexity=10 is out of reach for 21 of 121 points") as caught:
+            P, _ = affinities(graph, 10.0, Calibration(), workers)
+        conditional, _, reached = conditional_affinities(graph.distances, 10.0, Calibration(), workers)
+    assert len(caught) == 1
+    np.testing.assert_allclose(reached[:21], 20.0)
+    np.testing.assert_allclose(conditional[:21, :20], 1 / 20)
+    np.testing.assert_allclose(conditional.sum(axis=1), 1.0)
+    np.testing.assert_allclose(reached[21:], 10.0, atol=1e-4)
+    assert P.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_symmetric_sorted_and_summing_to_one():
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    with Workers() as workers, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        P, _ = affinities(knn(X, 30), 10.0, Calibration(), workers)
+    assert P.format == "csr"
+    assert P.sum() == pytest.approx(1.0, abs=1e-12)
+    assert abs(P - P.T).max() < 1e-18
+    assert P.diagonal().max() == 0.0
+    assert P.has_sorted_indices
+
+
+def test_matches_scikit_learn_on_the_same_neighbours(digits):
+    from sklearn.manifold._t_sne import _joint_probabilities_nn
+    from sklearn.neighbors import kneighbors_graph
+
+    X = digits[:300]
+    theirs = _joint_probabilities_nn(kneighbors_graph(X, 90, mode="distance").power(2).tocsr(), 30.0, 0)
+    with Workers() as workers:
+        ours, _ = affinities(knn(X, 90), 30.0, Calibration(), workers)
+    np.testing.assert_allclose(ours.toarray(), theirs.toarray(), rtol=2e-3, atol=1e-8)
+
+
+def test_calibration_counts_neighbours():
+    assert Calibration().n_neighbors(30.0, 1000) == 90
+    assert Calibration().n_neighbors(30.0, 50) == 49
+    assert Calibration(neighbors="all").n_neighbors(30.0, 50) == 49
+    assert Calibration(neighbors=40).n_neighbors(30.0, 1000) == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"neighbors": "some"}, "neighbors must be one of"),
+        ({"neighbors": 0}, "neighbors must be an integer of at least 1"),
+        ({"search": "newton"}, "search must be one of"),
+        ({"search": "doubling"}, "shift=True needs"),
+        ({"smoothing": float("nan"), "shift": False}, "smoothing must be a finite number"),
+    ],
+)
+def test_wrong_calibration_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        Calibration(**change)
+
+
+def test_graph_is_a_plain_tuple():
+    graph = knn(np.eye(5), 2)
+    assert isinstance(graph, KnnGraph)
+    indices, distances = graph
+    assert indices.shape == distances.shape == (5, 2)

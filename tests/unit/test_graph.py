@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph
+
+from drsne.graph import available, knn
+
+
+def brute(X, k, metric="euclidean"):
+    """Neighbours from distances summed feature by feature, ties by index."""
+    from scipy.spatial.distance import cdist
+
+    D = cdist(X, X, metric)
+    np.fill_diagonal(D, np.inf)
+    order = np.argsort(D, axis=1, kind="stable")[:, :k]
+    return order, np.take_along_axis(D, order, axis=1)
+
+
+@pytest.mark.parametrize("shape", [(50, 3), (300, 1), (40, 100), (700, 20)])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_equals_brute_force(shape, n_jobs):
+    X = np.random.default_rng(0).normal(size=shape)
+    graph = knn(X, 12, n_jobs=n_jobs)
+    indices, distances = brute(X, 12)
+    np.testing.assert_array_equal(graph.indices, indices)
+    np.testing.assert_allclose(graph.distances, distances, rtol=1e-12)
+    assert graph.indices.dtype == np.int32
+
+
+def test_ties_go_by_index():
+    X = np.random.default_rng(0).integers(0, 3, size=(200, 2)).astype(float)  # nine places, many duplicates
+    graph = knn(X, 30)
+    indices, distances = brute(X, 30)
+    np.testing.assert_array_equal(graph.indices, indices)
+    np.testing.assert_array_equal(graph.distances, distances)
+
+
+def test_far_outlier_and_far_islands_lose_no_neighbour():
+    rng = np.random.default_rng(0)
+    for far in (1e6, 1e9):
+        X = rng.normal(size=(300, 8))
+        X[0] += far
+        np.testing.assert_array_equal(knn(X, 20).indices[1:], brute(X, 20)[0][1:])
+    X = rng.normal(size=(300, 8))
+    X[150:] += 1e5
+    np.testing.assert_array_equal(knn(X, 20).indices, brute(X, 20)[0])
+
+
+@pytest.mark.parametrize("scale", [2.0**-900, 2.0**-100, 2.0**100, 2.0**900])
+def test_scale_leaves_the_neighbours(scale):
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    here, there = knn(X, 10), knn(scale * X, 10)
+    np.testing.assert_array_equal(here.indices, there.indices)
+    np.testing.assert_array_equal(here.distances * scale, there.distances)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev", "sqeuclidean", "correlation"])
+def test_other_metrics(metric):
+    X = np.random.default_rng(0).normal(size=(80, 5))
+    graph = knn(X, 6, metric=metric)
+    indices, distances = brute(X, 6, {"manhattan": "cityblock"}.get(metric, metric))
+    np.testing.assert_array_equal(graph.indices, indices)
+    np.testing.assert_allclose(graph.distances, distances, rtol=1e-7, atol=1e-12)
+
+
+def test_callable_metric():
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    graph = knn(X, 4, metric=lambda a, b: np.abs(a - b).sum())
+    np.testing.assert_array_equal(graph.indices, knn(X, 4, metric="manhattan").indices)
+
+
+def test_sparse_equals_dense():
+    X = sp.random(150, 40, density=0.2, random_state=0, format="csr").tolil()
+    X[3] = X[7]  # a duplicate: its distance is exactly zero
+    X = X.tocsr()
+    sparse, dense = knn(X, 9), knn(X.toarray(), 9)
+    np.testing.assert_array_equal(sparse.indices, dense.indices)
+    np.testing.assert_allclose(sparse.distances, dense.distances, rtol=1e-12)
+    assert sparse.distances[3, 0] == 0.0
+
+
+def test_precomputed_matrix_and_graph():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    expected = knn(X, 8)
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    for given in (D, kneighbors_graph(X, 12, mode="distance"), sp.csr_matrix(D)):
+        graph = knn(given, 8, metric="precomputed")
+        np.testing.assert_array_equal(graph.indices, expected.indices)
+        np.testing.assert_allclose(graph.distances, expected.distances, rtol=1e-9)
+    with_self = NearestNeighbors(n_neighbors=12).fit(X).kneighbors_graph(X, mode="distance")
+    assert available(with_self) == 11
+    np.testing.assert_array_equal(knn(with_self, 8, metric="precomputed").indices, expected.indices)
+
+
+@pytest.mark.parametrize(
+    ("X", "options", "message"),
+    [
+        (np.zeros((4, 2)), {"k": 4}, "k must be smaller than n_samples=4; got 4"),
+        (np.zeros((4, 2)), {"k": 0}, "k must be an integer of at least 1; got 0"),
+        (np.zeros((4, 2)), {"k": 2, "metric": "precomputed"}, "square distance matrix"),
+        (-np.ones((4, 4)), {"k": 2, "metric": "precomputed"}, "distances of at least 0"),
+        (sp.csr_matrix(np.zeros((4, 3))), {"k": 2, "metric": "precomputed"}, "k must be at most 0|square neighbour"),
+        (sp.csr_matrix(-np.ones((4, 4))), {"k": 2, "metric": "precomputed"}, "distances of at least 0"),
+        (np.zeros((4, 2)), {"k": 2, "metric": "nearness"}, "metric must be one of .* or a callable; got 'nearness'"),
+    ],
+)
+def test_wrong_input_is_refused(X, options, message):
+    with pytest.raises(ValueError, match=message):
+        knn(X, **options)
