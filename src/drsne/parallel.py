@@ -38,8 +38,10 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         from joblib import effective_n_jobs
+        from joblib.parallel import get_active_backend
 
-        self.n_threads = int(effective_n_jobs(n_jobs))
+        nested = (get_active_backend()[0].nesting_level or 0) > 0
+        self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Workers:

@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.neighbors import kneighbors_graph
+
+from drsne import DRSNE, Adam, Objective, Phase, Schedule
+from drsne.concentration import profile
+from drsne.graph import knn
+
+QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 60, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
+    return DRSNE(**QUICK).fit(X), X
+
+
+def test_fitted_attributes(model):
+    m, X = model
+    n = len(X)
+    assert m.embedding_.shape == (n, 2)
+    assert m.affinities_.shape == (n, n)
+    assert sp.issparse(m.affinities_)
+    assert m.affinities_.format == "csr"
+    assert m.affinities_.sum() == pytest.approx(1.0)
+    assert m.precisions_.shape == m.input_concentration_.shape == m.concentration_.shape == (n,)
+    assert m.n_iter_ == 60
+    assert m.n_features_in_ == 6
+    assert not hasattr(m, "feature_names_in_")
+    assert isinstance(m.kl_divergence_, float)
+    assert isinstance(m.concentration_loss_, float)
+
+
+def test_concentrations_are_in_one_unit(model):
+    m, X = model
+    for log in (m.input_concentration_, m.concentration_):
+        assert np.exp(log).mean() == pytest.approx(1.0, abs=1e-5)
+    radii = knn(X, 10).distances.mean(axis=1)
+    np.testing.assert_allclose(np.exp(m.input_concentration_), (1 / radii) / (1 / radii).mean(), rtol=0.02)
+    low = np.linalg.norm(m.embedding_[:, None] - m.embedding_[knn(X, 10).indices], axis=2).mean(axis=1)
+    np.testing.assert_allclose(np.exp(m.concentration_), (1 / low) / (1 / low).mean(), rtol=0.02)
+
+
+def test_losses_can_be_recomputed(model):
+    m, X = model
+    D = ((m.embedding_[:, None] - m.embedding_[None]) ** 2).sum(axis=2)
+    W = 1 / (1 + D)
+    np.fill_diagonal(W, 0.0)
+    P = m.affinities_.toarray()
+    stored = P > 0
+    kl = (P[stored] * np.log(P[stored] / (W / W.sum())[stored])).sum()
+    assert m.kl_divergence_ == pytest.approx(kl, rel=1e-5)
+    gap = m.input_concentration_ - m.concentration_
+    assert m.concentration_loss_ == pytest.approx((gap**2).mean(), rel=1e-9)
+
+
+def test_history(model):
+    m, _ = model
+    assert set(m.history_) == {"iteration", "kl", "concentration", "gradient_norm"}
+    assert m.history_["iteration"].tolist() == [0, 10, 20, 30, 40, 50, 60]
+    assert m.history_["kl"][-1] == m.kl_divergence_
+    assert m.history_["concentration"][-1] == m.concentration_loss_
+    assert m.history_["concentration"][-1] < m.history_["concentration"][0]
+    assert (m.history_["gradient_norm"] > 0).all()
+
+
+def test_density_term_does_what_it_says(blobs):
+    plain = DRSNE(perplexity=10, density_neighbors=10, density_weight=0.0, random_state=0).fit(blobs)
+    dense = DRSNE(perplexity=10, density_neighbors=10, random_state=0).fit(blobs)
+    assert dense.concentration_loss_ < 0.3 * plain.concentration_loss_
+    assert plain.kl_divergence_ < dense.kl_divergence_
+    radius = [np.median(knn(dense.embedding_, 10).distances[40 * g : 40 * g + 40, -1]) for g in range(3)]
+    assert radius[0] < radius[1] < radius[2]
+
+
+def test_fit_transform_names_and_pandas_output(blobs):
+    frame = pd.DataFrame(blobs, columns=[f"gene{c}" for c in range(6)], index=[f"cell{i}" for i in range(120)])
+    m = DRSNE(**QUICK)
+    out = m.set_output(transform="pandas").fit_transform(frame)
+    assert isinstance(out, pd.DataFrame)
+    assert out.columns.tolist() == ["drsne0", "drsne1"] == m.get_feature_names_out().tolist()
+    assert out.index.equals(frame.index)
+    assert m.feature_names_in_.tolist() == frame.columns.tolist()
+    np.testing.assert_array_equal(out.to_numpy(), DRSNE(**QUICK).fit(blobs).embedding_)
+
+
+def test_clone_and_pickle(model):
+    m, X = model
+    again = pickle.loads(pickle.dumps(m))
+    np.testing.assert_array_equal(again.embedding_, m.embedding_)
+    fresh = clone(DRSNE(objective=Objective(), schedule=Schedule(phases=()), init=np.zeros((3, 2))))
+    assert fresh.objective == Objective()
+    np.testing.assert_array_equal(clone(m).fit(X).embedding_, m.embedding_)
+
+
+def test_parameters_are_stored_untouched():
+    given = {"n_components": "two", "perplexity": None, "init": [[0]], "callbacks": (), "random_state": 7}
+    m = DRSNE(**given)
+    for name, value in given.items():
+        assert getattr(m, name) is value
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("init", ["pca", "random"])
+def test_dimensions_and_starts(blobs, d, init):
+    m = DRSNE(d, init=init, **QUICK).fit(blobs)
+    assert m.embedding_.shape == (120, d)
+    assert np.isfinite(m.embedding_).all()
+    assert m.get_feature_names_out().tolist() == [f"drsne{c}" for c in range(d)]
+
+
+def test_start_from_an_array_goes_on_from_a_map(blobs):
+    first = DRSNE(**QUICK).fit(blobs)
+    start = first.embedding_.copy()
+    none = Schedule(phases=(Phase(n_iter=1, optimizer=Adam(rate=1e-9)),), center=False)
+    still = DRSNE(perplexity=10.0, density_neighbors=10, init=start, schedule=none).fit(blobs)
+    np.testing.assert_allclose(still.embedding_, start, atol=1e-8)
+    np.testing.assert_array_equal(start, first.embedding_)
+    more = Schedule(phases=(Phase(n_iter=100, optimizer=Adam(rate=0.2), decay="cosine", density=True),))
+    on = DRSNE(perplexity=10.0, density_neighbors=10, init=start, schedule=more).fit(blobs)
+
+    def loss(m):
+        return m.kl_divergence_ + m.density_weight * m.concentration_loss_
+
+    assert loss(on) < loss(first)
+
+
+def test_precomputed_equals_the_data(blobs):
+    expected = DRSNE(**QUICK).fit(blobs)
+    D = np.sqrt(((blobs[:, None] - blobs[None]) ** 2).sum(axis=2))
+    matrix = DRSNE(metric="precomputed", **QUICK).fit(D)
+    np.testing.assert_allclose(matrix.affinities_.toarray(), expected.affinities_.toarray(), rtol=1e-5, atol=1e-12)
+    assert matrix.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.05)
+    graph = DRSNE(metric="precomputed", **QUICK).fit(kneighbors_graph(blobs, 30, mode="distance"))
+    np.testing.assert_allclose(graph.affinities_.toarray(), expected.affinities_.toarray(), rtol=1e-5, atol=1e-12)
+    assert np.isfinite(graph.embedding_).all()
+    assert graph.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.2)
+
+
+def test_a_short_neighbour_graph_lowers_what_it_cannot_give(blobs):
+    graph = kneighbors_graph(blobs, 6, mode="distance")
+    with pytest.warns(UserWarning, match=r"perplexity from 10 to 2 and density_neighbors from 10 to 6") as caught:
+        m = DRSNE(metric="precomputed", **QUICK).fit(graph)
+    assert len(caught) == 1
+    assert np.isfinite(m.embedding_).all()
+
+
+def test_metrics_of_scikit_learn(blobs):
+    for metric in ("manhattan", "cosine", lambda a, b: np.abs(a - b).max()):
+        m = DRSNE(metric=metric, **QUICK).fit(blobs)
+        assert np.isfinite(m.embedding_).all()
+        np.testing.assert_allclose(
+            m.input_concentration_,
+            profile(knn(blobs, 10, metric=metric).distances.mean(axis=1), 1.0, Objective().input_smoothing).log,
+            atol=1e-6,
+        )
+
+
+def test_sparse_and_single_precision_input(blobs):
+    expected = DRSNE(**QUICK).fit(blobs)
+    sparse = DRSNE(**QUICK).fit(sp.csr_matrix(blobs))
+    assert sparse.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.02)
+    assert sparse.n_features_in_ == 6
+    for kind in (sp.csc_matrix, sp.coo_array):
+        np.testing.assert_array_equal(DRSNE(**QUICK).fit(kind(blobs)).embedding_, sparse.embedding_)
+    single = DRSNE(**QUICK).fit(blobs.astype(np.float32))
+    assert single.embedding_.dtype == np.float32
+    assert expected.embedding_.dtype == np.float64
+
+
+def test_callbacks_see_every_iteration_and_can_stop(blobs):
+    seen = []
+
+    def watch(iteration, embedding, losses):
+        seen.append((iteration, embedding.shape, set(losses)))
+        embedding[:] = np.nan  # a copy: harmless
+
+    DRSNE(callbacks=watch, **{**QUICK, "max_iter": 12}).fit(blobs)
+    assert [at for at, _, _ in seen] == list(range(1, 13))
+    assert all(entry[1:] == ((120, 2), {"kl", "concentration"}) for entry in seen)
+    maps = []
+    m = DRSNE(callbacks=[lambda t, Y, losses: maps.append(Y), lambda t, Y, losses: t == 7], **QUICK).fit(blobs)
+    assert m.n_iter_ == 7
+    np.testing.assert_array_equal(m.embedding_, maps[-1])
+
+
+def test_callbacks_do_not_change_the_map(blobs):
+    plain = DRSNE(**QUICK).fit(blobs).embedding_
+    np.testing.assert_array_equal(DRSNE(callbacks=[lambda *_: None], **QUICK).fit(blobs).embedding_, plain)
+
+
+def test_interrupt_keeps_the_last_map(blobs):
+    maps = []
+
+    def interrupt(iteration, embedding, losses):
+        maps.append(embedding)
+        if iteration == 23:
+            raise KeyboardInterrupt
+
+    m = DRSNE(callbacks=interrupt, **QUICK)
+    with pytest.warns(UserWarning, match=r"Interrupted after 23 iterations; embedding_ is the last map"):
+        m.fit(blobs)
+    assert m.n_iter_ == 23
+    np.testing.assert_array_equal(m.embedding_, maps[-1])
+    assert m.history_["iteration"][-1] == 23
+    assert np.isfinite(m.kl_divergence_)
+
+
+def test_overflow_is_an_error_that_keeps_the_last_map(blobs):
+    wild = Schedule(phases=(Phase(n_iter=50, optimizer=Adam(rate=1e308)),))
+    m = DRSNE(perplexity=10.0, density_neighbors=10, schedule=wild)
+    with pytest.raises(FloatingPointError, match=r"embedding_ is the last finite map"), np.errstate(all="ignore"):
+        m.fit(blobs)
+    assert np.isfinite(m.embedding_).all()
+
+
+def test_verbose_shows_a_bar_on_standard_error(blobs, capsys):
+    DRSNE(verbose=1, **QUICK).fit(blobs)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "60/60" in err
+    assert "kl" in err
+    DRSNE(**QUICK).fit(blobs)
+    assert capsys.readouterr().err == ""
+
+
+def test_bar_redraws_one_line_on_a_terminal(monkeypatch, blobs):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    DRSNE(verbose=1, **QUICK).fit(blobs)
+    text = sys.stderr.getvalue()
+    assert text.count("\n") == 1
+    assert text.endswith("left\n")
+    assert "\r" in text
+
+
+def test_weight_zero_never_uses_the_density_term(blobs):
+    few, many = (DRSNE(**{**QUICK, "density_neighbors": k}, density_weight=0.0).fit(blobs).embedding_ for k in (2, 40))
+    np.testing.assert_array_equal(few, many)
+
+
+def test_exponents_at_equal_weight_times_square_agree(blobs):
+    """alpha scales the profiles: at equal lambda alpha^2 only the normalising means differ."""
+    losses = []
+    for alpha in (0.5, 1.0, 2.0):
+        m = DRSNE(**QUICK, density_exponent=alpha, density_weight=5.0 / alpha**2).fit(blobs)
+        losses.append(m.concentration_loss_ / alpha**2)
+    assert max(losses) < 3 * min(losses)
+
+
+@pytest.mark.parametrize(
+    ("covering", "plain"),
+    [
+        ({"objective": Objective()}, {"density_exponent": 2.0}),
+        ({"schedule": Schedule(phases=())}, {"max_iter": 10}),
+        ({"schedule": Schedule(phases=())}, {"n_iter_exaggeration": 10}),
+        ({"schedule": Schedule(phases=())}, {"early_exaggeration": 4.0}),
+        ({"schedule": Schedule(phases=())}, {"learning_rate": 10.0}),
+    ],
+)
+def test_what_a_dataclass_covers_is_not_given_twice(blobs, covering, plain):
+    name = next(iter(plain))
+    with pytest.raises(ValueError, match=rf"{name} must be left at its default where {next(iter(covering))} is given"):
+        DRSNE(**covering, **plain).fit(blobs)

@@ -1,0 +1,215 @@
+"""Bad input gets one clear error; hard input gets a finite map."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from drsne import DRSNE, Objective, Schedule
+
+QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 100, "random_state": 0}
+
+
+def data(n=60, d=5, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "message"),
+    [
+        ({"perplexity": 0.5}, ValueError, "perplexity must be a finite number of at least 1; got 0.5"),
+        ({"perplexity": float("nan")}, ValueError, "perplexity must be a finite number of at least 1; got nan"),
+        ({"perplexity": float("inf")}, ValueError, "perplexity must be a finite number"),
+        ({"perplexity": "30"}, TypeError, "perplexity must be a finite number of at least 1; got '30'"),
+        ({"perplexity": True}, TypeError, "perplexity must be a finite number"),
+        (
+            {"density_weight": -1.0},
+            ValueError,
+            "density_weight must be .* at least 0; got -1.0. Pass 0 for plain t-SNE",
+        ),
+        ({"density_weight": float("nan")}, ValueError, "density_weight must be a finite number of at least 0; got nan"),
+        ({"density_neighbors": 0}, ValueError, "density_neighbors must be an integer of at least 1; got 0"),
+        ({"density_neighbors": 1.5}, ValueError, "density_neighbors must be an integer of at least 1; got 1.5"),
+        ({"density_neighbors": None}, TypeError, "density_neighbors must be an integer"),
+        ({"density_exponent": 0.0}, ValueError, "density_exponent must be a finite number above 0; got 0.0"),
+        ({"n_components": 0}, ValueError, "n_components must be an integer of at least 1; got 0"),
+        ({"engine": "quantum"}, ValueError, "engine must be one of 'auto', 'exact'.*; got 'quantum'"),
+        ({"metric": "nearness"}, ValueError, "metric must be one of .*'cosine'.*; got 'nearness'"),
+        ({"init": "spectral"}, ValueError, "init must be one of 'pca', 'random' or an array; got 'spectral'"),
+        ({"neighborhoods": "output"}, ValueError, "neighborhoods must be one of .*; got 'output'"),
+        ({"init": np.zeros((60, 3))}, ValueError, r"init must have shape .*=\(60, 2\); got \(60, 3\)"),
+        ({"init": np.full((60, 2), np.nan)}, ValueError, "init contains NaN"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1; got 0"),
+        ({"n_iter_exaggeration": -1}, ValueError, "n_iter_exaggeration must be an integer of at least 0"),
+        ({"early_exaggeration": 0.5}, ValueError, "early_exaggeration must be .* at least 1; got 0.5"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be a finite number above 0; got 0.0"),
+        ({"learning_rate": "fast"}, ValueError, "learning_rate must be one of 'auto' or a number above 0; got 'fast'"),
+        ({"objective": {"support": "directed"}}, TypeError, "objective must be a drsne.Objective or None"),
+        ({"schedule": "slow"}, TypeError, "schedule must be a drsne.Schedule or None"),
+        ({"callbacks": [1]}, TypeError, "callbacks must be callables; got 1"),
+    ],
+)
+def test_bad_parameters(parameters, kind, message):
+    model = DRSNE(**parameters)  # nothing is checked here
+    with pytest.raises(kind, match=message):
+        model.fit(data())
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (data(2), "minimum of 3 is required"),
+        (data(1), "minimum of 3 is required"),
+        (np.where(data() > 2, np.nan, data()), "contains NaN"),
+        (np.where(data() > 2, np.inf, data()), "contains infinity"),
+        (data()[:, 0], "1D array"),
+        (np.array([["a", "b"]] * 10), "X must hold numbers; got text"),
+        (np.array([["1.0", "2.0"]] * 10), "X must hold numbers; got text"),
+        ([["1.0", "2.0"]] * 10, "X must hold numbers; got text"),
+        (np.array([["1.0", 2.0]] * 10, dtype=object), "X must hold numbers; got text"),
+        (pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}), "X must hold numbers; got text"),
+        (np.zeros((10, 3), dtype=complex), "Complex data not supported"),
+        (np.zeros((10, 0)), "0 feature"),
+    ],
+)
+def test_bad_data(X, message):
+    with pytest.raises(ValueError, match=message):
+        DRSNE(**QUICK).fit(X)
+
+
+def finite(X, **changes):
+    model = DRSNE(**{**QUICK, **changes}).fit(X)
+    assert model.embedding_.shape == (len(X), 2)
+    assert np.isfinite(model.embedding_).all()
+    for name in ("input_concentration_", "concentration_", "precisions_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert np.isfinite([model.kl_divergence_, model.concentration_loss_]).all()
+    return model
+
+
+def test_sizes_too_large_are_lowered_with_one_warning():
+    with pytest.warns(UserWarning, match="Lowered") as caught:
+        finite(data(20), perplexity=30.0, density_neighbors=300)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert "perplexity from 30 to 6.333" in message
+    assert "density_neighbors from 300 to 19" in message
+    with pytest.warns(UserWarning, match="Lowered density_neighbors from 300 to 59: each of the 60 samples") as caught:
+        finite(data(60), density_neighbors=300)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("n", range(3, 11))
+def test_few_points(n):
+    with pytest.warns(UserWarning, match="Lowered"):
+        finite(data(n), perplexity=30.0, density_neighbors=30)
+
+
+def test_all_rows_identical():
+    with pytest.warns(UserWarning, match="perplexity=10 is out of reach for 60 of 60 points"):
+        model = finite(np.ones((60, 4)))
+    assert len(np.unique(model.embedding_, axis=0)) > 30  # not one dot on top of another
+    np.testing.assert_array_equal(model.input_concentration_, 0.0)
+
+
+def test_many_duplicates():
+    X = np.repeat(data(6), 20, axis=0)
+    with pytest.warns(UserWarning, match="out of reach for 120 of 120"):
+        finite(X)
+    finite(np.repeat(data(40), 3, axis=0))
+    with pytest.warns(UserWarning, match="out of reach for 70 of 100"):
+        finite(np.vstack([np.zeros((70, 5)), data(30) + 9]))
+
+
+def test_odd_shapes():
+    finite(np.c_[data(), np.full(60, 7.0), np.zeros(60)])  # constant columns
+    finite(data(60, 1))  # one column
+    finite(data(30, 200), perplexity=5.0)  # more columns than rows
+
+
+def test_far_outlier_and_far_islands():
+    X = data(80)
+    X[0] = 1e6
+    outlier = finite(X)
+    others = outlier.embedding_[1:]
+    assert np.linalg.norm(others - others.mean(axis=0), axis=1).max() < 1e3
+    X = data(80)
+    X[40:] += 1e5
+    islands = finite(X).embedding_
+    near = np.linalg.norm(islands[:, None] - islands[None], axis=2)
+    np.fill_diagonal(near, np.inf)
+    assert ((near.argmin(axis=1) < 40) == (np.arange(80) < 40)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
+@pytest.mark.parametrize("weight", [0.0, 5.0])
+def test_units_do_not_matter(scale, weight):
+    X = data(120, 8)
+    X[:60] *= 0.1
+    here = finite(X, density_weight=weight, max_iter=300).embedding_
+    there = finite(scale * X, density_weight=weight, max_iter=300).embedding_
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-6 * np.ptp(here))
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda X: X.astype(int),
+        lambda X: X > 0,
+        lambda X: X.astype(object),
+        np.asfortranarray,
+        lambda X: X[::2],
+        lambda X: pd.DataFrame(X),
+        lambda X: X.tolist(),
+        lambda X: X.astype(">f8"),
+        lambda X: X.astype(np.float16),
+    ],
+)
+def test_kinds_of_array(convert):
+    X = convert(10 * data(120))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "perplexity=", UserWarning)  # signs repeat
+        model = finite(X)
+        plain = finite(np.array(X, dtype=np.float64))
+    np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+
+
+def test_read_only_memmap(tmp_path):
+    X = data(60)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    np.testing.assert_array_equal(finite(mapped).embedding_, finite(X).embedding_)
+    frozen = X.copy()
+    frozen.setflags(write=False)
+    np.testing.assert_array_equal(finite(frozen, init=frozen[:, :2]).embedding_, finite(X, init=X[:, :2]).embedding_)
+    np.testing.assert_array_equal(mapped, X)
+
+
+def test_input_is_left_alone():
+    X = data(60)
+    before = X.copy()
+    finite(X)
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    distances = D.copy()
+    finite(D, metric="precomputed")
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_array_equal(D, distances)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Objective(support="both"), "support must be one of 'directed', 'symmetric'; got 'both'"),
+        (lambda: Objective(normalizer="none"), "normalizer must be one of"),
+        (lambda: Objective(embedding_exponent=-1.0), "embedding_exponent must be a finite number above 0"),
+        (lambda: Objective(affinity_smoothing=-1.0), "affinity_smoothing must be"),
+        (lambda: Objective(precision="half"), "precision must be one of"),
+        (lambda: Schedule(phases=(), record_every=0), "record_every must be an integer of at least 1"),
+    ],
+)
+def test_bad_dataclasses(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.datasets import load_digits
+from sklearn.manifold import trustworthiness as scikit_learn_trustworthiness
+from sklearn.metrics import silhouette_score
+
+from drsne import metrics
+
+SCORES = (
+    metrics.trustworthiness,
+    metrics.continuity,
+    metrics.concentration_correlation,
+    metrics.density_rank_correlation,
+    metrics.stress,
+)
+
+
+def pair(n=300, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * np.exp(rng.normal(size=(n, 1)))
+    return X, X[:, :2] + 0.3 * rng.normal(size=(n, 2))
+
+
+@pytest.mark.parametrize("k", [1, 5, 10, 40])
+def test_trustworthiness_equals_scikit_learn(k):
+    raw = load_digits().data[:300]  # whole numbers: many equal distances
+    for X, Y in (pair(), (raw, raw[:, 20:22] + pair(300)[1]), (raw, np.round(raw[:, 20:22]))):
+        assert metrics.trustworthiness(X, Y, k) == pytest.approx(
+            scikit_learn_trustworthiness(X, Y, n_neighbors=k), abs=1e-12
+        )
+        assert metrics.continuity(X, Y, k) == pytest.approx(
+            scikit_learn_trustworthiness(Y, X, n_neighbors=k), abs=1e-12
+        )
+
+
+def test_concentration_correlation_by_hand():
+    X, Y = pair()
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    near = np.argsort(D, axis=1)[:, 1:13]
+    high = np.take_along_axis(D, near, axis=1).mean(axis=1)
+    low = np.linalg.norm(Y[:, None] - Y[near], axis=2).mean(axis=1)
+    expected = np.corrcoef(np.log(1 / high), np.log(1 / low))[0, 1]
+    assert metrics.concentration_correlation(X, Y, 12) == pytest.approx(expected, abs=1e-12)
+
+
+def test_density_rank_correlation_by_hand():
+    X, Y = pair()
+    kth = [np.sort(np.linalg.norm(A[:, None] - A[None], axis=2), axis=1)[:, 12] for A in (X, Y)]
+    expected = spearmanr(*kth)[0]
+    assert metrics.density_rank_correlation(X, Y, 12) == pytest.approx(expected, abs=1e-6)
+    wide = np.hstack([Y, Y, Y])  # the search for maps of many dimensions
+    assert metrics.density_rank_correlation(X, wide, 12) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_stress_by_hand(scaled):
+    X, Y = pair()
+    D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
+    factor = (D * E).sum() / (E * E).sum() if scaled else 1.0
+    expected = np.sqrt(((D - factor * E) ** 2).sum() / (D**2).sum())
+    assert metrics.stress(X, Y, scaled=scaled) == pytest.approx(expected, rel=1e-10)
+    if scaled:
+        assert metrics.stress(X, 7 * Y, scaled=True) == pytest.approx(expected, rel=1e-10)
+
+
+def test_silhouette_is_scikit_learns():
+    X, Y = pair()
+    labels = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 0)]
+    assert metrics.silhouette(Y, labels) == pytest.approx(silhouette_score(Y, labels), abs=1e-12)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_invariance_under_rotation_translation_and_order(score):
+    X, Y = pair()
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(2, 2)))[0]
+    order = np.random.default_rng(2).permutation(len(X))
+    assert score(X, Y @ turn + 5) == pytest.approx(score(X, Y), abs=1e-9)
+    assert score(X[order], Y[order]) == pytest.approx(score(X, Y), abs=1e-9)
+    if score is not metrics.stress:
+        assert score(X, 1e4 * Y) == pytest.approx(score(X, Y), abs=1e-7)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_samples_estimate_the_whole(score):
+    X, Y = pair(1500)
+    whole = score(X, Y)
+    sampled = [score(X, Y, max_samples=700, random_state=seed) for seed in range(3)]
+    assert sampled[0] != whole
+    assert np.mean(sampled) == pytest.approx(whole, abs=0.03)
+    assert score(X, Y, max_samples=700, random_state=0) == sampled[0]
+    assert score(X, Y, max_samples=5000) == whole
+
+
+def test_a_perfect_map():
+    X, _ = pair(d=2)
+    scores = metrics.evaluate(X, X)
+    assert scores == pytest.approx(
+        {
+            "trustworthiness": 1.0,
+            "continuity": 1.0,
+            "concentration_correlation": 1.0,
+            "density_rank_correlation": 1.0,
+            "stress": 0.0,
+        },
+        abs=1e-7,
+    )
+
+
+def test_evaluate_gathers_the_scores():
+    X, Y = pair()
+    labels = X[:, 0] > 0
+    scores = metrics.evaluate(X, Y, labels)
+    assert set(scores) == {score.__name__ for score in SCORES} | {"silhouette"}
+    for score in SCORES:
+        assert scores[score.__name__] == pytest.approx(score(X, Y), abs=1e-12)
+    assert scores["silhouette"] == metrics.silhouette(Y, labels)
+    assert all(isinstance(value, float) for value in scores.values())
+    some = metrics.evaluate(X, Y, labels, max_samples=100, random_state=0)
+    assert some == metrics.evaluate(X, Y, labels, max_samples=100, random_state=0)
+    assert some["trustworthiness"] == metrics.trustworthiness(X, Y, max_samples=100, random_state=0)
+    assert np.isfinite(list(metrics.evaluate(X[:5], Y[:5]).values())).all()
+
+
+def test_undefined_scores_are_nan_without_a_warning():
+    X, Y = pair(40)
+    assert np.isnan(metrics.concentration_correlation(X, np.zeros((40, 2)), 5))
+    assert np.isnan(metrics.stress(np.ones((40, 3)), Y))
+    duplicates = np.repeat(X[:8], 5, axis=0)
+    assert np.isnan(metrics.concentration_correlation(duplicates, Y, 4))  # every radius is zero
+    assert metrics.evaluate(np.ones((40, 3)), Y)["trustworthiness"] <= 1.0
+
+
+def test_no_score_holds_a_matrix_of_all_pairs():
+    n = 4000
+    rng = np.random.default_rng(0)
+    X, Y, labels = rng.normal(size=(n, 3)), rng.normal(size=(n, 2)), rng.integers(3, size=n)
+    metrics.evaluate(X[:100], Y[:100], labels[:100])  # imports and compilation
+    tracemalloc.start()
+    metrics.evaluate(X, Y, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.75 * 8 * n * n
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda X, Y: metrics.trustworthiness(X, Y, 150),
+            "n_neighbors must be smaller than n_samples / 2=150; got 150",
+        ),
+        (lambda X, Y: metrics.trustworthiness(X, Y, 0), "n_neighbors must be an integer of at least 1; got 0"),
+        (lambda X, Y: metrics.concentration_correlation(X, Y, 300), "smaller than n_samples=300; got 300"),
+        (lambda X, Y: metrics.continuity(X, Y[:-1]), "equally many rows; got 300 and 299"),
+        (lambda X, Y: metrics.stress(X, Y, max_samples=0), "max_samples must be an integer of at least 2; got 0"),
+        (lambda X, Y: metrics.silhouette(Y, [0, 1]), r"labels must have shape \(300,\)"),
+        (lambda X, Y: metrics.stress(X, np.full((300, 2), np.nan)), "contains NaN"),
+    ],
+)
+def test_wrong_input_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(*pair())

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from drsne import Adam, Momentum, Phase, Schedule
+from drsne.optimize import minimize
+
+
+class At(NamedTuple):
+    gradient: np.ndarray
+    kl: float
+    concentration: float
+
+
+class Bowl:
+    """|Y - 1|^2 / 2 with a record of how it was called."""
+
+    def __init__(self):
+        self.calls = []
+
+    def evaluate(self, Y, **options):
+        self.calls.append(options)
+        return At(Y - 1.0, 0.5 * float(((Y - 1.0) ** 2).sum()), 0.0)
+
+
+def run(*phases, Y=None, **options):
+    bowl = Bowl()
+    start = np.zeros((4, 2)) if Y is None else Y
+    schedule = Schedule(phases=phases, **{"center": False, **options})
+    return minimize(bowl, start, schedule), bowl
+
+
+def test_momentum_follows_its_recurrence():
+    outcome, _ = run(Phase(n_iter=5, optimizer=Momentum(rate=0.1, momentum=0.5, gains=False)))
+    y = step = 0.0
+    for _ in range(5):
+        step = 0.5 * step - 0.1 * (y - 1.0)
+        y += step
+    np.testing.assert_allclose(outcome.embedding, y)
+
+
+def test_gains_grow_downhill_and_shrink_on_a_turn():
+    outcome, _ = run(Phase(n_iter=3, optimizer=Momentum(rate=0.1, momentum=0.5)))
+    y = step = 0.0
+    gain = 1.0
+    for _ in range(3):
+        g = y - 1.0
+        gain = max(gain + 0.2 if step * g < 0 else gain * 0.8, 0.01)
+        step = 0.5 * step - 0.1 * gain * g
+        y += step
+    np.testing.assert_allclose(outcome.embedding, y)
+
+
+def test_adam_follows_its_recurrence_and_carries_its_state():
+    adam = Adam(rate=0.1, betas=(0.8, 0.9), eps=1e-3)
+
+    def by_hand(restart):
+        y, m, v, t = 0.0, 0.0, 0.0, 0
+        for at in range(6):
+            if restart and at == 3:
+                m, v, t = 0.0, 0.0, 0
+            g, t = y - 1.0, t + 1
+            m, v = 0.8 * m + 0.2 * g, 0.9 * v + 0.1 * g * g
+            y -= 0.1 * (m / (1 - 0.8**t)) / (np.sqrt(v / (1 - 0.9**t)) + 1e-3)
+        return y
+
+    for carry in (True, False):
+        outcome, _ = run(Phase(n_iter=3, optimizer=adam), Phase(n_iter=3, optimizer=adam, carry=carry))
+        np.testing.assert_allclose(outcome.embedding, by_hand(restart=not carry))
+
+
+def test_clip_bounds_the_whole_gradient_and_max_step_each_point():
+    plain = Momentum(rate=1.0, momentum=0.0, gains=False)
+    clipped, _ = run(Phase(n_iter=1, optimizer=plain, clip=0.5))
+    assert np.linalg.norm(clipped.embedding) == pytest.approx(0.5, rel=1e-5)
+    unclipped, _ = run(Phase(n_iter=1, optimizer=plain, clip=100.0))
+    np.testing.assert_allclose(unclipped.embedding, 1.0)
+    short, _ = run(Phase(n_iter=1, optimizer=plain, max_step=0.25))
+    np.testing.assert_allclose(np.linalg.norm(short.embedding, axis=1), 0.25)
+
+
+def test_decay_and_ramp():
+    adam = Adam(rate=1.0)
+    phase = Phase(n_iter=10, optimizer=adam, decay="cosine", density=True, ramp=4)
+    assert [phase.rate_factor(t) for t in (0, 5)] == pytest.approx([1.0, 0.5])
+    assert phase.rate_factor(9) < 0.03
+    assert [phase.density_factor(t) for t in (0, 1, 3, 9)] == [0.25, 0.5, 1.0, 1.0]
+    assert Phase(n_iter=10, optimizer=adam, decay="linear").rate_factor(5) == 0.5
+    assert Phase(n_iter=10, optimizer=adam).rate_factor(9) == 1.0
+    assert Phase(n_iter=10, optimizer=adam).density_factor(5) == 0.0
+
+
+def test_phases_reach_the_problem():
+    adam = Adam(rate=0.1)
+    _, bowl = run(
+        Phase(n_iter=2, optimizer=adam, exaggeration=12.0, pairs="all"), Phase(n_iter=1, optimizer=adam, density=True)
+    )
+    seen = [(call["exaggeration"], call["density"], call["pairs"]) for call in bowl.calls]
+    assert seen == [(12.0, 0.0, "all"), (12.0, 0.0, "all"), (1.0, 1.0, "objective"), (1.0, 1.0, "objective")]
+
+
+def test_centre_and_history():
+    Y = np.random.default_rng(0).normal(size=(6, 2)) + 4
+    outcome, _ = run(Phase(n_iter=7, optimizer=Adam(rate=0.1)), Y=Y, center=True, record_every=3)
+    np.testing.assert_allclose(outcome.embedding.mean(axis=0), 0.0, atol=1e-15)
+    assert outcome.history["iteration"].tolist() == [0, 3, 6, 7]
+    assert outcome.n_iter == 7
+    assert outcome.stopped_by is None
+
+
+def test_no_phases_is_the_start():
+    Y = np.random.default_rng(0).normal(size=(6, 2))
+    outcome, _ = run(Y=Y)
+    np.testing.assert_array_equal(outcome.embedding, Y)
+    assert outcome.n_iter == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "message"),
+    [
+        (lambda: Momentum(rate=0.0), ValueError, "rate must be a finite number above 0; got 0.0"),
+        (lambda: Momentum(rate=1.0, momentum=1.0), ValueError, "momentum must be below 1"),
+        (lambda: Adam(rate=1.0, betas=(0.9, 1.0)), ValueError, "betas must be below 1"),
+        (lambda: Adam(rate=1.0, betas=0.9), ValueError, "betas must be a tuple"),
+        (lambda: Adam(rate=1.0, eps=0.0), ValueError, "eps must be a finite number above 0"),
+        (lambda: Phase(n_iter=-1, optimizer=Adam(rate=1.0)), ValueError, "n_iter must be an integer of at least 0"),
+        (lambda: Phase(n_iter=1, optimizer="adam"), TypeError, "optimizer must be a drsne.Momentum or a drsne.Adam"),
+        (lambda: Phase(n_iter=1, optimizer=Adam(rate=1.0), decay="step"), ValueError, "decay must be one of"),
+        (lambda: Phase(n_iter=1, optimizer=Adam(rate=1.0), pairs="some"), ValueError, "pairs must be one of"),
+        (lambda: Phase(n_iter=1, optimizer=Adam(rate=1.0), clip=-1.0), ValueError, "clip must be"),
+        (lambda: Schedule(phases=[1]), TypeError, "phases must be a tuple of drsne.Phase"),
+        (
+            lambda: Schedule(
+                phases=(
+                    Phase(n_iter=1, optimizer=Momentum(rate=1.0)),
+                    Phase(n_iter=1, optimizer=Adam(rate=1.0), carry=True),
+                )
+            ),
+            ValueError,
+            "carry=True needs",
+        ),
+    ],
+)
+def test_wrong_settings_are_refused(make, kind, message):
+    with pytest.raises(kind, match=message):
+        make()
