@@ -51,7 +51,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         Dimensions of the map.
     perplexity : float, default=30.0
         Effective number of neighbours of the KL term. Lowered with a warning where the data have too few rows.
-    density_weight : float, default=5.0
+    density_weight : float, default=2.0
         :math:`\lambda`, the weight of the density term; 0 is plain t-SNE. Useful values lie between 1 and 50,
         whatever the number of samples. (The values printed in the paper are ours divided by ``n_samples``.)
     density_neighbors : int, default=30
@@ -69,10 +69,10 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         ``metric="precomputed"``, "pca" is classical scaling (matrix) or a diffusion map (graph).
     engine : {"auto", "exact"}, default="auto"
         How the repulsion is summed.
-    max_iter : int, default=750
+    max_iter : int, default=1000
         Iterations: t-SNE first, the density term in the last half.
     n_iter_exaggeration : int, default=250
-        Iterations with early exaggeration; at most the half without the density term.
+        Iterations with early exaggeration; at most half of those without the density term.
     early_exaggeration : float, default=12.0
         Factor on the attraction in those.
     learning_rate : float or "auto", default="auto"
@@ -137,14 +137,14 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         n_components: int = 2,
         *,
         perplexity: float = 30.0,
-        density_weight: float = 5.0,
+        density_weight: float = 2.0,
         density_neighbors: int = 30,
         density_exponent: float = 1.0,
         neighborhoods: str = "input",
         metric: Any = "euclidean",
         init: Any = "pca",
         engine: str = "auto",
-        max_iter: int = 750,
+        max_iter: int = 1000,
         n_iter_exaggeration: int = 250,
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",

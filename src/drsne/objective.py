@@ -1,6 +1,6 @@
 """The objective: attraction + repulsion + lambda x concentration; the only place where the terms meet.
 
-``L = L_KL + lambda L_conc`` (docs/theory.md, eq. 24), with ``L_KL`` over the stored pairs of P. Gradients are
+``L = L_KL + lambda L_conc`` (docs/theory.md, eq. 25), with ``L_KL`` over the stored pairs of P. Gradients are
 of **n times** the loss: per point they then do not depend on n, and neither do rates, clipping and Adam's eps.
 """
 

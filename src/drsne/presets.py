@@ -20,7 +20,7 @@ ADAM_RATE = 1.0  # map units
 MAX_STEP = 5.0  # map units
 LEAST_RATE = 50.0  # of the t-SNE phases, as in scikit-learn
 
-# The paper's constants (its appendix B and the authors' code; see docs/theory.md, "What the paper's code does").
+# The paper's constants (its appendix B and the authors' code; see docs/theory.md, section 6).
 PAPER_SMOOTHING = 1e-8  # every small constant of the authors' code
 PAPER_WARMUP = 50  # iterations
 PAPER_RATE = 2.0  # Adam, constant
@@ -39,11 +39,13 @@ def default_schedule(
 ) -> Schedule:
     """t-SNE with early exaggeration, then Adam with a falling rate, joined by the density term.
 
+    Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
+    keeps it collapsed. Without the density term all iterations are t-SNE's.
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
-    last = round(DENSITY_SHARE * max_iter)
-    early = min(n_iter_exaggeration, max_iter - last)
+    last = round(DENSITY_SHARE * max_iter) if density else 0
+    early = min(n_iter_exaggeration, (max_iter - last) // 2)
 
     def descent(exaggeration: float, momentum: float) -> Momentum:
         rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
@@ -57,7 +59,7 @@ def default_schedule(
             max_step=MAX_STEP,
         ),
         Phase(n_iter=max_iter - last - early, optimizer=descent(1.0, 0.8), max_step=MAX_STEP),
-        Phase(n_iter=last, optimizer=Adam(rate=ADAM_RATE), decay="cosine", density=density),
+        Phase(n_iter=last, optimizer=Adam(rate=ADAM_RATE), decay="cosine", density=True),
     )
     return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0))
 

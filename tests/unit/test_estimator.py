@@ -52,7 +52,7 @@ def test_concentrations_are_in_one_unit(model):
 
 
 def test_losses_can_be_recomputed(model):
-    m, X = model
+    m, _ = model
     D = ((m.embedding_[:, None] - m.embedding_[None]) ** 2).sum(axis=2)
     W = 1 / (1 + D)
     np.fill_diagonal(W, 0.0)

@@ -181,7 +181,7 @@ def test_attached_concentration_is_invariant_under_scaling(scale):
     problem, Y = small_problem(), some_map()
     assert concentration(problem)(scale * Y) == pytest.approx(concentration(problem)(Y), rel=1e-9)
     # the gradient of a scale-invariant function falls as 1 / scale
-    low, slope = profile_slope(problem, Y)
+    _, slope = profile_slope(problem, Y)
     _, scaled = profile_slope(problem, scale * Y)
     np.testing.assert_allclose(scale * scaled, slope, rtol=1e-9)
 
@@ -226,7 +226,7 @@ def test_coincident_points_have_a_finite_gradient():
 
 
 def test_kl_splits_into_attraction_and_log_partition():
-    """Eq. 9: KL = sum p log p + sum p log(1 + d^2) + S log Z."""
+    """Eq. 8: KL = sum p log p + sum p log(1 + d^2) + S log Z."""
     problem, Y = small_problem(), some_map()
     P, D = problem._P.toarray(), ((Y[:, None] - Y[None]) ** 2).sum(axis=2)
     Q = 1 / (1 + D)

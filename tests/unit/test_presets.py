@@ -172,4 +172,7 @@ def test_default_schedule_fits_few_iterations():
         assert isinstance(schedule, Schedule)
         assert schedule.n_iter == total
         assert all(isinstance(phase, Phase) for phase in schedule.phases)
-    assert not any(phase.density for phase in default(density=False).phases)
+    assert [phase.n_iter for phase in default(max_iter=500, n_iter_exaggeration=250).phases] == [125, 125, 250]
+    plain = default(density=False)
+    assert plain.n_iter == 100
+    assert all(isinstance(phase.optimizer, Momentum) and not phase.density for phase in plain.phases)

@@ -1,4 +1,4 @@
-"""Stored pairs of a map: the attractive forces and the energy (docs/theory.md, eqs. 7, 9 and 12).
+"""Stored pairs of a map: the attractive forces and the energy (docs/theory.md, eqs. 8, 11 and 13).
 
 ``A`` is the symmetric CSR matrix with entries ``(p_ij + p_ji) / 2`` and ``w_ij = 1 / (base + |y_i - y_j|^2)``.
 """

@@ -1,4 +1,4 @@
-"""Neighbourhood radii of a map and the forces through them (docs/theory.md, eqs. 16, 21 and 22).
+"""Neighbourhood radii of a map and the forces through them (docs/theory.md, eqs. 15 and 21).
 
 Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``; ``neighbors`` is ``(n, k)``.
 """

@@ -1,4 +1,4 @@
-"""All pairs of a map: the partition sum and the repulsive forces (docs/theory.md, eqs. 8 and 11).
+"""All pairs of a map: the partition sum and the repulsive forces (docs/theory.md, eqs. 6 and 11).
 
 With ``w_ij = 1 / (base + |y_i - y_j|^2)`` (``base`` is 1 plus the smoothing of distances), row i gets
 ``F_i = sum_j w_ij^2 (y_i - y_j)``, and the block's slot of ``partition`` gets its ``sum_ij w_ij``, i != j.
