@@ -2,8 +2,8 @@
 
     python benchmarks/defaults.py [--seeds 3]
 
-Four data sets that need no file, and MNIST and Fashion-MNIST where DRSNE_DATA_HOME has them; scores are trustworthiness at 10, concentration correlation at 30 and
-density rank correlation at 30, as means over seeds.
+Four data sets that need no file, and MNIST and Fashion-MNIST where DRSNE_DATA_HOME has them. Scores are
+trustworthiness at 10, concentration correlation at 30 and density rank correlation at 30, as means over seeds.
 """
 
 from __future__ import annotations

@@ -1,0 +1,79 @@
+"""What a newcomer waits for: import, first fit with an empty kernel cache, first fit in a new process.
+
+python benchmarks/startup.py [--repeat 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from statistics import median
+
+from report import table, write
+
+IMPORT = "import time; t = time.perf_counter(); import drsne; print(time.perf_counter() - t)"
+CLASS = "import time; t = time.perf_counter(); from drsne import DRSNE; print(time.perf_counter() - t)"
+FIT = """
+import time
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import StandardScaler
+X = StandardScaler().fit_transform(load_digits().data)
+t = time.perf_counter()
+from drsne import DRSNE
+model = DRSNE(random_state=0, n_jobs=2)
+model.set_params(callbacks=lambda iteration, *_: first.append(time.perf_counter()) if not first else None)
+first = []
+model.fit(X)
+print(time.perf_counter() - t, first[0] - t)
+"""
+
+
+def seconds(code: str, cache: str) -> list[float]:
+    """What ``code`` prints, run in a new process with the kernel cache in ``cache``."""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": cache},
+    )
+    return [float(value) for value in done.stdout.split()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeat", type=int, default=3)
+    repeat = parser.parse_args().repeat
+    cold, warm, imports, classes = [], [], [], []
+    for _ in range(repeat):
+        with tempfile.TemporaryDirectory() as cache:
+            cold.append(seconds(FIT, cache))
+            warm.append(seconds(FIT, cache))
+            imports.append(seconds(IMPORT, cache)[0])
+            classes.append(seconds(CLASS, cache)[0])
+    rows = [
+        ["import drsne", f"{median(imports):.4f}", ""],
+        ["from drsne import DRSNE (numpy, scipy, scikit-learn, numba)", f"{median(classes):.2f}", ""],
+        *(
+            [label, f"{median(a for a, _ in taken):.2f}", f"{median(b for _, b in taken):.2f}"]
+            for label, taken in (
+                ("cold first fit: empty kernel cache", cold),
+                ("warm first fit: a new process, cached kernels", warm),
+            )
+        ),
+    ]
+    write(
+        "startup",
+        "Start-up",
+        "python benchmarks/startup.py",
+        f"Seconds, medians of {repeat}. Fits are of Digits (1797 x 64), default settings, 1000 iterations, two "
+        "threads, imports included; with a callback, so the losses are computed at every iteration.",
+        table(["", "seconds", "until the first iteration is done"], rows),
+    )
+
+
+if __name__ == "__main__":
+    main()

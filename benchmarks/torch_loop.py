@@ -1,0 +1,77 @@
+"""A plain PyTorch O(n^2) autograd loop of the paper's code, written from its description: a yardstick.
+
+All pairs by torch.cdist, losses by tensor operations, gradients by autograd, Adam at a constant rate. Constants as in
+docs/theory.md, section 6, third column.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import torch
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+EPS = 1e-8
+
+
+class TorchLoop:
+    """Affinities, neighbours and target of the data, made once."""
+
+    def __init__(self, X: np.ndarray, k: int = 29, perplexity: float = 30.0) -> None:
+        self.n = len(X)
+        distances, indices = NearestNeighbors(n_neighbors=k + 1, algorithm="brute").fit(X).kneighbors(X)
+        c = k / (distances[:, 1:].sum(axis=1) + EPS)
+        self.target = torch.log(torch.tensor(c / (c.mean() + EPS), dtype=torch.float32) + EPS)
+        self.near = torch.tensor(indices[:, 1:])
+        self.P = torch.tensor(affinities(X, perplexity), dtype=torch.float32)
+        self.stored = self.P.gather(1, self.near)
+        self.warm = self.P / self.P.sum()
+
+    def run(self, lam: float, seed: int, max_iter: int, warmup: int = 50) -> tuple[np.ndarray, float]:
+        """The map and the seconds its iterations took."""
+        start = np.random.RandomState(seed).normal(0, 1e-4, size=(self.n, 2))
+        Y = torch.tensor(start, dtype=torch.float32, requires_grad=True)
+        adam = torch.optim.Adam([Y], lr=2.0)
+        began = time.perf_counter()
+        for iteration in range(max_iter):
+            adam.zero_grad()
+            loss = self.loss(Y, lam, iteration < warmup)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_([Y], 1.0)
+            adam.step()
+        return Y.detach().numpy().astype(np.float64), time.perf_counter() - began
+
+    def loss(self, Y: torch.Tensor, lam: float, warm: bool) -> torch.Tensor:
+        w = 1.0 / (1.0 + torch.cdist(Y, Y) ** 2 + EPS)
+        w = w * (1.0 - torch.eye(self.n))
+        Q = w / w.sum()
+        if warm:
+            return (self.warm * (torch.log(self.warm + EPS) - torch.log(Q + EPS))).sum() / self.n
+        q = Q.gather(1, self.near)
+        kl = (self.stored * (torch.log(self.stored + EPS) - torch.log(q + EPS))).sum() / self.n
+        lengths = torch.sqrt(((Y[:, None] - Y[self.near]) ** 2).sum(dim=2) + EPS)
+        c = self.near.shape[1] / lengths.sum(dim=1)
+        relative = c / (c.detach().mean() + EPS)
+        return kl + lam * ((self.target - torch.log(relative + EPS)) ** 2).mean()
+
+
+def affinities(X: np.ndarray, perplexity: float) -> np.ndarray:
+    """Bisection over all pairs, at most 50 steps, no shift, EPS in the row sum and in the entropy's log."""
+    n = len(X)
+    D = pairwise_distances(X, squared=True)
+    P = np.zeros((n, n))
+    for i in range(n):
+        others = np.arange(n) != i
+        beta, low, high = 1.0, 0.0, np.inf
+        for _ in range(50):
+            p = np.exp(-beta * D[i, others])
+            p /= p.sum() + EPS
+            gap = -(p * np.log(p + EPS)).sum() - np.log(perplexity)
+            if abs(gap) < 1e-5:
+                break
+            low, high = (beta, high) if gap > 0 else (low, beta)
+            beta = 2.0 * beta if high == np.inf else 0.5 * (low + high)
+        P[i, others] = p
+    return (P + P.T) / (2 * n)
