@@ -59,9 +59,10 @@ def main() -> None:
         "preset",
         "The paper preset",
         f"python benchmarks/preset.py --seeds {options.seeds}" + (" --loop" if options.loop else ""),
-        f"Digits, standardised, 1000 iterations, k = {K}, seeds 0 to {options.seeds - 1}. Reference: the authors' code, "
-        "seed 0, on another machine: TW .983 / .963 / .900 / .769, CC .744 / .888 / .979 / .997. The preset "
-        "computes in double precision; the PyTorch loop is the same algorithm in single precision, as the authors run it.",
+        f"Digits, standardised, 1000 iterations, k = {K}, seeds 0 to {options.seeds - 1}. Reference: the authors' "
+        "code, seed 0, on another machine: TW .983 / .963 / .900 / .769, CC .744 / .888 / .979 / .997. The preset "
+        "computes in double precision; the PyTorch loop is the same algorithm in single precision, as the authors "
+        "run it.",
         table(header, rows),
     )
 

@@ -201,10 +201,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             graph = nearest(data, wanted, metric=self.metric, workers=workers)
             problem = self._problem(graph, sizes, objective, workers)
             start = self._start(data, rng, workers)
-            bar = ProgressBar(schedule.n_iter) if self.verbose else None
-            outcome = minimize(problem, start, schedule, callbacks=self._callback_list(), progress=bar)
-            if bar is not None:
-                bar.close()
+            with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
+                outcome = minimize(problem, start, schedule, callbacks=self._callback_list(), progress=bar)
             self._keep(outcome, problem, dtype)
         self._complain(outcome)
         return self

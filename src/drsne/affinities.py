@@ -97,7 +97,7 @@ def affinities(graph: KnnGraph, perplexity: float, calibration: Calibration, wor
                 f"equally near neighbours than that (duplicates); each has the nearest reachable perplexity, "
                 f"at most {reached.max():.4g}.",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=4,  # whoever called fit
             )
     return Affinities(symmetrize(graph.indices, conditional), precisions)
 

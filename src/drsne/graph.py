@@ -133,8 +133,8 @@ def _euclidean(X: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: 
 
 def _sparse_euclidean(X: sp.csr_matrix, k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
     scale = unit_scale(X.data)
-    Z = sp.csr_matrix((X.data / scale, X.indices, X.indptr), shape=X.shape)
-    Z.sum_duplicates()
+    Z = sp.csr_matrix((X.data / scale, X.indices.copy(), X.indptr.copy()), shape=X.shape)
+    Z.sum_duplicates()  # sorts in place: never the caller's arrays
     graph = _scikit_learn(Z, k, "euclidean", rows, workers)
     indptr, columns = Z.indptr.astype(np.int64), Z.indices.astype(np.int32)
     workers.run(kernels.sparse_distances, len(rows), indptr, columns, Z.data, rows, graph.indices, graph.distances)

@@ -12,10 +12,14 @@ _WIDTH = 24
 class ProgressBar:
     """Shows iterations done, losses, speed and the time left; one line, redrawn at most ten times a second.
 
-    Where standard error is not a terminal it writes a line each tenth of the way instead.
+    Where standard error is not a terminal it writes a line each tenth of the way instead. Used in a ``with``
+    block, which ends the line.
     """
 
-    def __init__(self, total: int, label: str = "DR-SNE", stream: TextIO | None = None) -> None:
+    def __init__(
+        self, total: int, label: str = "DR-SNE", *, visible: bool = True, stream: TextIO | None = None
+    ) -> None:
+        self._visible = visible
         self._total, self._label = max(total, 1), label
         self._stream = sys.stderr if stream is None else stream
         self._start = time.perf_counter()
@@ -24,6 +28,8 @@ class ProgressBar:
 
     def __call__(self, iteration: int, losses: dict[str, float]) -> None:
         """Show ``iteration`` and ``losses``."""
+        if not self._visible:
+            return
         now = time.perf_counter() - self._start
         share = iteration / self._total
         last = iteration >= self._total
@@ -42,8 +48,10 @@ class ProgressBar:
         self._stream.write(f"\r\033[K{line}" if self._live else f"{line}\n")
         self._stream.flush()
 
-    def close(self) -> None:
-        """End the line."""
-        if self._live:
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._visible and self._live and self._drawn >= 0:
             self._stream.write("\n")
             self._stream.flush()

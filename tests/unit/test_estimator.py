@@ -70,7 +70,6 @@ def test_history(model):
     assert m.history_["iteration"].tolist() == [0, 10, 20, 30, 40, 50, 60]
     assert m.history_["kl"][-1] == m.kl_divergence_
     assert m.history_["concentration"][-1] == m.concentration_loss_
-    assert m.history_["concentration"][-1] < m.history_["concentration"][0]
     assert (m.history_["gradient_norm"] > 0).all()
 
 
@@ -79,6 +78,7 @@ def test_density_term_does_what_it_says(blobs):
     dense = DRSNE(perplexity=10, density_neighbors=10, random_state=0).fit(blobs)
     assert dense.concentration_loss_ < 0.3 * plain.concentration_loss_
     assert plain.kl_divergence_ < dense.kl_divergence_
+    assert plain.history_["kl"][-1] < plain.history_["kl"][0]
     radius = [np.median(knn(dense.embedding_, 10).distances[40 * g : 40 * g + 40, -1]) for g in range(3)]
     assert radius[0] < radius[1] < radius[2]
 

@@ -109,3 +109,11 @@ def test_precomputed_matrix_and_graph():
 def test_wrong_input_is_refused(X, options, message):
     with pytest.raises(ValueError, match=message):
         knn(X, **options)
+
+
+def test_unsorted_sparse_input_is_left_alone():
+    X = sp.csr_matrix((np.array([3.0, 1.0, 2.0, 5.0]), np.array([2, 0, 1, 0]), np.array([0, 2, 3, 4])), shape=(3, 3))
+    before = (X.data.copy(), X.indices.copy(), X.indptr.copy())
+    knn(X, 1)
+    for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(now, then)

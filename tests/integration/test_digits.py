@@ -1,0 +1,42 @@
+"""The method on real data: what the README claims, on fewer seeds than benchmarks/digits.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.manifold import TSNE
+
+from drsne import DRSNE, metrics
+from drsne.presets import paper
+
+
+def test_default_buys_concentration_for_hardly_any_trust(digits):
+    plain, dense = (
+        metrics.evaluate(digits, DRSNE(random_state=0, n_jobs=-1, **options).fit_transform(digits))
+        for options in ({"density_weight": 0.0}, {})
+    )
+    assert dense["trustworthiness"] > plain["trustworthiness"] - 0.01
+    assert dense["concentration_correlation"] > plain["concentration_correlation"] + 0.19
+    assert plain["trustworthiness"] > 0.98
+
+
+def test_weight_zero_is_as_good_a_tsne_as_scikit_learns(digits):
+    X = digits[:600]
+    ours = DRSNE(density_weight=0.0, random_state=0).fit(X)
+    theirs = TSNE(method="exact", random_state=0).fit_transform(X).astype(np.float64)
+    P = ours.affinities_.tocoo()
+
+    def divergence(Y):
+        W = 1 / (1 + ((Y[:, None] - Y[None]) ** 2).sum(axis=2))
+        np.fill_diagonal(W, 0.0)
+        return (P.data * np.log(P.data / (W[P.row, P.col] / W.sum()))).sum()
+
+    assert divergence(ours.embedding_) <= 1.01 * divergence(theirs)
+    assert divergence(ours.embedding_) == pytest.approx(ours.kl_divergence_, rel=1e-5)
+
+
+def test_paper_preset_reproduces_the_authors_code(digits):
+    """Printed lambda .005, k = 29, 1000 iterations; the authors' code gave TW .963, CC .888 (seed 0)."""
+    Y = DRSNE(**paper(len(digits), 0.005, 29), random_state=0, n_jobs=-1).fit_transform(digits)
+    assert metrics.trustworthiness(digits, Y) == pytest.approx(0.963, abs=0.015)
+    assert metrics.concentration_correlation(digits, Y, 29) == pytest.approx(0.888, abs=0.01)
