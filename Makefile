@@ -40,7 +40,8 @@ types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
 
 unit: $(VENV)/dev  ## run the tests, with an empty kernel cache
-	rm -rf $(VENV)/numba && NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/python -m pytest -n auto -q
+	rm -rf $(VENV)/numba
+	SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/python -m pytest -n auto -q
 
 wheel: $(VENV)/dev  ## build the wheel, import it in a clean environment
 	rm -rf dist $(VENV)-wheel
