@@ -48,7 +48,7 @@ wheel: $(VENV)/dev  ## build the wheel, import it in a clean environment
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 	$(PYTHON) -m venv $(VENV)-wheel
 	$(VENV)-wheel/bin/python -m pip install --quiet dist/*.whl
-	cd dist && ../$(VENV)-wheel/bin/python -c 'import drsne, numpy; \
+	cd dist && $(abspath $(VENV)-wheel)/bin/python -c 'import drsne, numpy; \
 	  Y = drsne.DRSNE(perplexity=3, density_neighbors=3, max_iter=20).fit_transform(numpy.random.rand(20, 4)); \
 	  assert Y.shape == (20, 2) and "$(VENV)-wheel" in drsne.__file__, drsne.__file__; \
 	  print("wheel: drsne", drsne.__version__, "imported and fitted in a clean environment")'

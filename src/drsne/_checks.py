@@ -1,11 +1,15 @@
-"""Checks of plain parameters. An error names the parameter, its value, the rule and the way out."""
+"""Checks of plain parameters, and warnings. An error names the parameter, its value, the rule and the way out."""
 
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
+
+_OURS = ("drsne", "sklearn")
 
 
 def number(
@@ -36,12 +40,40 @@ def integer(name: str, value: Any, *, at_least: int, hint: str = "") -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """``value`` if it is True or False, else an error."""
+    if not isinstance(value, bool):
+        raise TypeError(_message(name, "True or False", value, ""))
+    return value
+
+
 def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", hint: str = "") -> str:
     """``value`` if it is one of the ``allowed`` strings, else an error that lists them."""
     if not isinstance(value, str) or value not in allowed:
         options = ", ".join(repr(option) for option in sorted(allowed))
         raise ValueError(_message(name, f"one of {options}{also}", value, hint))
     return value
+
+
+def refuse_text(name: str, values: Any) -> None:
+    """An error for text and dates, which conversion to numbers would accept in silence."""
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+    except ValueError:  # ragged: the check of shapes says so
+        return
+    text = array.dtype.kind not in "biufcO"
+    if text or (array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat)):
+        raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
+
+
+def warn(message: str) -> None:
+    """A UserWarning that points at the line outside this package (and scikit-learn's wrappers) that called it."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def _message(name: str, rule: str, value: Any, hint: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +11,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from drsne import _checks, engines, initialization
-from drsne.affinities import affinities
+from drsne import _checks, _parameters, engines, initialization
+from drsne._rounding import rounded
+from drsne.affinities import Affinities, affinities
 from drsne.concentration import profile
-from drsne.graph import KnnGraph, available, check_metric, nearest
+from drsne.graph import KnnGraph, available, check_precomputed, nearest
 from drsne.objective import Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
@@ -23,6 +23,7 @@ from drsne.presets import default_schedule
 from drsne.progress import ProgressBar
 
 Array = NDArray[np.float64]
+_LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
 
 
 class _Sizes(NamedTuple):
@@ -190,7 +191,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         DRSNE
             The fitted estimator.
         """
-        self._check_parameters()
+        _parameters.check(self.get_params(deep=False), type(self)().get_params(deep=False))
         data, dtype = self._check_data(X)
         objective = self._objective()
         schedule = self._schedule(data.shape[0])
@@ -199,11 +200,13 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         with Workers(self.n_jobs) as workers:
             wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
             graph = nearest(data, wanted, metric=self.metric, workers=workers)
-            problem = self._problem(graph, sizes, objective, workers)
-            start = self._start(data, rng, workers)
+            found = affinities(graph.first(sizes.affinity_neighbors), sizes.perplexity, objective.calibration, workers)
+            start = self._start(data, found.P, rng, workers)
+            problem = self._problem(graph, sizes, objective, found.P, workers)
             with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
-                outcome = minimize(problem, start, schedule, callbacks=self._callback_list(), progress=bar)
-            self._keep(outcome, problem, dtype)
+                watchers = _parameters.callbacks(self.callbacks)
+                outcome = minimize(problem, start, schedule, callbacks=watchers, progress=bar)
+            self._keep(outcome, problem, found, dtype)
         self._complain(outcome)
         return self
 
@@ -225,68 +228,26 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         return self.fit(X).embedding_
 
     @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.metric == "precomputed"
+        tags.input_tags.pairwise = self._precomputed
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _check_parameters(self) -> None:
-        _checks.integer("n_components", self.n_components, at_least=1)
-        _checks.number("perplexity", self.perplexity, at_least=1)
-        _checks.number("density_weight", self.density_weight, at_least=0, hint="Pass 0 for plain t-SNE.")
-        _checks.integer("density_neighbors", self.density_neighbors, at_least=1)
-        _checks.number("density_exponent", self.density_exponent, above=0)
-        _checks.choice("neighborhoods", self.neighborhoods, ("input",))
-        _checks.choice("engine", self.engine, ("auto", *engines.names()))
-        _checks.integer("max_iter", self.max_iter, at_least=1)
-        _checks.integer("n_iter_exaggeration", self.n_iter_exaggeration, at_least=0)
-        _checks.number("early_exaggeration", self.early_exaggeration, at_least=1)
-        if not isinstance(self.learning_rate, str):
-            _checks.number("learning_rate", self.learning_rate, above=0, hint='Or pass "auto".')
-        else:
-            _checks.choice("learning_rate", self.learning_rate, ("auto",), also=" or a number above 0")
-        check_metric(self.metric)
-        if isinstance(self.init, str):
-            _checks.choice("init", self.init, ("pca", "random"), also=" or an array")
-        for name, kind, covered in (
-            ("objective", Objective, ("density_exponent",)),
-            ("schedule", Schedule, ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")),
-        ):
-            self._check_detail(name, kind, covered)
-        self._callback_list()
-
-    def _check_detail(self, name: str, kind: type, covered: tuple[str, ...]) -> None:
-        """A given dataclass has its type, and what it covers is not also given as a plain parameter."""
-        value = getattr(self, name)
-        if value is None:
-            return
-        if not isinstance(value, kind):
-            raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {value!r}.")
-        defaults = type(self)().get_params(deep=False)
-        for parameter in covered:
-            if getattr(self, parameter) != defaults[parameter]:
-                raise ValueError(
-                    f"{parameter} must be left at its default where {name} is given, which covers it; got "
-                    f"{getattr(self, parameter)!r}. Set it in {name}, or drop {name}."
-                )
-
-    def _callback_list(self) -> list[Any]:
-        callbacks = [] if self.callbacks is None else self.callbacks
-        callbacks = [callbacks] if callable(callbacks) else list(callbacks)
-        for callback in callbacks:
-            if not callable(callback):
-                raise TypeError(f"callbacks must be callables; got {callback!r}.")
-        return callbacks
-
     def _check_data(self, X: Any) -> tuple[Any, type]:
         """``X`` as float64, and the type the map is returned in."""
-        _refuse_strings(X)
+        if not sp.issparse(X):
+            _checks.refuse_text("X", X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
+        X = check_precomputed(X) if self._precomputed else X
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         if sp.issparse(X):
             return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
@@ -311,9 +272,12 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         )
 
     def _sizes(self, X: Any, objective: Objective) -> _Sizes:
-        """Perplexity and k as asked, or lowered to what the data allow, with one warning."""
+        """Perplexity and k as asked, or lowered to what the data allow, with one warning.
+
+        Near the number of neighbours all affinities are alike and a map shows nothing; a third of it is a good value.
+        """
         most = X.shape[0] - 1
-        if self.metric == "precomputed" and sp.issparse(X):
+        if self._precomputed and sp.issparse(X):
             most = min(most, available(X))
             if most < 1:
                 raise ValueError(
@@ -322,54 +286,50 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
                 )
         perplexity, k = float(self.perplexity), int(self.density_neighbors)
         lowered = []
-        if perplexity > most:
+        if perplexity > max(1.0, _LARGEST_SHARE * most):
             perplexity = max(1.0, most / 3.0)
             lowered.append(f"perplexity from {self.perplexity:g} to {perplexity:.4g}")
         if k > most:
             k = most
             lowered.append(f"density_neighbors from {self.density_neighbors} to {k}")
         if lowered:
-            warnings.warn(
-                f"Lowered {' and '.join(lowered)}: each of the {X.shape[0]} samples has {most} neighbours.",
-                UserWarning,
-                stacklevel=3,
-            )
+            _checks.warn(f"Lowered {' and '.join(lowered)}: {X.shape[0]} samples with {most} neighbours each.")
         return _Sizes(perplexity, min(most, objective.calibration.n_neighbors(perplexity, X.shape[0])), k)
 
-    def _problem(self, graph: KnnGraph, sizes: _Sizes, objective: Objective, workers: Workers) -> Problem:
-        near = KnnGraph(graph.indices[:, : sizes.affinity_neighbors], graph.distances[:, : sizes.affinity_neighbors])
-        self.affinities_, self.precisions_ = affinities(near, sizes.perplexity, objective.calibration, workers)
+    def _problem(
+        self, graph: KnnGraph, sizes: _Sizes, objective: Objective, P: sp.csr_matrix, workers: Workers
+    ) -> Problem:
         radii = graph.distances[:, : sizes.density_neighbors].mean(axis=1)
         target = profile(radii, objective.input_exponent, objective.input_smoothing).log
-        if objective.precision == "single":
-            # What is left of the data's units in the last bits must not reach the map.
-            target = target.astype(np.float32).astype(np.float64)
-        self.input_concentration_ = target
         engine = engines.load(engines.resolve(self.engine))(workers, precision=objective.precision)
         return Problem(
             objective,
-            P=self.affinities_,
+            P=P,
             neighbors=graph.indices[:, : sizes.density_neighbors],
-            target=target,
+            # Rounded: what the data's units leave in the last bits must not reach the map.
+            target=rounded(target) if objective.precision == "single" else target,
             weight=float(self.density_weight),
             engine=engine,
             workers=workers,
         )
 
-    def _start(self, X: Any, rng: np.random.RandomState, workers: Workers) -> Array:
+    def _start(self, X: Any, P: sp.csr_matrix, rng: np.random.RandomState, workers: Workers) -> Array:
         n, d = X.shape[0], int(self.n_components)
         if not isinstance(self.init, str):
             return initialization.given(self.init, n, d)
         if self.init == "random":
             return initialization.random(n, d, rng)
-        if self.metric != "precomputed":
+        if not self._precomputed:
             return initialization.pca(X, d, rng, workers)
         if sp.issparse(X):
-            return initialization.diffusion(self.affinities_, d, rng)
+            return initialization.diffusion(P, d, rng)
         return initialization.classical_scaling(X, d, rng, workers)
 
-    def _keep(self, outcome: Outcome, problem: Problem, dtype: type) -> None:
+    def _keep(self, outcome: Outcome, problem: Problem, found: Affinities, dtype: type) -> None:
+        """Fitted attributes, all at once: a fit that fails leaves those of the one before."""
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
+        self.affinities_, self.precisions_ = found
+        self.input_concentration_ = problem.target
         self.concentration_ = problem.concentration(outcome.embedding)
         self.kl_divergence_ = outcome.kl
         self.concentration_loss_ = outcome.concentration
@@ -378,26 +338,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
 
     def _complain(self, outcome: Outcome) -> None:
         if outcome.stopped_by == "interrupt":
-            warnings.warn(
-                f"Interrupted after {outcome.n_iter} iterations; embedding_ is the last map. Pass it as init to go on.",
-                UserWarning,
-                stacklevel=3,
+            _checks.warn(
+                f"Interrupted after {outcome.n_iter} iterations; embedding_ is the last map. Pass it as init to go on."
             )
         if outcome.stopped_by == "overflow":
             raise FloatingPointError(
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; embedding_ is the last finite "
                 "map. Lower learning_rate or density_weight, or the rates of your schedule."
             )
-
-
-def _refuse_strings(X: Any) -> None:
-    """Numbers written as text would be converted silently."""
-    if sp.issparse(X):
-        return
-    try:
-        values = np.asarray(X)
-    except ValueError:  # ragged: the data check says so
-        return
-    text = values.dtype.kind in "USa"
-    if text or (values.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in values.flat)):
-        raise ValueError("X must hold numbers; got text (str or bytes). Encode or drop those columns first.")

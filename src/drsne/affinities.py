@@ -8,7 +8,6 @@ underflowing: rows sum to one at any scale of the data.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import _checks
+from drsne._rounding import rounded
 from drsne.graph import KnnGraph
 from drsne.kernels import calibration as kernels
 from drsne.parallel import Workers
@@ -62,6 +62,7 @@ class Calibration:
         else:
             _checks.integer("neighbors", self.neighbors, at_least=1)
         _checks.choice("search", self.search, ("bracketed", "doubling"))
+        _checks.flag("shift", self.shift)
         _checks.number("smoothing", self.smoothing, at_least=0)
         _checks.integer("max_steps", self.max_steps, at_least=1)
         _checks.number("tolerance", self.tolerance, above=0)
@@ -92,12 +93,10 @@ def affinities(graph: KnnGraph, perplexity: float, calibration: Calibration, wor
     if calibration.shift:
         missed = int((np.abs(reached - perplexity) > _REACHED * max(1.0, perplexity)).sum())
         if missed:
-            warnings.warn(
+            _checks.warn(
                 f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points, which have more "
-                f"equally near neighbours than that (duplicates); each has the nearest reachable perplexity, "
-                f"at most {reached.max():.4g}.",
-                UserWarning,
-                stacklevel=4,  # whoever called fit
+                "equally near neighbours than that (duplicates), or fewer neighbours; each has the nearest reachable "
+                f"perplexity, from {reached.min():.4g} to {reached.max():.4g}."
             )
     return Affinities(symmetrize(graph.indices, conditional), precisions)
 
@@ -124,7 +123,7 @@ def conditional_affinities(
 def _shifted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Squared distances less the row's minimum, in units of the row's largest, and the root of that unit.
 
-    Rounded to single precision: what is left of the data's units in the last bits must not reach the map.
+    Rounded: what the data's units leave in the last bits must not reach the map.
     """
     # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
     largest = np.maximum(distances[:, -1:], np.finfo(np.float64).tiny)
@@ -133,7 +132,7 @@ def _shifted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArr
     spread = D[:, -1:].copy()
     np.divide(D, spread, out=D, where=spread > 0)
     unit = largest[:, 0] * np.sqrt(spread[:, 0])
-    return D.astype(np.float32).astype(np.float64), unit
+    return rounded(D), unit
 
 
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[np.float64]) -> sp.csr_matrix:

@@ -1,4 +1,4 @@
-"""Relative concentration: profiles of data and map, and the loss between them (docs/theory.md, eqs. 15 to 23).
+"""Relative concentration: profiles of data and map, and the loss between them (docs/theory.md, eqs. 15 to 24).
 
 ``r_i`` is the mean distance to the k neighbours of point i plus a smoothing length, ``c_i = r_i^-alpha``,
 and the profile is ``log(c_i / mean(c))``. ``L_conc`` is the mean squared difference of two profiles.
@@ -123,7 +123,7 @@ def loss_and_slope(
 ) -> tuple[float, Array]:
     """``L_conc`` and ``dL_conc/dr_i``, with the normalising mean differentiated (``attached``) or held fixed.
 
-    ``dL/dr_i = (2 alpha / n) (1 / r_i) (s_i e_i - c~_i mean(s e))`` with ``e`` the difference of the
+    Eq. 24: ``dL/dr_i = (2 alpha / n) (1 / r_i) (s_i e_i - c~_i mean(s e))`` with ``e`` the difference of the
     profiles and ``s_i = c~_i / (c~_i + smoothing.profile)``; the last term is the normaliser's.
     """
     e = target - low.log

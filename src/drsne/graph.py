@@ -7,6 +7,7 @@ matrix or a sparse neighbour graph. Approximate search is left to others.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from drsne import _checks
+from drsne._rounding import NEARLY_DOUBLE, rounded
 from drsne.kernels import neighbors as kernels
 from drsne.parallel import Workers
 
-_EUCLIDEAN = ("euclidean", "l2", "sqeuclidean")
-_BLOCK_BYTES = 32 * 2**20
+_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski at its default, p = 2
+_BLOCK_BYTES = 16 * 2**20
+_NOISE = 1e-9  # below zero by less than this is rounding
 
 
 class KnnGraph(NamedTuple):
@@ -26,6 +29,10 @@ class KnnGraph(NamedTuple):
 
     indices: NDArray[np.int32]  # (n, k)
     distances: NDArray[np.float64]  # (n, k)
+
+    def first(self, k: int) -> KnnGraph:
+        """Only the ``k`` nearest of them."""
+        return KnnGraph(self.indices[:, :k], self.distances[:, :k])
 
 
 def check_metric(metric: Any) -> None:
@@ -70,8 +77,13 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
     k = _checks.integer("k", k, at_least=1)
     if k >= data.shape[0]:
         raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower it.")
-    if metric == "precomputed" and sp.issparse(data) and k > available(data):
-        raise ValueError(f"k must be at most {available(data)}, the fewest neighbours a row of X lists; got {k}.")
+    if isinstance(metric, str) and metric == "precomputed":
+        data = check_precomputed(data)
+        if sp.issparse(data) and k > (most := available(data)):
+            raise ValueError(
+                f"k must be at most {most}, the fewest neighbours that a row of X lists; got {k}. Lower it, or build "
+                "the graph with more neighbours."
+            )
     with Workers(n_jobs) as workers:
         return nearest(data, k, metric=metric, workers=workers)
 
@@ -79,15 +91,39 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
 def nearest(X: Any, k: int, *, metric: Any, workers: Workers, rows: NDArray[np.intp] | None = None) -> KnnGraph:
     """:func:`knn` on checked float64 data, for all rows or for ``rows`` of it."""
     rows = np.arange(X.shape[0]) if rows is None else rows
-    if metric == "precomputed":
+    graph = _search(X, k, metric, rows, workers)
+    worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
+    if worst[0] < 0 or not np.isfinite(worst).all():
+        raise ValueError(
+            f"Distances must be finite and at least 0; metric={metric!r} gave {worst[0] if worst[0] < 0 else worst[1]} "
+            "or nan. Rescale or drop the rows it cannot compare, or choose another metric."
+        )
+    return graph
+
+
+def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    if isinstance(metric, str) and metric == "precomputed":
         return _from_graph(X, k, rows) if sp.issparse(X) else _from_matrix(X, k, rows, workers)
-    if metric in _EUCLIDEAN and not sp.issparse(X):
+    if metric in _EUCLIDEAN:
         graph = _euclidean(X, k, rows, workers)
-    elif metric in _EUCLIDEAN:
-        graph = _sparse_euclidean(X, k, rows, workers)
-    else:
-        return _scikit_learn(X, k, metric, rows, workers)
-    return graph if metric != "sqeuclidean" else KnnGraph(graph.indices, graph.distances**2)
+        return graph if metric != "sqeuclidean" else KnnGraph(graph.indices, graph.distances**2)
+    if metric == "cosine" and (unit := _unit_rows(X)) is not None:
+        graph = _euclidean(unit, k, rows, workers)
+        return KnnGraph(graph.indices, 0.5 * graph.distances**2)
+    return _by_blocks(X, k, metric, rows, workers)
+
+
+def check_precomputed(X: Any) -> Any:
+    """A distance matrix or neighbour graph that is square and, if sparse, lists each pair once."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X must be square with metric='precomputed', a distance matrix or a sparse neighbour graph; got shape "
+            f"{X.shape}. Pass distances between all samples, or another metric."
+        )
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def available(graph: sp.csr_matrix) -> int:
@@ -105,85 +141,89 @@ def unit_scale(X: NDArray[np.float64]) -> float:
     return float(2.0 ** min(np.frexp(largest)[1], 1023)) if largest > 0 else 1.0
 
 
-def _euclidean(X: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    scale = unit_scale(X)
-    Z = X / scale
-    Z -= Z.mean(axis=0)
-    # Data far from the origin or all alike leave small differences: bring those to unit scale too.
-    second = unit_scale(Z)
-    Z /= second
-    norms = np.einsum("ij,ij->i", Z, Z)
+def _euclidean(X: Any, k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    """A shortlist by matrix products, proved complete or replaced, ranked by distances summed feature by feature."""
+    sparse, second = sp.issparse(X), 1.0
+    scale = unit_scale(X.data if sparse else X)
+    Z = sp.csr_matrix((X.data / scale, X.indices.copy(), X.indptr.copy()), shape=X.shape) if sparse else X / scale
+    if sparse:
+        Z.sum_duplicates()  # sorts in place: never the caller's arrays
+        norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
+        rank, parts = kernels.rank_sparse, [Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data]
+    else:
+        Z -= Z.mean(axis=0)
+        # Data far from the origin or all alike leave small differences: bring those to unit scale too.
+        second = unit_scale(Z)
+        Z /= second
+        norms = np.einsum("ij,ij->i", Z, Z)
+        rank, parts = kernels.rank_dense, [Z]
     n, d = Z.shape
-    shortlist = min(n - 1, k + max(8, k // 4))
+    size = min(n - 1, k + max(8, k // 4))
     doubt = (d + 8) * np.finfo(np.float64).eps
-    indices = np.empty((len(rows), k), np.int32)
-    distances = np.empty((len(rows), k))
+    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    for some, out in _blocks(rows, n):
+        products = Z[some] @ Z.T
+        products = products.toarray() if sparse else products
+        candidates, bounds = np.empty((len(some), size), np.int32), np.empty(len(some))
+        workers.run(kernels.shortlist, len(some), products, norms, some, doubt, candidates, bounds)
+        workers.run(rank, len(some), *parts, some, candidates, bounds, indices[out], distances[out])
+    with np.errstate(over="ignore"):
+        return KnnGraph(indices, distances * second * scale)
+
+
+def _blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
+    """``rows`` in blocks whose values for all ``n`` points take a bounded space, and where their results go."""
     step = max(1, _BLOCK_BYTES // (8 * n))
     for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        out = slice(start, start + len(some))
-        products = Z[some] @ Z.T
-        workers.run(
-            kernels.nearest, len(some), products, Z, norms, some, shortlist, doubt, indices[out], distances[out]
-        )
-    distances *= second
-    distances *= scale
+        yield rows[start : start + step], slice(start, min(start + step, len(rows)))
+
+
+def _unit_rows(X: Any) -> Any:
+    """Rows scaled to length one, whose squared distances are twice the cosine distances; None if a row is zero."""
+    from sklearn.preprocessing import normalize
+
+    Z = X / unit_scale(X.data if sp.issparse(X) else X)
+    empty = np.diff(Z.indptr) == 0 if sp.issparse(X) else ~Z.any(axis=1)
+    return None if empty.any() else normalize(Z)
+
+
+def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    """scikit-learn's distances, block by block, ranked here: its own search uses OpenMP, which cannot fork."""
+    from sklearn.metrics import pairwise_distances
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, PAIRWISE_DISTANCE_FUNCTIONS
+
+    if sp.issparse(X) and not callable(metric) and metric not in PAIRWISE_DISTANCE_FUNCTIONS:
+        raise ValueError(f"metric must take sparse data where X is sparse; got {metric!r}. Pass X.toarray().")
+    options = {}
+    if metric == "seuclidean":
+        options["V"] = X.var(axis=0, ddof=1)
+    elif metric == "mahalanobis":
+        options["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(X.T)))
+    X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
+    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    for some, out in _blocks(rows, X.shape[0]):
+        with np.errstate(all="ignore"):  # what comes out is checked
+            D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
+        if not callable(metric):
+            D = rounded(np.where((D < 0) & (D > -_NOISE), 0.0, D), NEARLY_DOUBLE)
+        workers.run(kernels.nearest_in_rows, len(some), D, some, indices[out], distances[out])
     return KnnGraph(indices, distances)
 
 
-def _sparse_euclidean(X: sp.csr_matrix, k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    scale = unit_scale(X.data)
-    Z = sp.csr_matrix((X.data / scale, X.indices.copy(), X.indptr.copy()), shape=X.shape)
-    Z.sum_duplicates()  # sorts in place: never the caller's arrays
-    graph = _scikit_learn(Z, k, "euclidean", rows, workers)
-    indptr, columns = Z.indptr.astype(np.int64), Z.indices.astype(np.int32)
-    workers.run(kernels.sparse_distances, len(rows), indptr, columns, Z.data, rows, graph.indices, graph.distances)
-    return KnnGraph(graph.indices, graph.distances * scale)
-
-
-def _scikit_learn(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    from sklearn.neighbors import NearestNeighbors
-
-    search = NearestNeighbors(n_neighbors=k + 1, metric=metric, algorithm="brute", n_jobs=workers.n_threads).fit(X)
-    distances, indices = search.kneighbors(X[rows])
-    # Among duplicates the point itself need not be first, and may be missing: then the last one goes.
-    own = indices == rows[:, None]
-    own[~own.any(axis=1), -1] = True
-    shape = (len(rows), k)
-    return KnnGraph(
-        np.ascontiguousarray(indices[~own].reshape(shape), dtype=np.int32),
-        np.ascontiguousarray(distances[~own].reshape(shape), dtype=np.float64),
-    )
-
-
 def _from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    if D.shape[0] != D.shape[1]:
-        raise ValueError(
-            f"X must be a square distance matrix with metric='precomputed'; got shape {D.shape}. "
-            "Pass distances between all samples, or another metric."
-        )
     if D.min() < 0:
         raise ValueError(
             f"X must hold distances of at least 0 with metric='precomputed'; got {D.min():g}. "
             "Pass distances, not similarities."
         )
-    indices = np.empty((len(rows), k), np.int32)
-    distances = np.empty((len(rows), k))
-    step = max(1, _BLOCK_BYTES // (8 * D.shape[1]))
-    for start in range(0, len(rows), step):
-        some = rows[start : start + step]
-        out = slice(start, start + len(some))
+    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    for some, out in _blocks(rows, D.shape[1]):
         block = np.array(D[some], dtype=np.float64, order="C")
         workers.run(kernels.nearest_in_rows, len(some), block, some, indices[out], distances[out])
     return KnnGraph(indices, distances)
 
 
 def _from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGraph:
-    if graph.shape[0] != graph.shape[1]:
-        raise ValueError(
-            f"X must be a square neighbour graph with metric='precomputed'; got shape {graph.shape}. "
-            "Build it with sklearn.neighbors.kneighbors_graph(..., mode='distance')."
-        )
     if graph.nnz and graph.data.min() < 0:
         raise ValueError(
             f"X must hold distances of at least 0 with metric='precomputed'; got {graph.data.min():g}. "

@@ -16,6 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne import _checks
+from drsne._rounding import rounded
 from drsne.graph import unit_scale
 from drsne.kernels import products as kernels
 from drsne.parallel import Workers, n_blocks
@@ -38,6 +40,12 @@ def given(init: Any, n_samples: int, n_components: int) -> Array:
     """A copy of a user's start, checked."""
     from sklearn.utils import check_array
 
+    _checks.refuse_text("init", init)
+    if np.ndim(init) != 2:
+        raise ValueError(
+            f"init must be 'pca', 'random' or an array of shape (n_samples, n_components); got {init!r}. "
+            "Pass one row per sample."
+        )
     Y = check_array(init, dtype=np.float64, order="C", copy=True, ensure_min_samples=0, input_name="init")
     if Y.shape != (n_samples, n_components):
         raise ValueError(
@@ -58,7 +66,8 @@ def classical_scaling(D: Array, n_components: int, rng: np.random.RandomState, w
     B -= B.mean(axis=0)
     B -= B.mean(axis=1, keepdims=True)
     V, values = _leading(lambda V: _gram_times(B, V, workers), B.shape[1], n_components)
-    return as_start(V * values**0.25, rng)  # singular values of B are eigenvalues, whose roots scale coordinates
+    # The operator's eigenvalues are squares of those of B, whose roots scale coordinates.
+    return as_start(_padded(V * values**0.25, n_components), rng)
 
 
 def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> Array:
@@ -73,13 +82,13 @@ def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -
         return np.asarray(walk @ (walk @ V))
 
     V, _ = _leading(twice, P.shape[0], n_components)
-    return as_start(V / root[:, None], rng)
+    return as_start(_padded(V / root[:, None], n_components), rng)
 
 
 def as_start(scores: Array, rng: np.random.RandomState) -> Array:
     """Scores brought to the scale of a start, with outliers drawn in, empty columns filled, and noise.
 
-    Rounded to single precision: what is left of the data's units in the last bits must not reach the map.
+    Rounded: what the data's units leave in the last bits must not reach the map.
     """
     noise = rng.normal(0.0, 1.0, size=scores.shape)
     Y = scores - np.median(scores, axis=0)
@@ -91,7 +100,7 @@ def as_start(scores: Array, rng: np.random.RandomState) -> Array:
         Y /= spread.max()
     empty = spread <= 1e-7 * spread.max()
     Y = np.where(empty, noise, Y + _JITTER * noise)
-    return np.asarray((SCALE * Y).astype(np.float32), dtype=np.float64)
+    return rounded(SCALE * Y)
 
 
 def _scores(X: Array, n_components: int, workers: Workers) -> Array:

@@ -1,6 +1,6 @@
 """The objective: attraction + repulsion + lambda x concentration; the only place where the terms meet.
 
-``L = L_KL + lambda L_conc`` (docs/theory.md, eq. 25), with ``L_KL`` over the stored pairs of P. Gradients are
+``L = L_KL + lambda L_conc`` (docs/theory.md, eq. 26), with ``L_KL`` over the stored pairs of P. Gradients are
 of **n times** the loss: per point they then do not depend on n, and neither do rates, clipping and Adam's eps.
 """
 
@@ -21,6 +21,7 @@ from drsne.kernels import attraction as kernels
 from drsne.parallel import Workers, n_blocks
 
 Array = NDArray[np.float64]
+_LEAST_PARTITION = np.finfo(np.float64).tiny  # a map so wide that no pair is left repels nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +174,7 @@ class Problem:
 
         ``exaggeration`` multiplies the attraction alone, ``density`` multiplies lambda, ``pairs="all"`` takes
         every pair with affinity, rescaled to mass one, whatever the objective's support. The losses are those
-        of the unexaggerated objective.
+        of the same pairs without exaggeration.
         """
         stored = self._stored if pairs == "objective" else self._all_pairs()
         gradient, kl = self._neighbor_term(Y, stored, exaggeration, losses)
@@ -204,6 +205,7 @@ class Problem:
         """Gradient of the KL term, 4 rho sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i, and its value."""
         n, A, base = len(Y), stored.A, 1.0 + self.objective.distance_smoothing
         Z, repulsion = self._engine.repulsion(Y, self.objective.distance_smoothing)
+        Z = max(Z, _LEAST_PARTITION)
         delta, mass = self.objective.affinity_smoothing * Z, stored.mass
         forces, sums = np.empty_like(Y), np.empty(n_blocks(n))
         edges = (Y, A.indptr, A.indices, A.data, base)

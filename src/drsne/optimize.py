@@ -45,6 +45,7 @@ class Momentum:
     def __post_init__(self) -> None:
         _checks.number("rate", self.rate, above=0)
         _check_share("momentum", self.momentum)
+        _checks.flag("gains", self.gains)
         _checks.number("min_gain", self.min_gain, above=0)
 
 
@@ -126,6 +127,8 @@ class Phase:
         _checks.choice("decay", self.decay, ("constant", "linear", "cosine"))
         _checks.number("exaggeration", self.exaggeration, above=0)
         _checks.integer("ramp", self.ramp, at_least=0)
+        _checks.flag("density", self.density)
+        _checks.flag("carry", self.carry)
         _checks.choice("pairs", self.pairs, ("objective", "all"))
         for name in ("clip", "max_step"):
             if getattr(self, name) is not None:
@@ -169,6 +172,7 @@ class Schedule:
     def __post_init__(self) -> None:
         if not isinstance(self.phases, tuple) or not all(isinstance(phase, Phase) for phase in self.phases):
             raise TypeError(f"phases must be a tuple of drsne.Phase; got {self.phases!r}.")
+        _checks.flag("center", self.center)
         _checks.integer("record_every", self.record_every, at_least=1)
         for before, phase in zip(self.phases, self.phases[1:], strict=False):
             if phase.carry and type(before.optimizer) is not type(phase.optimizer):
@@ -303,7 +307,11 @@ class _Run:
         self._report(self._final())
 
     def outcome(self) -> Outcome:
-        last = self._final()
+        try:
+            last = self._final()
+        except KeyboardInterrupt:  # a second one: the map is kept, its losses stay unknown
+            self.stopped_by = "interrupt"
+            return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
         norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
         self._history.add(self.iteration, {"kl": last.kl, "concentration": last.concentration}, norm)
         return Outcome(self.Y, last.kl, last.concentration, self.iteration, self._history.columns(), self.stopped_by)

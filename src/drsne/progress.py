@@ -19,12 +19,12 @@ class ProgressBar:
     def __init__(
         self, total: int, label: str = "DR-SNE", *, visible: bool = True, stream: TextIO | None = None
     ) -> None:
-        self._visible = visible
         self._total, self._label = max(total, 1), label
         self._stream = sys.stderr if stream is None else stream
         self._start = time.perf_counter()
         self._drawn = -1.0
-        self._live = self._stream.isatty()
+        self._visible = visible and self._stream is not None  # a windowed program has no standard error
+        self._live = self._visible and self._stream.isatty()
 
     def __call__(self, iteration: int, losses: dict[str, float]) -> None:
         """Show ``iteration`` and ``losses``."""

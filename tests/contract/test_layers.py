@@ -10,12 +10,12 @@ import drsne
 ROOT = Path(drsne.__file__).parent
 # Lower layers first; a module imports only from layers below its own (or from its own package).
 LAYERS = (
-    {"_checks", "parallel", "progress", "kernels"},
+    {"_checks", "_rounding", "parallel", "progress", "kernels"},
     {"engines", "graph"},
     {"affinities", "concentration", "initialization", "metrics"},
     {"objective"},
     {"optimize"},
-    {"presets"},
+    {"presets", "_parameters"},
     {"_estimator"},
     {"pl"},
 )

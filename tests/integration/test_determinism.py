@@ -6,12 +6,14 @@ import hashlib
 import multiprocessing
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 
 from drsne import DRSNE
+from drsne.metrics import evaluate
 
 WEIGHTS = (0.0, 5.0)
 
@@ -34,6 +36,24 @@ def test_three_dimensions_and_double_precision():
         assert len({hashed(n_jobs, **options) for n_jobs in (1, 2, 4)}) == 1
 
 
+@pytest.mark.parametrize("metric", ["manhattan", "minkowski", "cosine", "hamming"])
+def test_ties_under_other_metrics_and_fewer_threads(metric):
+    from threadpoolctl import threadpool_limits
+
+    X = (np.random.default_rng(0).normal(size=(400, 20)) > 0).astype(float)
+    model = DRSNE(metric=metric, random_state=0, max_iter=20)
+
+    def fit(n_jobs):
+        return model.set_params(n_jobs=n_jobs).fit(X).embedding_.tobytes()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # duplicates
+        maps = {fit(n_jobs) for n_jobs in (1, 2)}
+        with threadpool_limits(1):
+            maps.add(fit(1))
+    assert len(maps) == 1
+
+
 def test_seeds_differ():
     assert hashed(seed=0) != hashed(seed=1)
 
@@ -44,22 +64,37 @@ def test_four_threads_at_once():
     assert results == {hashed()}
 
 
-def _child(queue, n_jobs):
-    queue.put(hashed(n_jobs))
+def _child(queue, n_jobs, metric="euclidean"):
+    queue.put(hashed(n_jobs, metric=metric))
+
+
+def _score(queue):
+    X = np.random.default_rng(0).normal(size=(300, 40))
+    queue.put(evaluate(X, X[:, :2]))
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
 def test_forked_child():
-    expected = hashed(2)  # pools, BLAS and kernels are in use before the fork
+    # pools, BLAS and kernels are in use before the fork
+    assert forked(_child, 2) == hashed(2)
+    assert forked(_child, 1, "manhattan") == hashed(1, metric="manhattan")
+    queue = SimpleQueue()
+    _score(queue)
+    assert forked(_score) == queue.get()
+
+
+def forked(target, *arguments):
+    """What ``target`` puts into its queue in a forked child."""
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forking a process with threads
-        child = context.Process(target=_child, args=(queue, 2))
+        child = context.Process(target=target, args=(queue, *arguments))
         child.start()
-    assert queue.get(timeout=120) == expected
+    result = queue.get(timeout=120)
     child.join(timeout=60)
     assert child.exitcode == 0
+    return result
 
 
 def test_inside_joblib_workers_and_contexts():

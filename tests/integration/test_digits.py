@@ -16,7 +16,7 @@ def test_default_buys_concentration_for_hardly_any_trust(digits):
         for options in ({"density_weight": 0.0}, {})
     )
     assert dense["trustworthiness"] > plain["trustworthiness"] - 0.01
-    assert dense["concentration_correlation"] > plain["concentration_correlation"] + 0.19
+    assert dense["concentration_correlation"] > plain["concentration_correlation"] + 0.2
     assert plain["trustworthiness"] > 0.98
 
 
@@ -38,5 +38,5 @@ def test_weight_zero_is_as_good_a_tsne_as_scikit_learns(digits):
 def test_paper_preset_reproduces_the_authors_code(digits):
     """Printed lambda .005, k = 29, 1000 iterations; the authors' code gave TW .963, CC .888 (seed 0)."""
     Y = DRSNE(**paper(len(digits), 0.005, 29), random_state=0, n_jobs=-1).fit_transform(digits)
-    assert metrics.trustworthiness(digits, Y) == pytest.approx(0.963, abs=0.015)
+    assert metrics.trustworthiness(digits, Y) == pytest.approx(0.963, abs=0.012)
     assert metrics.concentration_correlation(digits, Y, 29) == pytest.approx(0.888, abs=0.01)

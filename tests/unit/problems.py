@@ -22,8 +22,7 @@ def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=
     X = rng.normal(size=(n, 5)) * np.exp(rng.normal(size=(n, 1)))
     workers = Workers(n_jobs)
     graph = nearest(X, n - 1, metric="euclidean", workers=workers)
-    wanted = objective.calibration.n_neighbors(5.0, n)
-    near = type(graph)(graph.indices[:, :wanted], graph.distances[:, :wanted])
+    near = graph.first(objective.calibration.n_neighbors(5.0, n))
     P = affinities(near, 5.0, objective.calibration, workers).P
     target = profile(graph.distances[:, :k].mean(axis=1), objective.input_exponent, objective.input_smoothing).log
     engine = engines.load("exact")(workers, precision=objective.precision)

@@ -56,6 +56,11 @@ def test_perplexity_at_most_the_neighbours():
     np.testing.assert_allclose(reached, 9.0)
 
 
+def test_fewer_neighbours_than_the_perplexity():
+    with Workers() as workers, pytest.warns(UserWarning, match="or fewer neighbours"):
+        affinities(knn(np.random.default_rng(0).normal(size=(50, 3)), 3), 5.0, Calibration(neighbors=3), workers)
+
+
 def test_too_many_duplicates_have_the_nearest_reachable_perplexity():
     rng = np.random.default_rng(0)
     X = np.vstack([np.zeros((21, 3)), rng.normal(size=(100, 3)) + 10])
@@ -70,6 +75,13 @@ def test_too_many_duplicates_have_the_nearest_reachable_perplexity():
     np.testing.assert_allclose(conditional.sum(axis=1), 1.0)
     np.testing.assert_allclose(reached[21:], 10.0, atol=1e-4)
     assert P.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+def test_extreme_rows_still_reach_the_perplexity():
+    distances = np.tile(np.r_[np.linspace(1, 2, 20) * 1e-25, np.linspace(1, 2, 70)], (3, 1))
+    with Workers() as workers:
+        reached = conditional_affinities(distances, 15.0, Calibration(), workers)[2]
+    np.testing.assert_allclose(reached, 15.0, atol=1e-4)
 
 
 def test_symmetric_sorted_and_summing_to_one():

@@ -216,6 +216,26 @@ def test_interrupt_keeps_the_last_map(blobs):
     assert np.isfinite(m.kl_divergence_)
 
 
+def test_a_second_interrupt_keeps_the_map_too(blobs, monkeypatch):
+    from drsne.objective import Problem
+
+    evaluate = Problem.evaluate
+    calls = []
+
+    def impatient(self, Y, **options):
+        calls.append(Y)
+        if len(calls) > 20:
+            raise KeyboardInterrupt
+        return evaluate(self, Y, **options)
+
+    monkeypatch.setattr(Problem, "evaluate", impatient)
+    m = DRSNE(**QUICK)
+    with pytest.warns(UserWarning, match="Interrupted after 20 iterations"):
+        m.fit(blobs)
+    assert np.isfinite(m.embedding_).all()
+    assert np.isnan(m.kl_divergence_)
+
+
 def test_overflow_is_an_error_that_keeps_the_last_map(blobs):
     wild = Schedule(phases=(Phase(n_iter=50, optimizer=Adam(rate=1e308)),))
     m = DRSNE(perplexity=10.0, density_neighbors=10, schedule=wild)

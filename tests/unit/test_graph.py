@@ -99,9 +99,9 @@ def test_precomputed_matrix_and_graph():
     [
         (np.zeros((4, 2)), {"k": 4}, "k must be smaller than n_samples=4; got 4"),
         (np.zeros((4, 2)), {"k": 0}, "k must be an integer of at least 1; got 0"),
-        (np.zeros((4, 2)), {"k": 2, "metric": "precomputed"}, "square distance matrix"),
+        (np.zeros((4, 2)), {"k": 2, "metric": "precomputed"}, "X must be square with metric='precomputed'"),
         (-np.ones((4, 4)), {"k": 2, "metric": "precomputed"}, "distances of at least 0"),
-        (sp.csr_matrix(np.zeros((4, 3))), {"k": 2, "metric": "precomputed"}, "k must be at most 0|square neighbour"),
+        (sp.csr_matrix(np.zeros((4, 3))), {"k": 2, "metric": "precomputed"}, "X must be square"),
         (sp.csr_matrix(-np.ones((4, 4))), {"k": 2, "metric": "precomputed"}, "distances of at least 0"),
         (np.zeros((4, 2)), {"k": 2, "metric": "nearness"}, "metric must be one of .* or a callable; got 'nearness'"),
     ],
@@ -117,3 +117,28 @@ def test_unsorted_sparse_input_is_left_alone():
     knn(X, 1)
     for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
         np.testing.assert_array_equal(now, then)
+
+
+def test_graph_that_lists_pairs_twice():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    G = kneighbors_graph(X, 12, mode="distance")
+    twice = sp.csr_matrix((np.repeat(G.data, 2) / 2, np.repeat(G.indices, 2), G.indptr * 2), shape=G.shape)
+    np.testing.assert_array_equal(knn(twice, 8, metric="precomputed").indices, knn(X, 8).indices)
+    assert twice.nnz == 2 * G.nnz
+
+
+@pytest.mark.parametrize("apart", [1e6, 1e8])
+def test_sparse_search_is_exact_for_far_islands(apart):
+    X = np.random.default_rng(0).normal(size=(200, 8))
+    X[100:] += apart
+    np.testing.assert_array_equal(knn(sp.csr_matrix(X), 20).indices, brute(X, 20)[0])
+
+
+def test_cosine_of_zero_rows_is_scikit_learns():
+    from sklearn.metrics import pairwise_distances
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[5] = X[6] = 0.0
+    D = pairwise_distances(X, metric="cosine")
+    np.fill_diagonal(D, np.inf)
+    np.testing.assert_allclose(knn(X, 6, metric="cosine").distances, np.sort(D, axis=1)[:, :6], atol=1e-12)

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from drsne import DRSNE, Objective, Schedule
 
@@ -40,8 +41,8 @@ def data(n=60, d=5, seed=0):
         ({"metric": "nearness"}, ValueError, "metric must be one of .*'cosine'.*; got 'nearness'"),
         ({"init": "spectral"}, ValueError, "init must be one of 'pca', 'random' or an array; got 'spectral'"),
         ({"neighborhoods": "output"}, ValueError, "neighborhoods must be one of .*; got 'output'"),
-        ({"init": np.zeros((60, 3))}, ValueError, r"init must have shape .*=\(60, 2\); got \(60, 3\)"),
-        ({"init": np.full((60, 2), np.nan)}, ValueError, "init contains NaN"),
+        ({"init": np.zeros((120, 3))}, ValueError, r"init must have shape .*=\(120, 2\); got \(120, 3\)"),
+        ({"init": np.full((120, 2), np.nan)}, ValueError, "init contains NaN"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1; got 0"),
         ({"n_iter_exaggeration": -1}, ValueError, "n_iter_exaggeration must be an integer of at least 0"),
         ({"early_exaggeration": 0.5}, ValueError, "early_exaggeration must be .* at least 1; got 0.5"),
@@ -49,13 +50,20 @@ def data(n=60, d=5, seed=0):
         ({"learning_rate": "fast"}, ValueError, "learning_rate must be one of 'auto' or a number above 0; got 'fast'"),
         ({"objective": {"support": "directed"}}, TypeError, "objective must be a drsne.Objective or None"),
         ({"schedule": "slow"}, TypeError, "schedule must be a drsne.Schedule or None"),
-        ({"callbacks": [1]}, TypeError, "callbacks must be callables; got 1"),
+        ({"callbacks": [1]}, TypeError, "callbacks must be a callable or a list of callables; got 1"),
+        ({"callbacks": 5}, TypeError, "callbacks must be a callable or a list of callables; got 5"),
+        ({"init": None}, ValueError, "init must be 'pca', 'random' or an array .*; got None"),
+        ({"init": [["1", "2"]] * 120}, ValueError, "init must hold numbers; got text"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
+        ({"n_jobs": 1.5}, ValueError, "n_jobs must be None or an integer other than 0; got 1.5"),
+        ({"verbose": "loud"}, TypeError, "verbose must be an integer of at least 0; got 'loud'"),
+        ({"random_state": "seed"}, ValueError, "cannot be used to seed"),
     ],
 )
 def test_bad_parameters(parameters, kind, message):
     model = DRSNE(**parameters)  # nothing is checked here
     with pytest.raises(kind, match=message):
-        model.fit(data())
+        model.fit(data(120))
 
 
 @pytest.mark.parametrize(
@@ -71,6 +79,8 @@ def test_bad_parameters(parameters, kind, message):
         ([["1.0", "2.0"]] * 10, "X must hold numbers; got text"),
         (np.array([["1.0", 2.0]] * 10, dtype=object), "X must hold numbers; got text"),
         (pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}), "X must hold numbers; got text"),
+        (np.array([["1.0", "2.0"]] * 10, dtype=np.dtypes.StringDType()), "X must hold numbers; got text"),
+        (np.zeros((10, 2), dtype="datetime64[s]"), "X must hold numbers; got text or dates"),
         (np.zeros((10, 3), dtype=complex), "Complex data not supported"),
         (np.zeros((10, 0)), "0 feature"),
     ],
@@ -97,9 +107,27 @@ def test_sizes_too_large_are_lowered_with_one_warning():
     message = str(caught[0].message)
     assert "perplexity from 30 to 6.333" in message
     assert "density_neighbors from 300 to 19" in message
-    with pytest.warns(UserWarning, match="Lowered density_neighbors from 300 to 59: each of the 60 samples") as caught:
+    with pytest.warns(
+        UserWarning, match="Lowered density_neighbors from 300 to 59: 60 samples with 59 neighbours each"
+    ) as caught:
         finite(data(60), density_neighbors=300)
     assert len(caught) == 1
+
+
+def test_a_perplexity_the_neighbours_can_hold_is_kept():
+    """Up to three quarters of the neighbours; there is no cliff where they run out."""
+    from sklearn.datasets import make_blobs
+
+    from drsne.metrics import trustworthiness
+
+    for n in (31, 36, 40, 41, 60, 90):
+        X = make_blobs(n, 10, centers=3, random_state=0)[0]
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = finite(X, perplexity=30.0, max_iter=500)
+        told = [f"perplexity from 30 to {(n - 1) / 3:.4g}: " in str(warning.message) for warning in caught]
+        assert told == ([True] if n <= 40 else [])
+        assert trustworthiness(X, model.embedding_, 5) > 0.8
 
 
 @pytest.mark.parametrize("n", range(3, 11))
@@ -186,6 +214,71 @@ def test_read_only_memmap(tmp_path):
     frozen.setflags(write=False)
     np.testing.assert_array_equal(finite(frozen, init=frozen[:, :2]).embedding_, finite(X, init=X[:, :2]).embedding_)
     np.testing.assert_array_equal(mapped, X)
+
+
+def test_more_dimensions_than_points():
+    X = data(6)
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    for given, metric in ((X, "euclidean"), (D, "precomputed"), (sp.csr_matrix(D), "precomputed")):
+        model = DRSNE(8, metric=metric, perplexity=1.5, density_neighbors=2, max_iter=40, random_state=0).fit(given)
+        assert model.embedding_.shape == (6, 8)
+        assert np.isfinite(model.embedding_).all()
+
+
+@pytest.mark.parametrize("scale", [1e4, 3e5, 1e12, 1e25])
+def test_wide_starts(scale):
+    X = data(60)
+    start = scale * data(60, 2, seed=1)
+    model = finite(X, init=start)
+    still = DRSNE(init=start, schedule=Schedule(phases=()), perplexity=10.0, density_neighbors=10).fit(X)
+    D = ((start[:, None] - start[None]) ** 2).sum(axis=2)
+    W = 1 / (1 + D)
+    np.fill_diagonal(W, 0.0)
+    P = model.affinities_.tocoo()
+    if scale < 1e15:  # beyond, squares leave single precision
+        expected = (P.data * np.log(P.data / (W[P.row, P.col] / W.sum()))).sum()
+        assert still.kl_divergence_ == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis", "jaccard", "canberra", "hamming", "minkowski"])
+def test_metrics_that_need_more_than_the_data(metric):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "perplexity=", UserWarning)  # few different distances
+        finite(np.round(data(60)), metric=metric)
+
+
+def test_distances_that_are_none():
+    X = data(60)
+    X[3] = 1.0
+    with pytest.raises(ValueError, match=r"metric='correlation' gave .* nan"):
+        finite(X, metric="correlation")
+    with pytest.raises(ValueError, match="Distances must be finite and at least 0"):
+        finite(X, metric=lambda a, b: -1.0)
+    with pytest.raises(ValueError, match="metric must take sparse data where X is sparse; got 'canberra'"):
+        finite(sp.csr_matrix(X), metric="canberra")
+
+
+def test_a_failed_fit_leaves_the_one_before():
+    def fail(*_):
+        raise RuntimeError("a callback of the user's")
+
+    model = DRSNE(**QUICK).fit(data(60))
+    model.set_params(callbacks=fail)
+    with pytest.raises(RuntimeError, match="a callback of the user's"):
+        model.fit(data(40))
+    assert len(model.embedding_) == model.affinities_.shape[0] == len(model.input_concentration_) == 60
+
+
+def test_no_standard_error(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    finite(data(60), verbose=1)
+
+
+def test_warnings_point_at_the_caller():
+    for call in ("fit", "fit_transform"):
+        with pytest.warns(UserWarning, match="Lowered") as caught:
+            getattr(DRSNE(max_iter=5), call)(data(20))
+        assert caught[0].filename == __file__
 
 
 def test_input_is_left_alone():

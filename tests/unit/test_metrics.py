@@ -33,8 +33,10 @@ def test_trustworthiness_equals_scikit_learn(k):
         assert metrics.trustworthiness(X, Y, k) == pytest.approx(
             scikit_learn_trustworthiness(X, Y, n_neighbors=k), abs=1e-12
         )
+        # continuity ranks neighbours in X, where whole numbers tie and no order is the right one
+        tolerance = 3e-4 if X is raw else 1e-12
         assert metrics.continuity(X, Y, k) == pytest.approx(
-            scikit_learn_trustworthiness(Y, X, n_neighbors=k), abs=1e-12
+            scikit_learn_trustworthiness(Y, X, n_neighbors=k), abs=tolerance
         )
 
 
@@ -136,7 +138,7 @@ def test_undefined_scores_are_nan_without_a_warning():
 
 
 def test_no_score_holds_a_matrix_of_all_pairs():
-    n = 4000
+    n = 6000
     rng = np.random.default_rng(0)
     X, Y, labels = rng.normal(size=(n, 3)), rng.normal(size=(n, 2)), rng.integers(3, size=n)
     metrics.evaluate(X[:100], Y[:100], labels[:100])  # imports and compilation
@@ -144,7 +146,7 @@ def test_no_score_holds_a_matrix_of_all_pairs():
     metrics.evaluate(X, Y, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 0.75 * 8 * n * n
+    assert peak < 0.3 * 8 * n * n
 
 
 @pytest.mark.parametrize(

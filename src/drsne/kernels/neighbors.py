@@ -13,10 +13,31 @@ from drsne.kernels._compile import kernel
 
 
 @kernel
-def _squared_distance(X, i, j):  # type: ignore[no-untyped-def]
+def _dense_distance(X, i, j):  # type: ignore[no-untyped-def]
+    """|x_i - x_j|^2, feature by feature."""
     s = 0.0
     for f in range(X.shape[1]):
         s += (X[i, f] - X[j, f]) ** 2
+    return s
+
+
+@kernel
+def _sparse_distance(indptr, columns, values, i, j):  # type: ignore[no-untyped-def]
+    """|x_i - x_j|^2 of two CSR rows with sorted columns."""
+    a, b = indptr[i], indptr[j]
+    a_end, b_end = indptr[i + 1], indptr[j + 1]
+    s = 0.0
+    while a < a_end or b < b_end:
+        if b >= b_end or (a < a_end and columns[a] < columns[b]):
+            s += values[a] ** 2
+            a += 1
+        elif a >= a_end or columns[b] < columns[a]:
+            s += values[b] ** 2
+            b += 1
+        else:
+            s += (values[a] - values[b]) ** 2
+            a += 1
+            b += 1
     return s
 
 
@@ -59,39 +80,68 @@ def _sort(value, index):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def nearest(products, X, norms, row, shortlist, doubt, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Neighbours of rows ``row[lo:hi]`` of ``X``; ``products`` holds their inner products with every row.
+def shortlist(products, norms, row, doubt, candidates, bounds, block, lo, hi):  # type: ignore[no-untyped-def]
+    """For rows ``row[lo:hi]``, the points whose squared distance may be smallest, by inner products with every point.
 
     ``doubt`` bounds the error of a product-based squared distance relative to the two squared norms, so
-    ``(n_i + n_j)(1 - doubt) - 2 g_ij`` never exceeds the true one.
+    ``(n_i + n_j)(1 - doubt) - 2 g_ij`` never exceeds the true one; ``bounds`` is its least value beyond the list.
     """
-    n = X.shape[0]
-    k = indices.shape[1]
-    bound = np.empty(shortlist)
-    candidate = np.empty(shortlist, np.int32)
-    value = np.empty(k)
-    index = np.empty(k, np.int32)
+    n = norms.shape[0]
+    bound = np.empty(candidates.shape[1])
     for r in range(lo, hi):
-        i = row[r]
+        i, candidate = row[r], candidates[r]
         bound[:] = np.inf
         candidate[:] = n
         for j in range(n):
             if j != i:
                 _offer(bound, candidate, (norms[i] + norms[j]) * (1.0 - doubt) - 2.0 * products[r, j], j)
+        bounds[r] = np.inf if candidates.shape[1] == n - 1 else bound[0]
+
+
+@kernel
+def rank_dense(X, row, candidates, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The nearest candidates of each row, or of all points where the list cannot be proved complete."""
+    n, k = X.shape[0], indices.shape[1]
+    value = np.empty(k)
+    index = np.empty(k, np.int32)
+    for r in range(lo, hi):
+        i = row[r]
         value[:] = np.inf
         index[:] = n
-        for m in range(shortlist):
-            _offer(value, index, _squared_distance(X, i, candidate[m]), candidate[m])
-        if shortlist < n - 1 and value[0] >= bound[0]:
+        for j in candidates[r]:
+            _offer(value, index, _dense_distance(X, i, j), j)
+        if value[0] >= bounds[r]:
             value[:] = np.inf
             index[:] = n
             for j in range(n):
                 if j != i:
-                    _offer(value, index, _squared_distance(X, i, j), j)
+                    _offer(value, index, _dense_distance(X, i, j), j)
         _sort(value, index)
-        for m in range(k):
-            indices[r, m] = index[m]
-            distances[r, m] = np.sqrt(value[m])
+        indices[r] = index
+        distances[r] = np.sqrt(value)
+
+
+@kernel
+def rank_sparse(indptr, columns, values, row, candidates, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`rank_dense` for CSR rows with sorted columns."""
+    n, k = indptr.shape[0] - 1, indices.shape[1]
+    value = np.empty(k)
+    index = np.empty(k, np.int32)
+    for r in range(lo, hi):
+        i = row[r]
+        value[:] = np.inf
+        index[:] = n
+        for j in candidates[r]:
+            _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
+        if value[0] >= bounds[r]:
+            value[:] = np.inf
+            index[:] = n
+            for j in range(n):
+                if j != i:
+                    _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
+        _sort(value, index)
+        indices[r] = index
+        distances[r] = np.sqrt(value)
 
 
 @kernel
@@ -110,33 +160,3 @@ def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[
         for m in range(k):
             indices[r, m] = index[m]
             distances[r, m] = value[m]
-
-
-@kernel
-def sparse_distances(indptr, columns, values, row, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Euclidean distances of listed neighbours, from CSR rows with sorted columns; rows re-sorted."""
-    k = indices.shape[1]
-    for r in range(lo, hi):
-        for m in range(k):
-            a, b = indptr[row[r]], indptr[indices[r, m]]
-            a_end, b_end = indptr[row[r] + 1], indptr[indices[r, m] + 1]
-            s = 0.0
-            while a < a_end or b < b_end:
-                if b >= b_end or (a < a_end and columns[a] < columns[b]):
-                    s += values[a] ** 2
-                    a += 1
-                elif a >= a_end or columns[b] < columns[a]:
-                    s += values[b] ** 2
-                    b += 1
-                else:
-                    s += (values[a] - values[b]) ** 2
-                    a += 1
-                    b += 1
-            v, j = np.sqrt(s), indices[r, m]
-            at = m
-            while at > 0 and (distances[r, at - 1] > v or (distances[r, at - 1] == v and indices[r, at - 1] > j)):
-                distances[r, at] = distances[r, at - 1]
-                indices[r, at] = indices[r, at - 1]
-                at -= 1
-            distances[r, at] = v
-            indices[r, at] = j

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne._rounding import rounded
 from drsne.graph import nearest
 from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, pearson, sampled_rows
 from drsne.parallel import Workers
@@ -57,9 +57,9 @@ def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
     from sklearn.neighbors import NearestNeighbors
 
     if Y.shape[1] <= 3:  # a tree beats all pairs in the few dimensions of a map; the point itself comes first
-        low = NearestNeighbors(n_neighbors=k + 1).fit(Y).kneighbors(Y[rows])[0][:, -1]
+        low = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(Y).kneighbors(Y[rows])[0][:, -1]
     else:
         with Workers() as workers:
             low = nearest(Y, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
-    # Rounding to single precision makes equal distances equal, however they were summed.
-    return pearson(*(rankdata(values.astype(np.float32)) for values in (radius, low)))
+    # Rounding makes equal distances equal, however they were summed.
+    return pearson(*(rankdata(rounded(values)) for values in (radius, low)))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne.graph import nearest
@@ -77,6 +77,6 @@ def _seed(random_state: Any) -> int:
     """One seed for all scores, so that they share their sample."""
     from sklearn.utils import check_random_state
 
-    if random_state is None or isinstance(random_state, np.random.RandomState):
-        return int(check_random_state(random_state).randint(2**31 - 1))
-    return int(random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

@@ -20,7 +20,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     Y : array-like of shape (n_samples, n_components)
         The map.
     labels : array-like of shape (n_samples,)
-        A label for each point; at least two different ones, and fewer than points.
+        A label for each point.
     max_samples : int, default=None
         Score a random sample of this many points among themselves (None: all).
     random_state : int or RandomState, default=None
@@ -29,7 +29,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     Returns
     -------
     float
-        Between -1 and 1; 1 is best.
+        Between -1 and 1, 1 is best; nan where the (sampled) labels are all equal or all different.
 
     Examples
     --------
@@ -45,5 +45,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     if names.shape != (len(low),):
         raise ValueError(f"labels must have shape ({len(low)},), one for each row of Y; got {names.shape}.")
     rows = sampled_rows(len(low), max_samples, random_state)
+    if not 1 < len(np.unique(names[rows])) < len(rows):
+        return float("nan")
     with config_context(working_memory=_WORKING_MEMORY):
         return float(silhouette_score(low[rows], names[rows]))

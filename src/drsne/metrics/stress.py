@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from drsne.metrics._inputs import blocks, check_pair, sampled_rows
 
@@ -43,6 +44,9 @@ def stress(
     from sklearn.metrics import pairwise_distances
 
     data, points = check_pair(X, Y)
+    if not issparse(data):
+        data = data - data.mean(axis=0)  # far from the origin, distances from products would lose digits
+    points = points - points.mean(axis=0)
     high = low = both = 0.0
     for some in blocks(sampled_rows(len(points), max_samples, random_state), len(points)):
         D, E = pairwise_distances(data[some], data), pairwise_distances(points[some], points)

@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
+from drsne.graph import nearest, unit_scale
 from drsne.metrics._inputs import Array, Rows, blocks, check_neighbors, check_pair, sampled_rows
+from drsne.parallel import Workers
+
+_TREE_DIMENSIONS = 15
 
 
 def trustworthiness(
@@ -77,6 +82,7 @@ def _intrusions(truth: Any, other: Any, k: int, rows: Rows) -> float:
     from sklearn.metrics import pairwise_distances
 
     n = truth.shape[0]
+    truth, other = truth / _scale(truth), other / _scale(other)  # exact, and squares stay finite
     neighbors = own_neighbors(other, k, rows)
     excess, at = 0, 0
     for some in blocks(rows, n):
@@ -88,11 +94,22 @@ def _intrusions(truth: Any, other: Any, k: int, rows: Rows) -> float:
     return 1.0 - 2.0 * excess / float(len(rows) * k * (2 * n - 3 * k - 1))
 
 
+def _scale(A: Any) -> float:
+    return unit_scale(A.data if issparse(A) else A)
+
+
 def own_neighbors(A: Any, k: int, rows: Rows) -> NDArray[np.intp]:
-    """The k nearest neighbours in ``A`` of ``rows`` of it, themselves left out, as scikit-learn ranks them."""
+    """The k nearest neighbours in ``A`` of ``rows`` of it, themselves left out.
+
+    Maps have few dimensions: scikit-learn's tree, and its order of ties. Wide data: our own exact search, since
+    scikit-learn's uses OpenMP, which hangs in a forked child.
+    """
     from sklearn.neighbors import NearestNeighbors
 
-    found = NearestNeighbors(n_neighbors=k + 1).fit(A).kneighbors(A[rows], return_distance=False)
+    if issparse(A) or A.shape[1] > _TREE_DIMENSIONS:
+        with Workers() as workers:
+            return nearest(A, k, metric="euclidean", workers=workers, rows=rows).indices.astype(np.intp)
+    found = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A).kneighbors(A[rows], return_distance=False)
     own = found == rows[:, None]
     own[~own.any(axis=1), 0] = True  # hidden by duplicates
     return np.asarray(found[~own].reshape(len(rows), k))

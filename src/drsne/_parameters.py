@@ -1,0 +1,79 @@
+"""The estimator's parameters, checked when it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from drsne import _checks, engines
+from drsne.graph import check_metric
+from drsne.objective import Objective
+from drsne.optimize import Schedule
+
+# What a given dataclass covers, and so must not also be given as a plain parameter.
+COVERED = {
+    "objective": (Objective, ("density_exponent",)),
+    "schedule": (Schedule, ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")),
+}
+
+
+def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise for the first parameter that is wrong for every data set."""
+
+    def hint(name: str) -> str:
+        return f"The default is {defaults[name]!r}."
+
+    for name, least in (("n_components", 1), ("density_neighbors", 1), ("max_iter", 1), ("n_iter_exaggeration", 0)):
+        _checks.integer(name, given[name], at_least=least, hint=hint(name))
+    for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
+        _checks.number(name, given[name], at_least=low, hint=hint(name))
+    _checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
+    _checks.number("density_exponent", given["density_exponent"], above=0, hint=hint("density_exponent"))
+    _checks.choice("neighborhoods", given["neighborhoods"], ("input",))
+    _checks.choice("engine", given["engine"], ("auto", *engines.names()))
+    if isinstance(given["learning_rate"], str):
+        _checks.choice("learning_rate", given["learning_rate"], ("auto",), also=" or a number above 0")
+    else:
+        _checks.number("learning_rate", given["learning_rate"], above=0, hint='Or pass "auto".')
+    check_metric(given["metric"])
+    if isinstance(given["init"], str):
+        _checks.choice("init", given["init"], ("pca", "random"), also=" or an array")
+    if given["n_jobs"] is not None:
+        _check_jobs(given["n_jobs"])
+    if not isinstance(given["verbose"], bool):
+        _checks.integer("verbose", given["verbose"], at_least=0, hint="1 shows a progress bar.")
+    for name in COVERED:
+        _check_covered(name, given, defaults)
+    callbacks(given["callbacks"])
+
+
+def _check_jobs(n_jobs: Any) -> None:
+    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
+        raise ValueError(
+            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass 1 for one thread, -1 for every core."
+        )
+
+
+def _check_covered(name: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    kind, covered = COVERED[name]
+    if given[name] is None:
+        return
+    if not isinstance(given[name], kind):
+        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {given[name]!r}.")
+    for parameter in covered:
+        if given[parameter] != defaults[parameter]:
+            raise ValueError(
+                f"{parameter} must be left at its default where {name} is given, which covers it; got "
+                f"{given[parameter]!r}. Set it in {name}, or drop {name}."
+            )
+
+
+def callbacks(given: Any) -> list[Any]:
+    """Callbacks as a list."""
+    if given is None:
+        return []
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    for callback in listed:
+        if not callable(callback):
+            raise TypeError(f"callbacks must be a callable or a list of callables; got {callback!r}.")
+    return listed

@@ -1,0 +1,20 @@
+"""Rounding that hides how a number was summed.
+
+The last bits of a distance depend on the units of the data, and those of a matrix product on the number of BLAS
+threads. Rounded to fewer bits, numbers that should be equal are equal, and such noise does not reach the map.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+SINGLE = 24  # bits of a single-precision significand
+NEARLY_DOUBLE = 40
+
+
+def rounded(values: NDArray[np.float64], bits: int = SINGLE) -> NDArray[np.float64]:
+    """``values`` with ``bits`` significant bits, over the whole range of double precision."""
+    significand, exponent = np.frexp(values)
+    scale = 2.0**bits
+    return np.asarray(np.ldexp(np.rint(significand * scale) / scale, exponent))
