@@ -19,7 +19,7 @@ from drsne.graph import KnnGraph, available, check_precomputed, nearest
 from drsne.objective import Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
-from drsne.presets import default_schedule
+from drsne.presets import default_schedule, most_exaggerated
 from drsne.progress import ProgressBar
 
 Array = NDArray[np.float64]
@@ -262,13 +262,20 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     def _schedule(self, n_samples: int) -> Schedule:
         if self.schedule is not None:
             return self.schedule
+        density, asked = self.density_weight > 0, self.n_iter_exaggeration
+        most = most_exaggerated(self.max_iter, density=density)
+        if asked > most and asked != type(self)().n_iter_exaggeration:
+            _checks.warn(
+                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
+                "Raise max_iter, or pass a schedule."
+            )
         return default_schedule(
             n_samples,
             max_iter=self.max_iter,
             n_iter_exaggeration=self.n_iter_exaggeration,
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,
-            density=self.density_weight > 0,
+            density=density,
         )
 
     def _sizes(self, X: Any, objective: Objective) -> _Sizes:

@@ -45,7 +45,7 @@ def default_schedule(
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
     last = round(DENSITY_SHARE * max_iter) if density else 0
-    early = min(n_iter_exaggeration, (max_iter - last) // 2)
+    early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density))
 
     def descent(exaggeration: float, momentum: float) -> Momentum:
         rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
@@ -62,6 +62,11 @@ def default_schedule(
         Phase(n_iter=last, optimizer=Adam(rate=ADAM_RATE), decay="cosine", density=True),
     )
     return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0))
+
+
+def most_exaggerated(max_iter: int, *, density: bool) -> int:
+    """The most iterations of early exaggeration that :func:`default_schedule` makes."""
+    return (max_iter - (round(DENSITY_SHARE * max_iter) if density else 0)) // 2
 
 
 def paper(

@@ -258,6 +258,12 @@ def test_distances_that_are_none():
         finite(sp.csr_matrix(X), metric="canberra")
 
 
+def test_exaggeration_longer_than_there_is_time_for():
+    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 80 to 25"):
+        finite(data(60), n_iter_exaggeration=80)
+    finite(data(60), n_iter_exaggeration=25)
+
+
 def test_a_failed_fit_leaves_the_one_before():
     def fail(*_):
         raise RuntimeError("a callback of the user's")
