@@ -35,16 +35,15 @@ class _Sizes(NamedTuple):
 
 
 class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Density-regularised stochastic neighbour embedding.
+    """Density-regularised stochastic neighbour embedding.
 
-    A t-SNE map whose points are also as crowded, relative to each other, as they are in the data: minimises
+    A t-SNE map whose points are also as crowded, relative to each other, as they are in the data: minimises::
 
-    .. math:: L = \sum_{ij} p_{ij} \log(p_{ij} / q_{ij}) + \lambda \, \frac{1}{n} \sum_i
-              (\log \tilde c_i^{high} - \log \tilde c_i^{low})^2
+        L = sum_ij p_ij log(p_ij / q_ij) + lambda * (1/n) sum_i (log c~_i(data) - log c~_i(map))^2
 
-    where :math:`p, q` are the affinities of t-SNE, and the relative concentration :math:`\tilde c_i = c_i /
-    mean(c)` is the inverse mean distance of point i to its k nearest neighbours *in the data*, measured in the
-    data (high) and in the map (low).
+    where p and q are the affinities of t-SNE, c_i is the inverse mean distance of point i to its k nearest
+    neighbours *in the data*, measured in the data and in the map, and c~_i = c_i / mean(c) is its relative
+    concentration.
 
     Parameters
     ----------
@@ -53,13 +52,13 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     perplexity : float, default=30.0
         Effective number of neighbours of the KL term. Lowered with a warning where the data have too few rows.
     density_weight : float, default=2.0
-        :math:`\lambda`, the weight of the density term; 0 is plain t-SNE. Useful values lie between 1 and 50,
+        ``lambda``, the weight of the density term; 0 is plain t-SNE. Useful values lie between 1 and 50,
         whatever the number of samples. (The values printed in the paper are ours divided by ``n_samples``.)
     density_neighbors : int, default=30
         k, neighbours that make up a point's concentration, without the point itself.
     density_exponent : float, default=1.0
-        :math:`\alpha` in :math:`c = r^{-\alpha}`, in both spaces; 1 in the paper. Loss and gradient grow as
-        :math:`\alpha^2`: compare exponents at equal :math:`\lambda \alpha^2`.
+        ``alpha`` in ``c = r^-alpha``, in both spaces; 1 in the paper. Loss and gradient grow as
+        ``alpha^2``: compare exponents at equal ``lambda * alpha^2``.
     neighborhoods : {"input"}, default="input"
         Whose neighbours the concentration of the map is measured over: those in the data.
     metric : str or callable, default="euclidean"
@@ -98,11 +97,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities :math:`p_{ij}`, summing to one.
+        Symmetric affinities ``p_ij``, summing to one.
     precisions_ : ndarray of shape (n_samples,)
-        :math:`\beta_i` in :math:`p_{j|i} \propto \exp(-\beta_i d_{ij}^2)`.
+        ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
-        :math:`\log \tilde c_i` in the data and in the map: 0 is average, :math:`\log 2` twice as crowded.
+        ``log c~_i`` in the data and in the map: 0 is average, log 2 twice as crowded.
     kl_divergence_, concentration_loss_ : float
         The two terms at the map; the loss is ``kl_divergence_ + density_weight * concentration_loss_``.
     n_iter_ : int
