@@ -6,10 +6,12 @@ import math
 import sys
 import warnings
 from collections.abc import Collection
+from datetime import date, timedelta
 from numbers import Integral, Real
 from typing import Any
 
 _OURS = ("drsne", "sklearn")
+_NO_NUMBERS = (str, bytes, date, timedelta)
 
 
 def number(
@@ -23,7 +25,10 @@ def number(
         rule += f" above {above:g}"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(_message(name, rule, value, hint))
-    result = float(value)
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
     low = at_least is not None and result < at_least
     if not math.isfinite(result) or low or (above is not None and result <= above):
         raise ValueError(_message(name, rule, value, hint))
@@ -42,9 +47,17 @@ def integer(name: str, value: Any, *, at_least: int, hint: str = "") -> int:
 
 def flag(name: str, value: Any) -> bool:
     """``value`` if it is True or False, else an error."""
-    if not isinstance(value, bool):
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
         raise TypeError(_message(name, "True or False", value, ""))
-    return value
+    return bool(value)
+
+
+def jobs(n_jobs: Any) -> None:
+    """An error unless ``n_jobs`` is None or an integer other than 0."""
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or int(n_jobs) == 0):
+        raise ValueError(
+            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass 1 for one thread, -1 for every core."
+        )
 
 
 def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", hint: str = "") -> str:
@@ -59,12 +72,16 @@ def refuse_text(name: str, values: Any) -> None:
     """An error for text and dates, which conversion to numbers would accept in silence."""
     import numpy as np
 
+    if hasattr(values, "toarray"):  # sparse matrices hold numbers
+        return
     try:
         array = np.asarray(values)
     except ValueError:  # ragged: the check of shapes says so
         return
+    except TypeError as error:  # columns that have no common type
+        raise ValueError(f"{name} must hold numbers; got {error}. Encode or drop those columns first.") from error
     text = array.dtype.kind not in "biufcO"
-    if text or (array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat)):
+    if text or (array.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in array.flat)):
         raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
 
 

@@ -190,7 +190,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         DRSNE
             The fitted estimator.
         """
-        _parameters.check(self.get_params(deep=False), type(self)().get_params(deep=False))
+        defaults = DRSNE().get_params(deep=False)
+        _parameters.check({name: getattr(self, name) for name in defaults}, defaults)
         data, dtype = self._check_data(X)
         objective = self._objective()
         schedule = self._schedule(data.shape[0])
@@ -243,8 +244,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
 
     def _check_data(self, X: Any) -> tuple[Any, type]:
         """``X`` as float64, and the type the map is returned in."""
-        if not sp.issparse(X):
-            _checks.refuse_text("X", X)
+        _checks.refuse_text("X", X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
         X = check_precomputed(X) if self._precomputed else X
         dtype = np.float32 if X.dtype == np.float32 else np.float64
@@ -263,7 +263,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             return self.schedule
         density, asked = self.density_weight > 0, self.n_iter_exaggeration
         most = most_exaggerated(self.max_iter, density=density)
-        if asked > most and asked != type(self)().n_iter_exaggeration:
+        if asked > most and asked != DRSNE().n_iter_exaggeration:
             _checks.warn(
                 f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
                 "Raise max_iter, or pass a schedule."
@@ -333,10 +333,14 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
 
     def _keep(self, outcome: Outcome, problem: Problem, found: Affinities, dtype: type) -> None:
         """Fitted attributes, all at once: a fit that fails leaves those of the one before."""
+        try:
+            concentration = problem.concentration(outcome.embedding)
+        except KeyboardInterrupt:  # one more, after the map is done: the map counts
+            concentration = np.full(len(outcome.embedding), np.nan)
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
         self.affinities_, self.precisions_ = found
         self.input_concentration_ = problem.target
-        self.concentration_ = problem.concentration(outcome.embedding)
+        self.concentration_ = concentration
         self.kl_divergence_ = outcome.kl
         self.concentration_loss_ = outcome.concentration
         self.n_iter_ = outcome.n_iter
@@ -350,5 +354,5 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         if outcome.stopped_by == "overflow":
             raise FloatingPointError(
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; embedding_ is the last finite "
-                "map. Lower learning_rate or density_weight, or the rates of your schedule."
+                "map. Lower learning_rate, density_weight, density_exponent or the scale of init."
             )

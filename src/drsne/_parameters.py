@@ -38,20 +38,12 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     check_metric(given["metric"])
     if isinstance(given["init"], str):
         _checks.choice("init", given["init"], ("pca", "random"), also=" or an array")
-    if given["n_jobs"] is not None:
-        _check_jobs(given["n_jobs"])
-    if not isinstance(given["verbose"], bool):
-        _checks.integer("verbose", given["verbose"], at_least=0, hint="1 shows a progress bar.")
+    _checks.jobs(given["n_jobs"])
+    verbose = given["verbose"]
+    _checks.integer("verbose", int(verbose) if type(verbose).__name__ in ("bool", "bool_") else verbose, at_least=0)
     for name in COVERED:
         _check_covered(name, given, defaults)
     callbacks(given["callbacks"])
-
-
-def _check_jobs(n_jobs: Any) -> None:
-    if isinstance(n_jobs, bool) or not hasattr(n_jobs, "__index__") or int(n_jobs) == 0:
-        raise ValueError(
-            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass 1 for one thread, -1 for every core."
-        )
 
 
 def _check_covered(name: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:

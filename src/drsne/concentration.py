@@ -66,13 +66,14 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     if radius.max(initial=0.0) <= 0.0:
         radius = np.ones_like(radius)  # all points coincide: a flat profile
     radius = np.maximum(radius, np.finfo(np.float64).tiny)
-    # c in units of its largest value: r^-alpha neither over- nor underflows there.
-    smallest = radius.min()
-    c = (smallest / radius) ** exponent
-    if smoothing.mean:
-        c = c * smallest**-exponent
-    relative = c / (c.mean() + smoothing.mean)
-    return Profile(np.log(relative + smoothing.profile), relative, radius)
+    # log c, less its largest value: c = r^-alpha does not overflow, and where it underflows its logarithm is kept.
+    log_c = -exponent * np.log(radius)
+    largest = log_c.max()
+    c = np.exp(log_c - largest)
+    mean = c.mean() + (smoothing.mean * np.exp(-largest) if smoothing.mean else 0.0)
+    relative = c / mean
+    log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - largest - np.log(mean)
+    return Profile(log, relative, radius)
 
 
 def _median_radius(radii: Array) -> float:
@@ -127,6 +128,6 @@ def loss_and_slope(
     profiles and ``s_i = c~_i / (c~_i + smoothing.profile)``; the last term is the normaliser's.
     """
     e = target - low.log
-    damped = e * (low.relative / (low.relative + smoothing.profile))
+    damped = e * (low.relative / (low.relative + smoothing.profile)) if smoothing.profile else e
     pull = damped - low.relative * damped.mean() if attached else damped
     return float(np.mean(e * e)), (2.0 * exponent / len(e)) * pull / low.radius

@@ -20,6 +20,8 @@ from drsne.kernels import neighbors as kernels
 from drsne.parallel import Workers
 
 _EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski at its default, p = 2
+_MANHATTAN = ("cityblock", "l1", "manhattan")
+_SPARSE = (*_MANHATTAN, "cosine")  # beside the Euclidean ones
 _BLOCK_BYTES = 16 * 2**20
 _NOISE = 1e-9  # below zero by less than this is rounding
 
@@ -73,6 +75,7 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
     from sklearn.utils import check_array
 
     check_metric(metric)
+    _checks.refuse_text("X", X)
     data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = _checks.integer("k", k, at_least=1)
     if k >= data.shape[0]:
@@ -145,21 +148,22 @@ def _euclidean(X: Any, k: int, rows: NDArray[np.intp], workers: Workers) -> KnnG
     """A shortlist by matrix products, proved complete or replaced, ranked by distances summed feature by feature."""
     sparse, second = sp.issparse(X), 1.0
     scale = unit_scale(X.data if sparse else X)
-    Z = sp.csr_matrix((X.data / scale, X.indices.copy(), X.indptr.copy()), shape=X.shape) if sparse else X / scale
     if sparse:
-        Z.sum_duplicates()  # sorts in place: never the caller's arrays
+        Z = _canonical(X) / scale
         norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
         rank, parts = kernels.rank_sparse, [Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data]
     else:
+        Z = X / scale
         Z -= Z.mean(axis=0)
-        # Data far from the origin or all alike leave small differences: bring those to unit scale too.
+        # Data far from the origin or all alike leave small differences: bring those to unit scale too. Centring rounds,
+        # and makes products accurate; distances are summed from the data as they are.
         second = unit_scale(Z)
         Z /= second
         norms = np.einsum("ij,ij->i", Z, Z)
-        rank, parts = kernels.rank_dense, [Z]
+        rank, parts = kernels.rank_dense, [X / scale / second]
     n, d = Z.shape
     size = min(n - 1, k + max(8, k // 4))
-    doubt = (d + 8) * np.finfo(np.float64).eps
+    doubt = (2 * d + 16) * np.finfo(np.float64).eps
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in _blocks(rows, n):
         products = Z[some] @ Z.T
@@ -178,22 +182,39 @@ def _blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], 
         yield rows[start : start + step], slice(start, min(start + step, len(rows)))
 
 
+def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
+    """A copy with sorted columns, each listed once: what sorts in place must never meet the caller's arrays."""
+    Z = sp.csr_matrix(X, copy=True)
+    Z.sum_duplicates()
+    return Z
+
+
 def _unit_rows(X: Any) -> Any:
     """Rows scaled to length one, whose squared distances are twice the cosine distances; None if a row is zero."""
     from sklearn.preprocessing import normalize
 
-    Z = X / unit_scale(X.data if sp.issparse(X) else X)
-    empty = np.diff(Z.indptr) == 0 if sp.issparse(X) else ~Z.any(axis=1)
-    return None if empty.any() else normalize(Z)
+    if sp.issparse(X):
+        X = _canonical(X)
+        X.eliminate_zeros()
+        largest = np.asarray(abs(X).max(axis=1).todense()).ravel()
+    else:
+        largest = np.abs(X).max(axis=1)
+    if (largest == 0).any():
+        return None
+    return normalize(sp.csr_matrix(sp.diags(1.0 / largest) @ X) if sp.issparse(X) else X / largest[:, None])
 
 
 def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
     """scikit-learn's distances, block by block, ranked here: its own search uses OpenMP, which cannot fork."""
     from sklearn.metrics import pairwise_distances
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS, PAIRWISE_DISTANCE_FUNCTIONS
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
-    if sp.issparse(X) and not callable(metric) and metric not in PAIRWISE_DISTANCE_FUNCTIONS:
-        raise ValueError(f"metric must take sparse data where X is sparse; got {metric!r}. Pass X.toarray().")
+    if sp.issparse(X):
+        X = _canonical(X)
+        if not callable(metric) and metric not in _SPARSE:
+            raise ValueError(f"metric must take sparse data where X is sparse; got {metric!r}. Pass X.toarray().")
+    if metric == "haversine" and X.shape[1] != 2:
+        raise ValueError(f"metric='haversine' needs two columns, latitude and longitude in radians; got {X.shape[1]}.")
     options = {}
     if metric == "seuclidean":
         options["V"] = X.var(axis=0, ddof=1)
@@ -202,8 +223,13 @@ def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Wor
     X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in _blocks(rows, X.shape[0]):
-        with np.errstate(all="ignore"):  # what comes out is checked
-            D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
+        if sp.issparse(X) and metric in _MANHATTAN:  # scikit-learn's uses OpenMP here too
+            D = np.empty((len(some), X.shape[0]))
+            parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+            workers.run(kernels.sparse_manhattan, len(some), *parts, some, D)
+        else:
+            with np.errstate(all="ignore"):  # what comes out is checked
+                D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
         if not callable(metric):
             D = rounded(np.where((D < 0) & (D > -_NOISE), 0.0, D), NEARLY_DOUBLE)
         workers.run(kernels.nearest_in_rows, len(some), D, some, indices[out], distances[out])
@@ -211,14 +237,16 @@ def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Wor
 
 
 def _from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    if D.min() < 0:
-        raise ValueError(
-            f"X must hold distances of at least 0 with metric='precomputed'; got {D.min():g}. "
-            "Pass distances, not similarities."
-        )
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in _blocks(rows, D.shape[1]):
         block = np.array(D[some], dtype=np.float64, order="C")
+        block[np.arange(len(some)), some] = np.inf
+        if (least := block.min()) < -_NOISE:
+            raise ValueError(
+                f"X must hold distances of at least 0 with metric='precomputed'; got {least:g}. "
+                "Pass distances, not similarities."
+            )
+        np.maximum(block, 0.0, out=block)
         workers.run(kernels.nearest_in_rows, len(some), block, some, indices[out], distances[out])
     return KnnGraph(indices, distances)
 

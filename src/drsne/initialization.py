@@ -41,7 +41,11 @@ def given(init: Any, n_samples: int, n_components: int) -> Array:
     from sklearn.utils import check_array
 
     _checks.refuse_text("init", init)
-    if np.ndim(init) != 2:
+    try:
+        flat = sp.issparse(init) or np.ndim(init) != 2
+    except ValueError:  # ragged
+        flat = True
+    if flat:
         raise ValueError(
             f"init must be 'pca', 'random' or an array of shape (n_samples, n_components); got {init!r}. "
             "Pass one row per sample."
@@ -51,6 +55,11 @@ def given(init: Any, n_samples: int, n_components: int) -> Array:
         raise ValueError(
             f"init must have shape (n_samples, n_components)={(n_samples, n_components)}; got {Y.shape}. "
             "Pass one row per sample, or init='pca'."
+        )
+    if n_samples > 1 and (Y[0] == Y).all():
+        raise ValueError(
+            f"init must not put all points in one place, where no force can part them; got {Y[0]} for every sample. "
+            "Pass init='random'."
         )
     return np.asarray(Y)
 

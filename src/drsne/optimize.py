@@ -271,11 +271,12 @@ def minimize(
     finite, ends it too, with the last good map.
     """
     run = _Run(problem, Y, schedule, callbacks, progress)
-    try:
-        run.all_phases()
-    except KeyboardInterrupt:
-        run.stopped_by = "interrupt"
-    return run.outcome()
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite ends the run
+        try:
+            run.all_phases()
+        except KeyboardInterrupt:
+            run.stopped_by = "interrupt"
+        return run.outcome()
 
 
 class _Run:

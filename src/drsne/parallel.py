@@ -12,6 +12,8 @@ from itertools import count
 from types import TracebackType
 from typing import Any
 
+from drsne import _checks
+
 _ROWS_PER_BLOCK = 256
 _MAX_BLOCKS = 64
 
@@ -40,6 +42,7 @@ class Workers:
         from joblib import effective_n_jobs
         from joblib.parallel import get_active_backend
 
+        _checks.jobs(n_jobs)
         nested = (get_active_backend()[0].nesting_level or 0) > 0
         self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
         self._pool: ThreadPoolExecutor | None = None

@@ -10,7 +10,8 @@ import drsne
 ROOT = Path(drsne.__file__).parent
 # Lower layers first; a module imports only from layers below its own (or from its own package).
 LAYERS = (
-    {"_checks", "_rounding", "parallel", "progress", "kernels"},
+    {"_checks", "_rounding", "progress", "kernels"},
+    {"parallel"},
     {"engines", "graph"},
     {"affinities", "concentration", "initialization", "metrics"},
     {"objective"},

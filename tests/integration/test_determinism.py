@@ -11,6 +11,7 @@ from queue import SimpleQueue
 import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
+from scipy.sparse import csr_matrix
 
 from drsne import DRSNE
 from drsne.metrics import evaluate
@@ -18,8 +19,9 @@ from drsne.metrics import evaluate
 WEIGHTS = (0.0, 5.0)
 
 
-def hashed(n_jobs=1, weight=5.0, seed=0, **options):
+def hashed(n_jobs=1, weight=5.0, seed=0, sparse=False, **options):
     X = np.random.default_rng(0).normal(size=(900, 20)) * np.linspace(1, 4, 900)[:, None]
+    X = csr_matrix(X) if sparse else X
     model = DRSNE(n_jobs=n_jobs, density_weight=weight, random_state=seed, max_iter=60, **options).fit(X)
     return hashlib.sha256(model.embedding_.tobytes() + model.affinities_.data.tobytes()).hexdigest()
 
@@ -64,8 +66,8 @@ def test_four_threads_at_once():
     assert results == {hashed()}
 
 
-def _child(queue, n_jobs, metric="euclidean"):
-    queue.put(hashed(n_jobs, metric=metric))
+def _child(queue, n_jobs, metric="euclidean", sparse=False):
+    queue.put(hashed(n_jobs, metric=metric, sparse=sparse))
 
 
 def _score(queue):
@@ -78,6 +80,7 @@ def test_forked_child():
     # pools, BLAS and kernels are in use before the fork
     assert forked(_child, 2) == hashed(2)
     assert forked(_child, 1, "manhattan") == hashed(1, metric="manhattan")
+    assert forked(_child, 1, "manhattan", True) == hashed(1, metric="manhattan", sparse=True)
     queue = SimpleQueue()
     _score(queue)
     assert forked(_score) == queue.get()

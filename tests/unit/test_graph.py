@@ -142,3 +142,52 @@ def test_cosine_of_zero_rows_is_scikit_learns():
     D = pairwise_distances(X, metric="cosine")
     np.fill_diagonal(D, np.inf)
     np.testing.assert_allclose(knn(X, 6, metric="cosine").distances, np.sort(D, axis=1)[:, :6], atol=1e-12)
+
+
+def test_ties_and_digits_survive_an_unrelated_far_point():
+    grid = np.array([[a, b] for a in range(5) for b in range(5)] + [[1.0, 1.5]])
+    np.testing.assert_array_equal(knn(grid, 6).indices, brute(grid, 6)[0])
+    X = np.r_[np.random.default_rng(0).normal(size=59), 1e13][:, None]
+    np.testing.assert_allclose(knn(X, 5).distances[:59], brute(X, 5)[1][:59], rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cosine", "euclidean"])
+def test_sparse_metrics_on_untidy_rows_leave_them_alone(metric):
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((60, 6)) < 0.5, rng.normal(size=(60, 6)), 0.0) + np.eye(60, 6)
+    X[X == 0] = 0.0
+    row, column = np.nonzero(X)
+    part = rng.random(len(row))
+    data = np.r_[X[row, column] * part, X[row, column] * (1 - part)]
+    order = np.lexsort((rng.random(2 * len(row)), np.r_[row, row]))  # each value in two parts, columns shuffled
+    indptr = np.r_[0, np.cumsum(np.bincount(np.r_[row, row], minlength=60))]
+    untidy = sp.csr_matrix((data[order], np.r_[column, column][order], indptr), shape=X.shape)
+    before = [part.copy() for part in (untidy.data, untidy.indices, untidy.indptr)]
+    graph, dense = knn(untidy, 8, metric=metric), knn(X, 8, metric=metric)
+    np.testing.assert_allclose(graph.distances, dense.distances, rtol=1e-9, atol=1e-12)
+    for now, then in zip((untidy.data, untidy.indices, untidy.indptr), before, strict=True):
+        np.testing.assert_array_equal(now, then)
+
+
+def test_cosine_of_a_tiny_row():
+    X = np.abs(np.random.default_rng(0).normal(size=(6, 3)))
+    expected = knn(X, 2, metric="cosine").distances
+    X[0] *= 1e-200
+    np.testing.assert_allclose(knn(X, 2, metric="cosine").distances, expected, rtol=1e-9)
+    np.testing.assert_allclose(knn(sp.csr_matrix(X), 2, metric="cosine").distances, expected, rtol=1e-9)
+
+
+def test_rounding_below_zero_is_forgiven_and_the_diagonal_ignored():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    expected = knn(D, 4, metric="precomputed").indices
+    np.fill_diagonal(D, -3.0)
+    np.testing.assert_array_equal(knn(D, 4, metric="precomputed").indices, expected)
+    D[0, 1] = -1e-17
+    assert knn(D, 4, metric="precomputed").distances[0, 0] == 0.0
+
+
+def test_haversine_wants_two_columns():
+    for X in (np.zeros((5, 3)), sp.csr_matrix(np.eye(5))):
+        with pytest.raises(ValueError, match=r"needs two columns|must take sparse data"):
+            knn(X, 2, metric="haversine")

@@ -54,6 +54,11 @@ def data(n=60, d=5, seed=0):
         ({"callbacks": 5}, TypeError, "callbacks must be a callable or a list of callables; got 5"),
         ({"init": None}, ValueError, "init must be 'pca', 'random' or an array .*; got None"),
         ({"init": [["1", "2"]] * 120}, ValueError, "init must hold numbers; got text"),
+        ({"init": np.zeros((120, 2))}, ValueError, "init must not put all points in one place"),
+        ({"init": [[1, 2], [3]]}, ValueError, "init must be 'pca', 'random' or an array"),
+        ({"init": sp.csr_matrix((120, 2))}, ValueError, "init must be 'pca', 'random' or an array"),
+        ({"perplexity": 10**400}, ValueError, "perplexity must be a finite number"),
+        ({"n_jobs": np.array([1, 2])}, ValueError, "n_jobs must be None or an integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
         ({"n_jobs": 1.5}, ValueError, "n_jobs must be None or an integer other than 0; got 1.5"),
         ({"verbose": "loud"}, TypeError, "verbose must be an integer of at least 0; got 'loud'"),
@@ -81,6 +86,10 @@ def test_bad_parameters(parameters, kind, message):
         (pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}), "X must hold numbers; got text"),
         (np.array([["1.0", "2.0"]] * 10, dtype=np.dtypes.StringDType()), "X must hold numbers; got text"),
         (np.zeros((10, 2), dtype="datetime64[s]"), "X must hold numbers; got text or dates"),
+        (
+            pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.to_datetime(["2026-01-01"] * 3)}),
+            "X must hold numbers; got",
+        ),
         (np.zeros((10, 3), dtype=complex), "Complex data not supported"),
         (np.zeros((10, 0)), "0 feature"),
     ],
@@ -273,6 +282,22 @@ def test_a_failed_fit_leaves_the_one_before():
     with pytest.raises(RuntimeError, match="a callback of the user's"):
         model.fit(data(40))
     assert len(model.embedding_) == model.affinities_.shape[0] == len(model.input_concentration_) == 60
+
+
+def test_wild_settings_end_in_a_map_or_in_one_error():
+    """No raw numpy warning on the way: they are errors here."""
+    finite(data(60), density_exponent=500.0, density_weight=1e-6)
+    for wild in ({"density_weight": 1e300}, {"density_exponent": 1e300}):
+        with pytest.raises(FloatingPointError, match=r"embedding_ is the last finite map\. Lower"):
+            finite(data(60), **wild)
+
+
+def test_subclasses_with_their_own_parameters():
+    class Quick(DRSNE):
+        def __init__(self, perplexity=5.0):
+            super().__init__(perplexity=perplexity, density_neighbors=5, max_iter=20)
+
+    assert np.isfinite(Quick().fit(data(60)).embedding_).all()
 
 
 def test_no_standard_error(monkeypatch):

@@ -98,6 +98,12 @@ def test_samples_estimate_the_whole(score):
     assert score(X, Y, max_samples=5000) == whole
 
 
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+def test_units_do_not_matter(scale):
+    X, Y = pair()
+    assert metrics.evaluate(scale * X, scale * Y) == pytest.approx(metrics.evaluate(X, Y), rel=1e-9)
+
+
 def test_a_perfect_map():
     X, _ = pair(d=2)
     scores = metrics.evaluate(X, X)

@@ -160,3 +160,25 @@ def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[
         for m in range(k):
             indices[r, m] = index[m]
             distances[r, m] = value[m]
+
+
+@kernel
+def sparse_manhattan(indptr, columns, values, row, D, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Rows of Manhattan distances to every point, from CSR rows with sorted columns."""
+    for r in range(lo, hi):
+        for j in range(D.shape[1]):
+            a, b = indptr[row[r]], indptr[j]
+            a_end, b_end = indptr[row[r] + 1], indptr[j + 1]
+            s = 0.0
+            while a < a_end or b < b_end:
+                if b >= b_end or (a < a_end and columns[a] < columns[b]):
+                    s += abs(values[a])
+                    a += 1
+                elif a >= a_end or columns[b] < columns[a]:
+                    s += abs(values[b])
+                    b += 1
+                else:
+                    s += abs(values[a] - values[b])
+                    a += 1
+                    b += 1
+            D[r, j] = s

@@ -20,6 +20,8 @@ def check_pair(X: Any, Y: Any) -> tuple[Any, Array]:
     """``X`` and ``Y`` as float64 with equally many rows."""
     from sklearn.utils import check_array
 
+    for name, values in (("X", X), ("Y", Y)):
+        _checks.refuse_text(name, values)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
     if X.shape[0] != Y.shape[0]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.graph import KnnGraph, nearest
+from drsne.graph import KnnGraph, nearest, unit_scale
 from drsne.metrics._inputs import Array, Rows, blocks, check_neighbors, check_pair, pearson, sampled_rows
 from drsne.parallel import Workers
 
@@ -56,6 +56,7 @@ def concentration_correlation(
 
 def correlation(graph: KnnGraph, Y: Array, rows: Rows) -> float:
     """The score for the data's neighbours of ``rows``."""
+    Y = Y / unit_scale(Y)
     radii, at = np.empty(len(rows)), 0
     for some in blocks(rows, graph.indices.shape[1] * Y.shape[1]):
         near = graph.indices[at : at + len(some)]

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from drsne._rounding import rounded
-from drsne.graph import nearest
+from drsne.graph import nearest, unit_scale
 from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, pearson, sampled_rows
 from drsne.parallel import Workers
 
@@ -56,6 +56,7 @@ def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
     from scipy.stats import rankdata
     from sklearn.neighbors import NearestNeighbors
 
+    Y = Y / unit_scale(Y)
     if Y.shape[1] <= 3:  # a tree beats all pairs in the few dimensions of a map; the point itself comes first
         low = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(Y).kneighbors(Y[rows])[0][:, -1]
     else:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
+from drsne.graph import unit_scale
 from drsne.metrics._inputs import blocks, check_pair, sampled_rows
 
 
@@ -44,6 +45,8 @@ def stress(
     from sklearn.metrics import pairwise_distances
 
     data, points = check_pair(X, Y)
+    scale = max(unit_scale(data.data if issparse(data) else data), unit_scale(points))
+    data, points = data / scale, points / scale  # squares stay finite
     if not issparse(data):
         data = data - data.mean(axis=0)  # far from the origin, distances from products would lose digits
     points = points - points.mean(axis=0)
@@ -53,5 +56,5 @@ def stress(
         high, low, both = high + float((D * D).sum()), low + float((E * E).sum()), both + float((D * E).sum())
     if high == 0.0:
         return float("nan")
-    scale = (both / low if low > 0 else 0.0) if scaled else 1.0
-    return float(np.sqrt(max(0.0, high - 2.0 * scale * both + scale * scale * low) / high))
+    factor = (both / low if low > 0 else 0.0) if scaled else 1.0
+    return float(np.sqrt(max(0.0, high - 2.0 * factor * both + factor * factor * low) / high))
