@@ -23,9 +23,11 @@ WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 25.0)
 IMAGE_WEIGHTS = (0.0, 1.0, 2.0, 3.0, 5.0)  # for the larger sets
 CHOSEN = DRSNE().density_weight
 # How the tables were read; read them again when they are made anew.
-WEIGHT_NOTE = """The default is 2: over lambda = 0 the concentration correlation rises by .2 or more on every set, for .01 of
+WEIGHT_NOTE = """\
+The default is 2: over lambda = 0 the concentration correlation rises by .2 or more on every set, for .01 of
 trustworthiness on MNIST and .003 or less elsewhere; 3 costs MNIST .017."""
-SMOOTHING_NOTE = """"duplicates" is 1000 digits and 40 of them 40 times over. Digits has no duplicates and does not mind. The default is
+SMOOTHING_NOTE = """\
+"duplicates" is 1000 digits and 40 of them 40 times over. Digits has no duplicates and does not mind. The default is
 0.001: it keeps the profile of regions 100 times as crowded as the median within 10 %, where 0.01 would halve it; data
 with many exact duplicates gain trustworthiness from 0.01 (pass it in an Objective)."""
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
