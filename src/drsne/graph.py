@@ -1,8 +1,8 @@
 """Data -> nearest neighbours: indices and distances, the point itself left out.
 
 Exact search. The Euclidean distance has a search of its own, blocked (memory O(n x block)) and the same
-for every number of threads; other metrics are scikit-learn's; ``metric="precomputed"`` takes a distance
-matrix or a sparse neighbour graph. Approximate search is left to others.
+for every number of threads; other metrics are scikit-learn's distances, ranked here; ``metric="precomputed"``
+takes a distance matrix or a sparse neighbour graph. Approximate search is left to others.
 """
 
 from __future__ import annotations
