@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drsne import affinities, concentration, graph, metrics, pl, presets
-    from drsne._estimator import DRSNE
+    from drsne._estimator import DRSNE, memory_estimate
     from drsne.affinities import Calibration
     from drsne.concentration import Smoothing
     from drsne.objective import Objective
@@ -21,6 +21,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DRSNE": "drsne._estimator",
+    "memory_estimate": "drsne._estimator",
     "Calibration": "drsne.affinities",
     "Objective": "drsne.objective",
     "Smoothing": "drsne.concentration",
@@ -44,6 +45,7 @@ __all__ = [
     "affinities",
     "concentration",
     "graph",
+    "memory_estimate",
     "metrics",
     "pl",
     "presets",

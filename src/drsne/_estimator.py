@@ -11,16 +11,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from drsne import _checks, _parameters, engines, initialization
+from drsne import _checks, _parameters, engines, initialization, memory
 from drsne._rounding import rounded
 from drsne.affinities import Affinities, affinities
 from drsne.concentration import profile
-from drsne.graph import KnnGraph, available, check_precomputed, nearest
+from drsne.graph import KnnGraph, available, check_precomputed, given, nearest
 from drsne.objective import Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
 from drsne.presets import default_schedule, most_exaggerated
 from drsne.progress import ProgressBar
+from drsne.reduction import fitted_pca, scores
 
 Array = NDArray[np.float64]
 _LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
@@ -67,8 +68,18 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
         Where the map starts. An array is taken as it is, so that a fit can go on from a map. For
         ``metric="precomputed"``, "pca" is classical scaling (matrix) or a diffusion map (graph).
-    engine : {"auto", "exact"}, default="auto"
-        How the repulsion is summed.
+    neighbors : (indices, distances), sparse matrix or None, default=None
+        Ready neighbours of every row, instead of a search: two arrays of shape (n_samples, m), columns in any
+        order, the row itself listed or not, -1 for none; or a sparse graph of distances as scikit-learn makes.
+        ``metric`` is then not used.
+    pca_components : int, "auto" or None, default=None
+        Principal components that replace ``X`` in the search for neighbours and in the start; "auto" is 50 for data
+        with more features, and nothing for others. None takes ``X`` as it is.
+    engine : {"auto", "exact", "fft", "tree"}, default="auto"
+        How the repulsion is summed: over all pairs, on a mesh (1-D and 2-D), or over a tree (up to 3-D). "auto" is
+        the fastest for the number of samples and dimensions.
+    engine_options : dict, default=None
+        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree".
     max_iter : int, default=1000
         Iterations: t-SNE first, the density term in the last half.
     n_iter_exaggeration : int, default=250
@@ -82,6 +93,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     schedule : Schedule, default=None
         The optimisation in detail; covers ``max_iter``, ``n_iter_exaggeration``, ``early_exaggeration`` and
         ``learning_rate``, which must then be left at their defaults.
+    keep_affinities : bool, default=True
+        Whether to keep ``affinities_``, by far the largest attribute.
     callbacks : callable or list of callables, default=None
         Called after each iteration as ``callback(iteration, embedding, losses)`` with a copy of the map and a
         dict of ``"kl"`` and ``"concentration"``; a true answer ends the run.
@@ -97,7 +110,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, summing to one.
+        Symmetric affinities ``p_ij``, summing to one; only with ``keep_affinities``.
     precisions_ : ndarray of shape (n_samples,)
         ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
@@ -108,7 +121,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         Iterations done.
     history_ : dict of ndarray
         ``iteration``, ``kl``, ``concentration`` and ``gradient_norm`` (of the loss being descended, early
-        exaggeration included), every tenth iteration.
+        exaggeration included), every tenth iteration, from 20,000 samples on every fiftieth.
+    engine_ : str
+        Name of the engine that was used.
+    pca_ : sklearn.decomposition.PCA or None
+        What ``pca_components`` fitted.
     n_features_in_ : int
         Features seen during fit.
     feature_names_in_ : ndarray of str
@@ -143,13 +160,17 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         neighborhoods: str = "input",
         metric: Any = "euclidean",
         init: Any = "pca",
+        neighbors: Any = None,
+        pca_components: int | str | None = None,
         engine: str = "auto",
+        engine_options: dict[str, Any] | None = None,
         max_iter: int = 1000,
         n_iter_exaggeration: int = 250,
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",
         objective: Objective | None = None,
         schedule: Schedule | None = None,
+        keep_affinities: bool = True,
         callbacks: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -163,13 +184,17 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         self.neighborhoods = neighborhoods
         self.metric = metric
         self.init = init
+        self.neighbors = neighbors
+        self.pca_components = pca_components
         self.engine = engine
+        self.engine_options = engine_options
         self.max_iter = max_iter
         self.n_iter_exaggeration = n_iter_exaggeration
         self.early_exaggeration = early_exaggeration
         self.learning_rate = learning_rate
         self.objective = objective
         self.schedule = schedule
+        self.keep_affinities = keep_affinities
         self.callbacks = callbacks
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -191,22 +216,23 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             The fitted estimator.
         """
         defaults = DRSNE().get_params(deep=False)
-        _parameters.check({name: getattr(self, name) for name in defaults}, defaults)
+        params = {name: getattr(self, name) for name in defaults}
+        _parameters.check(params, defaults)
         data, dtype = self._check_data(X)
+        if not sp.issparse(data):
+            memory.warn_if_short(data.shape, params)
         objective = self._objective()
         schedule = self._schedule(data.shape[0])
-        sizes = self._sizes(data, objective)
         rng = check_random_state(self.random_state)
         with Workers(self.n_jobs) as workers:
-            wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
-            graph = nearest(data, wanted, metric=self.metric, workers=workers)
-            found = affinities(graph.first(sizes.affinity_neighbors), sizes.perplexity, objective.calibration, workers)
-            start = self._start(data, found.P, rng, workers)
-            problem = self._problem(graph, sizes, objective, found.P, workers)
+            pca = fitted_pca(data, self.pca_components) if self.pca_components is not None else None
+            data = data if pca is None else scores(pca, data)
+            problem, found, start = self._prepare(data, objective, rng, workers)
             with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
                 watchers = _parameters.callbacks(self.callbacks)
                 outcome = minimize(problem, start, schedule, callbacks=watchers, progress=bar)
             self._keep(outcome, problem, found, dtype)
+        self.pca_ = pca
         self._complain(outcome)
         return self
 
@@ -277,12 +303,26 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             density=density,
         )
 
-    def _sizes(self, X: Any, objective: Objective) -> _Sizes:
+    def _prepare(
+        self, X: Any, objective: Objective, rng: np.random.RandomState, workers: Workers
+    ) -> tuple[Problem, Affinities, Array]:
+        """Neighbours, affinities and start; the neighbours' distances are let go."""
+        ready = None if self.neighbors is None else given(self.neighbors, X.shape[0], workers)
+        sizes = self._sizes(X, objective, ready)
+        wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
+        graph = nearest(X, wanted, metric=self.metric, workers=workers) if ready is None else ready.first(wanted)
+        near = graph.first(sizes.affinity_neighbors)
+        dtype = np.float32 if objective.precision == "single" else np.float64
+        found = affinities(near, sizes.perplexity, objective.calibration, workers, dtype)
+        start = self._start(X, found.P, rng, workers)
+        return self._problem(graph.first(sizes.density_neighbors), objective, found.P, workers), found, start
+
+    def _sizes(self, X: Any, objective: Objective, ready: KnnGraph | None) -> _Sizes:
         """Perplexity and k as asked, or lowered to what the data allow, with one warning.
 
         Near the number of neighbours all affinities are alike and a map shows nothing; a third of it is a good value.
         """
-        most = X.shape[0] - 1
+        most = X.shape[0] - 1 if ready is None else ready.indices.shape[1]
         if self._precomputed and sp.issparse(X):
             most = min(most, available(X))
             if most < 1:
@@ -302,20 +342,24 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             _checks.warn(f"Lowered {' and '.join(lowered)}: {X.shape[0]} samples with {most} neighbours each.")
         return _Sizes(perplexity, min(most, objective.calibration.n_neighbors(perplexity, X.shape[0])), k)
 
-    def _problem(
-        self, graph: KnnGraph, sizes: _Sizes, objective: Objective, P: sp.csr_matrix, workers: Workers
-    ) -> Problem:
-        radii = graph.distances[:, : sizes.density_neighbors].mean(axis=1)
-        target = profile(radii, objective.input_exponent, objective.input_smoothing).log
-        engine = engines.load(engines.resolve(self.engine))(workers, precision=objective.precision)
+    def _problem(self, graph: KnnGraph, objective: Objective, P: sp.csr_matrix, workers: Workers) -> Problem:
+        target = profile(graph.distances.mean(axis=1), objective.input_exponent, objective.input_smoothing).log
+        n, d = len(target), int(self.n_components)
+        name = engines.resolve(self.engine, n, d)
         return Problem(
             objective,
             P=P,
-            neighbors=graph.indices[:, : sizes.density_neighbors],
+            neighbors=np.ascontiguousarray(graph.indices),
             # Rounded: what the data's units leave in the last bits must not reach the map.
             target=rounded(target) if objective.precision == "single" else target,
             weight=float(self.density_weight),
-            engine=engine,
+            engine=engines.build(
+                name,
+                workers,
+                n_components=d,
+                precision=objective.precision,
+                options=self.engine_options,
+            ),
             workers=workers,
         )
 
@@ -338,7 +382,10 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         except KeyboardInterrupt:  # one more, after the map is done: the map counts
             concentration = np.full(len(outcome.embedding), np.nan)
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
-        self.affinities_, self.precisions_ = found
+        self.precisions_, self.engine_ = found.precisions, engines.resolve(self.engine, *outcome.embedding.shape)
+        self.__dict__.pop("affinities_", None)
+        if self.keep_affinities:
+            self.affinities_ = found.P
         self.input_concentration_ = problem.target
         self.concentration_ = concentration
         self.kl_divergence_ = outcome.kl
@@ -356,3 +403,29 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; embedding_ is the last finite "
                 "map. Lower learning_rate, density_weight, density_exponent or the scale of init."
             )
+
+
+def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
+    """Peak memory of ``DRSNE(**params).fit(X)``, in bytes.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Shape of dense data.
+    **params
+        Parameters of :class:`drsne.DRSNE`; those not given have their defaults.
+
+    Returns
+    -------
+    int
+        Bytes, the interpreter and its libraries included; an estimate, within about a third.
+
+    Examples
+    --------
+    >>> import drsne
+    >>> drsne.memory_estimate(1_000_000, 50) < 8e9
+    True
+    """
+    n = _checks.integer("n_samples", n_samples, at_least=1)
+    d = _checks.integer("n_features", n_features, at_least=1)
+    return memory.estimate(n, d, DRSNE(**params).get_params(deep=False))

@@ -31,11 +31,18 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     _checks.number("density_exponent", given["density_exponent"], above=0, hint=hint("density_exponent"))
     _checks.choice("neighborhoods", given["neighborhoods"], ("input",))
     _checks.choice("engine", given["engine"], ("auto", *engines.names()))
+    engines.check_options(given["engine"], given["engine_options"])
+    if isinstance(given["pca_components"], str):
+        _checks.choice("pca_components", given["pca_components"], ("auto",), also=", an integer or None")
+    elif given["pca_components"] is not None:
+        _checks.integer("pca_components", given["pca_components"], at_least=1, hint="None takes X as it is.")
+    _checks.flag("keep_affinities", given["keep_affinities"])
     if isinstance(given["learning_rate"], str):
         _checks.choice("learning_rate", given["learning_rate"], ("auto",), also=" or a number above 0")
     else:
         _checks.number("learning_rate", given["learning_rate"], above=0, hint='Or pass "auto".')
     check_metric(given["metric"])
+    _check_precomputed(given)
     if isinstance(given["init"], str):
         _checks.choice("init", given["init"], ("pca", "random"), also=" or an array")
     _checks.jobs(given["n_jobs"])
@@ -44,6 +51,16 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     for name in COVERED:
         _check_covered(name, given, defaults)
     callbacks(given["callbacks"])
+
+
+def _check_precomputed(given: Mapping[str, Any]) -> None:
+    if not isinstance(given["metric"], str) or given["metric"] != "precomputed":
+        return
+    for name, why in (("neighbors", "X already holds the distances"), ("pca_components", "X is no data to project")):
+        if given[name] is not None:
+            raise ValueError(
+                f"{name} must be None with metric='precomputed': {why}. Drop one of the two, or pass the data as X."
+            )
 
 
 def _check_covered(name: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:

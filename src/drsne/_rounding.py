@@ -1,10 +1,12 @@
-"""Rounding that hides how a number was summed.
+"""Rounding: how many bits a number keeps.
 
 The last bits of a distance depend on the units of the data, and those of a matrix product on the number of BLAS
 threads. Rounded to fewer bits, numbers that should be equal are equal, and such noise does not reach the map.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,3 +20,12 @@ def rounded(values: NDArray[np.float64], bits: int = SINGLE) -> NDArray[np.float
     significand, exponent = np.frexp(values)
     scale = 2.0**bits
     return np.asarray(np.ldexp(np.rint(significand * scale) / scale, exponent))
+
+
+WIDEST_SINGLE = 2.0**14  # extent of a map whose coordinates single precision resolves to a thousandth
+
+
+def lane_type(Y: NDArray[np.float64], precision: str) -> Any:
+    """The type in which pairs of a map are computed: single precision where it is asked for and resolves the map."""
+    single = precision == "single" and float(Y.max()) - float(Y.min()) <= WIDEST_SINGLE
+    return np.float32 if single else np.float64

@@ -9,16 +9,16 @@ underflowing: rows sum to one at any scale of the data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import _checks
-from drsne._rounding import rounded
 from drsne.graph import KnnGraph
 from drsne.kernels import calibration as kernels
+from drsne.kernels import merging
 from drsne.parallel import Workers
 
 _REACHED = 1e-4  # how near the asked perplexity a row must come
@@ -87,9 +87,11 @@ class Affinities(NamedTuple):
     precisions: NDArray[np.float64]  # (n,)
 
 
-def affinities(graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers) -> Affinities:
+def affinities(
+    graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
+) -> Affinities:
     """``P`` and the precisions for a neighbour graph; warns once about rows that cannot reach the perplexity."""
-    conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers)
+    conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers, dtype)
     if calibration.shift:
         missed = int((np.abs(reached - perplexity) > _REACHED * max(1.0, perplexity)).sum())
         if missed:
@@ -98,48 +100,45 @@ def affinities(graph: KnnGraph, perplexity: float, calibration: Calibration, wor
                 "equally near neighbours than that (duplicates), or fewer neighbours; each has the nearest reachable "
                 f"perplexity, from {reached.min():.4g} to {reached.max():.4g}."
             )
-    return Affinities(symmetrize(graph.indices, conditional), precisions)
+    return Affinities(symmetrize(graph.indices, conditional, workers), precisions)
 
 
 def conditional_affinities(
-    distances: NDArray[np.float64], perplexity: float, calibration: Calibration, workers: Workers
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    distances: NDArray[np.float64],
+    perplexity: float,
+    calibration: Calibration,
+    workers: Workers,
+    dtype: type = np.float64,
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
     """Rows ``p_{j|i}`` (n, k), precisions (n,) and the perplexities reached (n,), from ascending distances."""
     n, k = distances.shape
-    P, precisions, reached = np.empty((n, k)), np.empty(n), np.empty(n)
+    P: NDArray[Any] = np.empty((n, k), dtype)
+    precisions, reached = np.empty(n), np.empty(n)
     if not calibration.shift:
         D = distances**2
         doubling = calibration.search == "doubling"
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
         workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)
         return P, precisions, reached
-    D, unit = _shifted(distances)
-    workers.run(kernels.calibrate, n, D, float(perplexity), P, precisions, reached)
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        precisions = np.where(unit > 0, precisions / unit / unit, 0.0)
+    workers.run(kernels.calibrate, n, distances, float(perplexity), P, precisions, reached)
     return P, precisions, reached
 
 
-def _shifted(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Squared distances less the row's minimum, in units of the row's largest, and the root of that unit.
-
-    Rounded: what the data's units leave in the last bits must not reach the map.
-    """
-    # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
-    largest = np.maximum(distances[:, -1:], np.finfo(np.float64).tiny)
-    near, far = distances[:, :1] / largest, distances / largest
-    D = (far - near) * (far + near)
-    spread = D[:, -1:].copy()
-    np.divide(D, spread, out=D, where=spread > 0)
-    unit = largest[:, 0] * np.sqrt(spread[:, 0])
-    return rounded(D), unit
-
-
-def symmetrize(indices: NDArray[np.int32], conditional: NDArray[np.float64]) -> sp.csr_matrix:
+def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
     """``(C + C^T) / (2 n)`` as CSR with sorted columns, for ``C`` with rows ``conditional`` at ``indices``."""
     n, k = indices.shape
-    C = sp.csr_matrix((conditional.ravel(), indices.ravel(), np.arange(0, n * k + 1, k, dtype=np.int64)), shape=(n, n))
-    P = sp.csr_matrix((C + C.T) / (2.0 * n))
-    P.eliminate_zeros()
-    P.sort_indices()
+    offsets, listed_by = np.empty(n + 1, np.int64), np.empty(n * k, np.int32)
+    values = np.empty(n * k, conditional.dtype)
+    merging.list_back(indices, conditional, offsets, listed_by, values)
+    rows = (indices, conditional, offsets, listed_by, values)
+    indptr = np.zeros(n + 1, np.int64)
+    workers.run(merging.count, n, *rows, indptr)
+    np.cumsum(indptr, out=indptr)
+    nnz = int(indptr[-1])
+    # scipy wants one type for offsets and columns
+    index = np.int32 if nnz < np.iinfo(np.int32).max else np.int64
+    columns, data = np.empty(nnz, index), np.empty(nnz, conditional.dtype)
+    workers.run(merging.merge, n, *rows, indptr, columns, data)
+    P = sp.csr_matrix((data, columns, indptr.astype(index)), shape=(n, n), copy=False)
+    P.has_sorted_indices = P.has_canonical_format = True
     return P

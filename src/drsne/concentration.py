@@ -7,7 +7,7 @@ and the profile is ``log(c_i / mean(c))``. ``L_conc`` is the mean squared differ
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from drsne.kernels import concentration as kernels
 from drsne.parallel import Workers
 
 Array = NDArray[np.float64]
+_FOR_MEDIAN = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,58 +66,97 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     radius = radii + (smoothing.length + smoothing.relative * _median_radius(radii))
     if radius.max(initial=0.0) <= 0.0:
         radius = np.ones_like(radius)  # all points coincide: a flat profile
-    radius = np.maximum(radius, np.finfo(np.float64).tiny)
-    # log c, less its largest value: c = r^-alpha does not overflow, and where it underflows its logarithm is kept.
-    log_c = -exponent * np.log(radius)
-    largest = log_c.max()
-    c = np.exp(log_c - largest)
-    mean = c.mean() + (smoothing.mean * np.exp(-largest) if smoothing.mean else 0.0)
+    np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
+    # c and log c, less its largest value: c = r^-alpha does not overflow; where it underflows its logarithm is kept.
+    least = radius.min()
+    log_c = -exponent * np.log(radius / least)
+    c = least / radius if exponent == 1.0 else np.exp(log_c)
+    mean = c.mean() + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
     relative = c / mean
-    log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - largest - np.log(mean)
+    log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - np.log(mean)
     return Profile(log, relative, radius)
 
 
 def _median_radius(radii: Array) -> float:
-    median = float(np.median(radii))
+    """The median of the radii, or where there are many that of some thousands of them, evenly spread."""
+    median = float(np.median(radii[:: max(1, len(radii) // _FOR_MEDIAN)]))
     if median > 0.0:
         return median
     positive = radii[radii > 0.0]  # over half of the points sit on k duplicates
     return float(np.median(positive)) if len(positive) else 0.0
 
 
+class Radii(NamedTuple):
+    """Mean distances to neighbours in a map, and how each changes as its own point moves."""
+
+    mean: Array  # r_i without smoothing, (n,)
+    own: Array  # sum_j (y_i - y_j) / l_ij, (n, d)
+    part: int | None  # the share of the neighbours they are over; None: all of them
+
+
+class _Share(NamedTuple):
+    """Some neighbours of every point, and who lists whom."""
+
+    neighbors: NDArray[np.int32]  # (n, m)
+    offsets: NDArray[np.int64]  # (n + 1,)
+    listed_by: NDArray[np.int32]  # the points that list i, point after point
+
+    @classmethod
+    def of(cls, neighbors: NDArray[np.int32]) -> _Share:
+        neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
+        offsets, listed_by = np.empty(len(neighbors) + 1, np.int64), np.empty(neighbors.size, np.int32)
+        kernels.list_back(neighbors, offsets, listed_by)
+        return cls(neighbors, offsets, listed_by)
+
+
 class Neighborhoods:
-    """Whose distances make up each point's radius: ``(n, k)`` indices and their transpose."""
+    """Whose distances make up each point's radius.
 
-    def __init__(self, neighbors: NDArray[np.int32]) -> None:
-        n, k = neighbors.shape
-        self.neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
-        flat = self.neighbors.ravel()
-        order = np.argsort(flat, kind="stable")
-        self.listed_by = (order // k).astype(np.int32)  # the points that list i, point after point
-        self.offsets = np.zeros(n + 1, dtype=np.int64)
-        np.cumsum(np.bincount(flat, minlength=n), out=self.offsets[1:])
+    Parameters
+    ----------
+    neighbors : ndarray of shape (n, k)
+        Neighbours of every point, nearest first.
+    sample : int, default=None
+        Largest number of neighbours visited at a time. More are cut into shares of every s-th neighbour, each
+        with a mean near that of all.
+    """
 
-    def radii(self, Y: Array, smoothing: Smoothing, workers: Workers) -> Array:
-        """Mean distance of each point of ``Y`` to its neighbours."""
-        out = np.empty(len(Y))
-        workers.run(kernels.radii, len(Y), Y, self.neighbors, smoothing.squared_distance, out)
-        return out
+    def __init__(self, neighbors: NDArray[np.int32], sample: int | None = None) -> None:
+        self.neighbors = neighbors
+        self.n_parts = 1 if sample is None else -(-neighbors.shape[1] // sample)
+        self._made: list[_Share] | None = None
 
-    def pull_back(self, Y: Array, slope: Array, smoothing: Smoothing, workers: Workers) -> Array:
-        """``sum_l slope_l dr_l/dy_i`` for every point."""
-        out = np.empty_like(Y)
-        workers.run(
-            kernels.radius_forces,
-            len(Y),
-            Y,
-            self.neighbors,
-            self.offsets,
-            self.listed_by,
-            slope,
-            smoothing.squared_distance,
-            out,
-        )
-        return out
+    @property
+    def _shares(self) -> list[_Share]:
+        """Made when they are first asked for: in the first order of many points they never are."""
+        if self._made is None:
+            self._made = [_Share.of(self.neighbors[:, part :: self.n_parts]) for part in range(self.n_parts)]
+        return self._made
+
+    def radii(self, Y: NDArray[Any], smoothing: Smoothing, workers: Workers, part: int | None = None) -> Radii:
+        """Mean distance of each point of ``Y`` to its neighbours, or to one share of them."""
+        (n, d), lane = Y.shape, Y.dtype.type
+        shares = self._shares if part is None else [self._shares[part]]
+        constants = (lane(smoothing.squared_distance), lane(1.0), np.finfo(lane).tiny)
+        sums, own = np.zeros(n), np.zeros((n, d))
+        for share in shares:
+            workers.run(kernels.radii, n, Y, share.neighbors, *constants, sums, own)
+        sums /= sum(share.neighbors.shape[1] for share in shares)
+        return Radii(sums, own, part)
+
+    def pull_back(
+        self, Y: NDArray[Any], radii: Radii, slope: Array, smoothing: Smoothing, workers: Workers, forces: Array
+    ) -> None:
+        """Add ``sum_l slope_l dr_l/dy_i`` to the force on every point, for radii measured at ``Y``."""
+        lane = Y.dtype.type
+        shares = self._shares if radii.part is None else [self._shares[radii.part]]
+        per_length = (slope / sum(share.neighbors.shape[1] for share in shares)).astype(lane)
+        own = radii.own
+        for share in shares:
+            constants = (lane(smoothing.squared_distance), lane(1.0), np.finfo(lane).tiny)
+            listed = (share.offsets, share.listed_by)
+            workers.run(kernels.pull_back, len(Y), Y, *listed, per_length, own, *constants, forces)
+            own = np.zeros_like(own)
 
 
 def loss_and_slope(

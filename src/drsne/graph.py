@@ -1,8 +1,8 @@
 """Data -> nearest neighbours: indices and distances, the point itself left out.
 
-Exact search. The Euclidean distance has a search of its own, blocked (memory O(n x block)) and the same
-for every number of threads; other metrics are scikit-learn's distances, ranked here; ``metric="precomputed"``
-takes a distance matrix or a sparse neighbour graph. Approximate search is left to others.
+The Euclidean distance (and with it the cosine) has searches of its own, in :mod:`drsne.search`, the same for every
+number of threads; other metrics are scikit-learn's distances, ranked here; ``metric="precomputed"`` takes a distance
+matrix or a sparse neighbour graph.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from drsne import _checks
+from drsne import _checks, search
 from drsne._rounding import NEARLY_DOUBLE, rounded
 from drsne.kernels import neighbors as kernels
 from drsne.parallel import Workers
@@ -46,7 +46,9 @@ def check_metric(metric: Any) -> None:
         _checks.choice("metric", metric, allowed, also=" or a callable")
 
 
-def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None = None) -> KnnGraph:
+def knn(
+    X: ArrayLike, k: int, *, metric: Any = "euclidean", method: str = "auto", n_jobs: int | None = None
+) -> KnnGraph:
     """The ``k`` nearest neighbours of every row of ``X``, the row itself left out.
 
     Parameters
@@ -57,6 +59,10 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
         Neighbours per row, without the row itself.
     metric : str or callable, default="euclidean"
         What scikit-learn's neighbours offer, or "precomputed".
+    method : {"auto", "exact", "approximate"}, default="auto"
+        Exact search, or an approximate one for dense data with a Euclidean or cosine metric: near-linear, with the
+        same answer at every call and for every number of threads. "auto" is exact below 50,000 rows and wherever
+        the approximate search does not serve.
     n_jobs : int, default=None
         Threads, as in joblib.
 
@@ -75,6 +81,7 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
     from sklearn.utils import check_array
 
     check_metric(metric)
+    _checks.choice("method", method, ("auto", "exact", "approximate"))
     _checks.refuse_text("X", X)
     data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = _checks.integer("k", k, at_least=1)
@@ -88,13 +95,20 @@ def knn(X: ArrayLike, k: int, *, metric: Any = "euclidean", n_jobs: int | None =
                 "the graph with more neighbours."
             )
     with Workers(n_jobs) as workers:
-        return nearest(data, k, metric=metric, workers=workers)
+        return nearest(data, k, metric=metric, workers=workers, method=method)
 
 
-def nearest(X: Any, k: int, *, metric: Any, workers: Workers, rows: NDArray[np.intp] | None = None) -> KnnGraph:
-    """:func:`knn` on checked float64 data, for all rows or for ``rows`` of it."""
-    rows = np.arange(X.shape[0]) if rows is None else rows
-    graph = _search(X, k, metric, rows, workers)
+def nearest(
+    X: Any,
+    k: int,
+    *,
+    metric: Any,
+    workers: Workers,
+    rows: NDArray[np.intp] | None = None,
+    method: str = "auto",
+) -> KnnGraph:
+    """:func:`knn` on checked float64 data; for ``rows`` of it, always exact."""
+    graph = _search(X, k, metric, rows, method, workers)
     worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
     if worst[0] < 0 or not np.isfinite(worst).all():
         raise ValueError(
@@ -104,16 +118,35 @@ def nearest(X: Any, k: int, *, metric: Any, workers: Workers, rows: NDArray[np.i
     return graph
 
 
-def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
     if isinstance(metric, str) and metric == "precomputed":
-        return _from_graph(X, k, rows) if sp.issparse(X) else _from_matrix(X, k, rows, workers)
+        return _from_graph(X, k, _every(X, rows)) if sp.issparse(X) else _from_matrix(X, k, _every(X, rows), workers)
     if metric in _EUCLIDEAN:
-        graph = _euclidean(X, k, rows, workers)
+        graph = _euclidean(_canonical(X) if sp.issparse(X) else X, k, rows, method, workers)
         return graph if metric != "sqeuclidean" else KnnGraph(graph.indices, graph.distances**2)
     if metric == "cosine" and (unit := _unit_rows(X)) is not None:
-        graph = _euclidean(unit, k, rows, workers)
+        graph = _euclidean(unit, k, rows, method, workers)
         return KnnGraph(graph.indices, 0.5 * graph.distances**2)
-    return _by_blocks(X, k, metric, rows, workers)
+    if method == "approximate":
+        raise ValueError(
+            f"method='approximate' needs a Euclidean or cosine metric and no zero rows; got metric={metric!r}. "
+            "Pass method='exact'."
+        )
+    return _by_blocks(X, k, metric, _every(X, rows), workers)
+
+
+def _every(X: Any, rows: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    return np.arange(X.shape[0]) if rows is None else rows
+
+
+def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
+    n = X.shape[0]
+    approximate = method == "approximate" or (method == "auto" and n >= search.APPROXIMATE_FROM and not sp.issparse(X))
+    if approximate and rows is None:
+        if sp.issparse(X):
+            raise ValueError("method='approximate' needs dense data; got a sparse matrix. Pass method='exact'.")
+        return KnnGraph(*search.approximate(X, k, workers))
+    return KnnGraph(*search.exact(X, k, np.arange(n) if rows is None else rows, workers))
 
 
 def check_precomputed(X: Any) -> Any:
@@ -136,43 +169,6 @@ def available(graph: sp.csr_matrix) -> int:
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     np.add.at(own, row[row == graph.indices], 1)
     return int((np.diff(graph.indptr) - own).min())
-
-
-def unit_scale(X: NDArray[np.float64]) -> float:
-    """A power of two near the largest magnitude in ``X``: dividing by it is exact and keeps squares finite."""
-    largest = float(np.abs(X).max(initial=0.0))
-    return float(2.0 ** min(np.frexp(largest)[1], 1023)) if largest > 0 else 1.0
-
-
-def _euclidean(X: Any, k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    """A shortlist by matrix products, proved complete or replaced, ranked by distances summed feature by feature."""
-    sparse, second = sp.issparse(X), 1.0
-    scale = unit_scale(X.data if sparse else X)
-    if sparse:
-        Z = _canonical(X) / scale
-        norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
-        rank, parts = kernels.rank_sparse, [Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data]
-    else:
-        Z = X / scale
-        Z -= Z.mean(axis=0)
-        # Data far from the origin or all alike leave small differences: bring those to unit scale too. Centring rounds,
-        # and makes products accurate; distances are summed from the data as they are.
-        second = unit_scale(Z)
-        Z /= second
-        norms = np.einsum("ij,ij->i", Z, Z)
-        rank, parts = kernels.rank_dense, [X / scale / second]
-    n, d = Z.shape
-    size = min(n - 1, k + max(8, k // 4))
-    doubt = (2 * d + 16) * np.finfo(np.float64).eps
-    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
-    for some, out in _blocks(rows, n):
-        products = Z[some] @ Z.T
-        products = products.toarray() if sparse else products
-        candidates, bounds = np.empty((len(some), size), np.int32), np.empty(len(some))
-        workers.run(kernels.shortlist, len(some), products, norms, some, doubt, candidates, bounds)
-        workers.run(rank, len(some), *parts, some, candidates, bounds, indices[out], distances[out])
-    with np.errstate(over="ignore"):
-        return KnnGraph(indices, distances * second * scale)
 
 
 def _blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
@@ -257,12 +253,96 @@ def _from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGrap
             f"X must hold distances of at least 0 with metric='precomputed'; got {graph.data.min():g}. "
             "Pass a graph built with mode='distance'."
         )
-    indices = np.empty((len(rows), k), np.int32)
-    distances = np.empty((len(rows), k))
-    for r, i in enumerate(rows):
-        stored = slice(graph.indptr[i], graph.indptr[i + 1])
-        j, d = graph.indices[stored], graph.data[stored]
-        j, d = j[j != i], d[j != i]
-        first = np.lexsort((j, d))[:k]
-        indices[r], distances[r] = j[first], d[first]
-    return KnnGraph(indices, distances)
+    with Workers(1) as workers:
+        found = _tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
+    return KnnGraph(found.indices[rows], found.distances[rows])
+
+
+def given(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
+    """Ready neighbours, checked and brought into our form: nearest first, without the point itself, each once.
+
+    Parameters
+    ----------
+    neighbors : (indices, distances) or sparse matrix of shape (n_samples, n_samples)
+        Arrays of shape (n_samples, m), columns in any order; an index of -1 is no neighbour. Or a graph of
+        distances, as scikit-learn's ``kneighbors_graph(mode="distance")`` makes.
+    n_samples : int
+        Rows of the data.
+    workers : Workers
+        Threads.
+
+    Returns
+    -------
+    KnnGraph
+        As many neighbours as every row has.
+    """
+    if sp.issparse(neighbors):
+        indptr, indices, distances = _given_graph(neighbors, n_samples)
+    else:
+        indptr, indices, distances = _given_arrays(neighbors, n_samples)
+    listed = indices >= 0
+    if indices.size and (indices.min() < -1 or indices.max() >= n_samples):
+        wrong = indices.max() if indices.max() >= n_samples else indices.min()
+        raise ValueError(
+            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for none; got {wrong}. "
+            "Build them on the same rows as X."
+        )
+    some = distances[listed]
+    if not np.isfinite(some).all() or some.min(initial=0.0) < 0:
+        wrong = some.min() if some.min(initial=0.0) < 0 else "nan or inf"
+        raise ValueError(
+            f"neighbors must have finite distances of at least 0; got {wrong}. Pass distances, not similarities."
+        )
+    return _tidied(indptr, indices, distances, workers)
+
+
+def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+    if not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2:
+        raise TypeError(
+            "neighbors must be a pair (indices, distances), a sparse graph of distances or None; got "
+            f"{type(neighbors).__name__}."
+        )
+    indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
+    if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples or indices.shape[1] < 1:
+        raise ValueError(
+            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got {indices.shape} and "
+            f"{distances.shape}. Pass one row per sample in both."
+        )
+    if indices.dtype.kind not in "iu" or distances.dtype.kind not in "fiu":
+        raise ValueError(
+            f"neighbors must be integer indices and real distances; got {indices.dtype} and {distances.dtype}. "
+            "Pass (indices, distances), in this order."
+        )
+    n, m = indices.shape
+    starts = np.arange(0, n * m + 1, m, dtype=np.int64)
+    return starts, indices.astype(np.int64).ravel(), distances.astype(np.float64).ravel()
+
+
+def _given_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+    if neighbors.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"neighbors must be a graph of shape (n_samples, n_samples)={(n_samples, n_samples)}; got "
+            f"{neighbors.shape}. Build it on the same rows as X."
+        )
+    graph = sp.csr_matrix(neighbors)
+    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data.astype(np.float64)
+
+
+def _tidied(
+    indptr: NDArray[Any], indices: NDArray[Any], distances: NDArray[Any], workers: Workers, at_most: int | None = None
+) -> KnnGraph:
+    """Neighbours of every row, nearest first, ties by index, each once and without the row itself or entries of -1."""
+    n = len(indptr) - 1
+    stored = (indptr.astype(np.int64), indices.astype(np.int64), distances.astype(np.float64))
+    counts, nothing = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
+    workers.run(kernels.tidy, n, *stored, counts, *nothing, grain=4096)
+    if counts.min() < 1:
+        row = int(counts.argmin())
+        raise ValueError(
+            f"neighbors must list at least one other sample for every sample; row {row} lists none. "
+            "Build them with more neighbours."
+        )
+    k = int(counts.min() if at_most is None else min(at_most, counts.min()))
+    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+    workers.run(kernels.tidy, n, *stored, counts, *graph, grain=4096)
+    return graph

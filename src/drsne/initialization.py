@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from drsne import _checks
 from drsne._rounding import rounded
-from drsne.graph import unit_scale
 from drsne.kernels import products as kernels
 from drsne.parallel import Workers, n_blocks
+from drsne.search import unit_scale
 
 Array = NDArray[np.float64]
 SCALE = 1e-4  # standard deviation of a start

@@ -7,20 +7,25 @@ of **n times** the loss: per point they then do not depend on n, and neither do 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import _checks
+from drsne._rounding import lane_type
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
-from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Smoothing, loss_and_slope, profile
+from drsne.arrangement import Arrangement, along_curve
+from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Profile, Smoothing, loss_and_slope, profile
 from drsne.engines import Engine
 from drsne.kernels import attraction as kernels
 from drsne.parallel import Workers, n_blocks
 
 Array = NDArray[np.float64]
+_MANY = 8192  # points from which on their order in memory matters, and samples of neighbours are enough
+_LEAST_SAMPLE = 15  # neighbours
+_FIRST_ARRANGEMENT = 50  # iterations after the start, then after twice as many each time
 _LEAST_PARTITION = np.finfo(np.float64).tiny  # a map so wide that no pair is left repels nothing
 
 
@@ -47,7 +52,10 @@ class Objective:
     calibration : Calibration
         How affinities reach the perplexity.
     precision : {"single", "double"}, default="single"
-        Arithmetic of a pair in the repulsion; sums are always double.
+        Arithmetic of a pair; sums over many are double.
+    sampled_neighbors : int, "auto" or None, default="auto"
+        Density neighbours that an iteration visits at most: of more, iterations take every s-th in turn. The
+        losses are always over all of them. "auto" is a fifth, but at least 15, from 8192 points on; None is all.
 
     Examples
     --------
@@ -66,6 +74,7 @@ class Objective:
     distance_smoothing: float = 0.0
     calibration: Calibration = DEFAULT_CALIBRATION
     precision: str = "single"
+    sampled_neighbors: int | str | None = "auto"
 
     def __post_init__(self) -> None:
         _checks.choice("support", self.support, ("symmetric", "directed"))
@@ -73,6 +82,10 @@ class Objective:
         _checks.choice("precision", self.precision, ("single", "double"))
         for name in ("input_exponent", "embedding_exponent"):
             _checks.number(name, getattr(self, name), above=0)
+        if isinstance(self.sampled_neighbors, str):
+            _checks.choice("sampled_neighbors", self.sampled_neighbors, ("auto",), also=", an integer or None")
+        elif self.sampled_neighbors is not None:
+            _checks.integer("sampled_neighbors", self.sampled_neighbors, at_least=1, hint="None takes all.")
         for name in ("affinity_smoothing", "distance_smoothing"):
             _checks.number(name, getattr(self, name), at_least=0)
         for name, kind in (
@@ -83,18 +96,27 @@ class Objective:
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}.")
 
+    def sample_of(self, k: int, n_samples: int) -> int | None:
+        """Density neighbours that an iteration visits, of k; None for all."""
+        if self.sampled_neighbors != "auto":
+            return self.sampled_neighbors  # type: ignore[return-value]
+        return None if n_samples < _MANY else max(_LEAST_SAMPLE, -(-k // 5))
+
 
 class Pairs(NamedTuple):
     """Pairs of a KL term: ``A = (P_s + P_s^T) / 2`` for the stored part P_s of P, its mass and sum of p log p."""
 
-    A: sp.csr_matrix
+    indptr: NDArray[Any]  # (n + 1,)
+    columns: NDArray[np.int32]  # (nnz,)
+    A: NDArray[Any]  # (nnz,)
     mass: float
     entropy: float
 
     @classmethod
     def of(cls, P: sp.csr_matrix, smoothing: float) -> Pairs:
-        """All of a symmetric ``P``."""
-        return cls(_ready(P), float(P.data.sum()), float((P.data * np.log(P.data + smoothing)).sum()))
+        """All of a symmetric ``P``, without a copy."""
+        mass = float(P.data.sum(dtype=np.float64))
+        return cls(P.indptr, P.indices, P.data, mass, _entropy(P.data, smoothing))
 
     @classmethod
     def directed(cls, P: sp.csr_matrix, neighbors: NDArray[np.int32], smoothing: float) -> Pairs:
@@ -102,16 +124,23 @@ class Pairs(NamedTuple):
         n, k = neighbors.shape
         chosen = sp.csr_matrix((np.ones(n * k), neighbors.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
         stored = sp.csr_matrix(P.multiply(chosen))
-        return cls.of(stored, smoothing)._replace(A=_ready(sp.csr_matrix((stored + stored.T) * 0.5)))
+        A = sp.csr_matrix((stored + stored.T) * 0.5)
+        A.sort_indices()
+        return cls.of(stored, smoothing)._replace(indptr=A.indptr, columns=A.indices, A=A.data)
+
+    def arranged(self, arrangement: Arrangement) -> Pairs:
+        """The same pairs in another order of the points."""
+        indptr, columns, A = arrangement.csr(self.indptr, self.columns, self.A)
+        return self._replace(indptr=indptr, columns=columns, A=A)
 
 
-def _ready(A: sp.csr_matrix) -> sp.csr_matrix:
-    """``A`` as the kernels take it: sorted rows, int64 offsets, int32 columns, float64 values."""
-    A.sort_indices()
-    parts = (A.data.astype(np.float64, copy=False), A.indices.astype(np.int32, copy=False), A.indptr.astype(np.int64))
-    out = sp.csr_matrix(A.shape)
-    out.data, out.indices, out.indptr = parts
-    return out
+def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
+    """``sum p log(p + smoothing)``, a block at a time."""
+    total = 0.0
+    for start in range(0, len(p), block):
+        some = p[start : start + block].astype(np.float64)
+        total += float((some * np.log(some + smoothing)).sum())
+    return total
 
 
 class Evaluation(NamedTuple):
@@ -120,6 +149,26 @@ class Evaluation(NamedTuple):
     gradient: Array  # (n, d)
     kl: float | None
     concentration: float | None
+
+
+class _Terms(NamedTuple):
+    """What the terms of a loss are summed over, in some order of the points."""
+
+    pairs: dict[str, Pairs]  # "objective", and "all" where that is another
+    neighborhoods: Neighborhoods
+    target: Array
+    arrangement: Arrangement | None
+
+    def pairs_of(self, name: str) -> Pairs:
+        return self.pairs.get(name, self.pairs["objective"])
+
+    def arranged(self, arrangement: Arrangement, sample: int | None) -> _Terms:
+        return _Terms(
+            {name: pairs.arranged(arrangement) for name, pairs in self.pairs.items()},
+            Neighborhoods(arrangement.table(self.neighborhoods.neighbors), sample),
+            arrangement.arranged(self.target),
+            arrangement,
+        )
 
 
 class Problem:
@@ -155,11 +204,16 @@ class Problem:
         workers: Workers,
     ) -> None:
         self.objective, self.weight, self.target = objective, weight, target
-        self.neighborhoods = Neighborhoods(neighbors)
         self._engine, self._workers = engine, workers
-        self._P, delta = P, objective.affinity_smoothing
-        self._stored = Pairs.of(P, delta) if objective.support == "symmetric" else Pairs.directed(P, neighbors, delta)
-        self._all: Pairs | None = None
+        stored = np.float32 if objective.precision == "single" else np.float64
+        P, delta = _ready(P, stored), objective.affinity_smoothing
+        pairs = {"objective": Pairs.of(P, delta)}
+        if objective.support == "directed":
+            scaled = P / P.sum(dtype=np.float64)
+            pairs = {"objective": Pairs.directed(P, neighbors, delta), "all": Pairs.of(scaled, delta)}
+        self._sample = objective.sample_of(neighbors.shape[1], len(target))
+        near = Neighborhoods(neighbors, self._sample)
+        self._given = self._at = _Terms(pairs, near, target, None)
 
     def evaluate(
         self,
@@ -169,58 +223,98 @@ class Problem:
         density: float = 1.0,
         pairs: str = "objective",
         losses: bool = False,
+        iteration: int | None = None,
     ) -> Evaluation:
         """Gradient of n times the loss at ``Y``.
 
         ``exaggeration`` multiplies the attraction alone, ``density`` multiplies lambda, ``pairs="all"`` takes
         every pair with affinity, rescaled to mass one, whatever the objective's support. The losses are those
-        of the same pairs without exaggeration.
+        of the same pairs without exaggeration. With an ``iteration`` the gradient of the density term is over
+        that iteration's share of the neighbours.
         """
-        stored = self._stored if pairs == "objective" else self._all_pairs()
-        gradient, kl = self._neighbor_term(Y, stored, exaggeration, losses)
-        concentration = None
-        weight = self.weight * density
-        if weight or losses:
-            concentration, slope = self._profile_loss(Y)
-            if weight:
-                gradient += weight * self.neighborhoods.pull_back(
-                    Y, slope, self.objective.embedding_smoothing, self._workers
-                )
+        if iteration is not None and len(Y) >= _MANY and _due(iteration):
+            self._arrange(Y)
+        arrangement = self._at.arrangement
+        M = Y if arrangement is None else arrangement.arranged(Y)
+        lanes = M.astype(lane_type(M, self.objective.precision), copy=False)
+        gradient, kl = self._neighbor_term(M, lanes, self._at.pairs_of(pairs), exaggeration, losses)
         gradient *= len(Y)
-        return Evaluation(gradient, kl, concentration if losses else None)
+        concentration = self._density_term(lanes, self.weight * density, gradient, losses, iteration)
+        return Evaluation(gradient if arrangement is None else arrangement.restored(gradient), kl, concentration)
 
     def concentration(self, Y: Array) -> Array:
         """The profile of a map, log c~_i."""
+        arrangement = self._at.arrangement
+        M = Y if arrangement is None else arrangement.arranged(Y)
+        log = self._profile(M.astype(lane_type(M, self.objective.precision), copy=False)).log
+        return log if arrangement is None else arrangement.restored(log)
+
+    def _arrange(self, Y: Array) -> None:
+        """Let points that are near in the map be near in memory."""
+        self._at = self._given  # let go of the old arrangement before the new one is made
+        arrangement = Arrangement(along_curve(Y, self._workers).order, self._workers)
+        self._at = self._given.arranged(arrangement, self._sample)
+
+    def _profile(self, lanes: NDArray[Any]) -> Profile:
         objective = self.objective
-        radii = self.neighborhoods.radii(Y, objective.embedding_smoothing, self._workers)
-        return profile(radii, objective.embedding_exponent, objective.embedding_smoothing).log
+        radii = self._at.neighborhoods.radii(lanes, objective.embedding_smoothing, self._workers)
+        return profile(radii.mean, objective.embedding_exponent, objective.embedding_smoothing)
 
-    def _profile_loss(self, Y: Array) -> tuple[float, Array]:
+    def _density_term(
+        self, lanes: NDArray[Any], weight: float, gradient: Array, losses: bool, iteration: int | None
+    ) -> float | None:
+        """Adds n times ``weight`` times its gradient to ``gradient``; its value where asked for."""
+        if not weight:
+            return self._loss(self._profile(lanes))[0] if losses else None
+        smoothing, near, n = self.objective.embedding_smoothing, self._at.neighborhoods, len(lanes)
+        part = None if iteration is None or near.n_parts == 1 else iteration % near.n_parts
+        radii = near.radii(lanes, smoothing, self._workers, part)
+        loss, slope = self._loss(profile(radii.mean, self.objective.embedding_exponent, smoothing))
+        near.pull_back(lanes, radii, (n * weight) * slope, smoothing, self._workers, gradient)
+        if not losses:
+            return None
+        return loss if part is None else self._loss(self._profile(lanes))[0]
+
+    def _loss(self, low: Profile) -> tuple[float, Array]:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
-        low = profile(self.neighborhoods.radii(Y, smoothing, self._workers), exponent, smoothing)
         attached = self.objective.normalizer == "attached"
-        return loss_and_slope(self.target, low, exponent, smoothing, attached=attached)
+        return loss_and_slope(self._at.target, low, exponent, smoothing, attached=attached)
 
-    def _neighbor_term(self, Y: Array, stored: Pairs, exaggeration: float, losses: bool) -> tuple[Array, float | None]:
+    def _neighbor_term(
+        self, M: Array, lanes: NDArray[Any], stored: Pairs, exaggeration: float, losses: bool
+    ) -> tuple[Array, float | None]:
         """Gradient of the KL term, 4 rho sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i, and its value."""
-        n, A, base = len(Y), stored.A, 1.0 + self.objective.distance_smoothing
-        Z, repulsion = self._engine.repulsion(Y, self.objective.distance_smoothing)
+        n, base = len(M), lanes.dtype.type(1.0 + self.objective.distance_smoothing)
+        Z, repulsion = self._engine.repulsion(M, self.objective.distance_smoothing)
         Z = max(Z, _LEAST_PARTITION)
         delta, mass = self.objective.affinity_smoothing * Z, stored.mass
-        forces, sums = np.empty_like(Y), np.empty(n_blocks(n))
-        edges = (Y, A.indptr, A.indices, A.data, base)
+        gradient, sums = np.empty_like(M), np.empty(n_blocks(n))
+        edges = (lanes, stored.indptr, stored.columns, stored.A, base)
         if delta:
-            self._workers.run(kernels.smoothed_attraction, n, *edges, delta, forces, sums)
+            self._workers.run(kernels.smoothed_attraction, n, *edges, delta, gradient, sums)
             mass = float(sums.sum())
         else:
-            self._workers.run(kernels.attraction, n, *edges, forces)
-        gradient = (4.0 * exaggeration) * forces - (4.0 * mass / Z) * repulsion
+            self._workers.run(kernels.attraction, n, *edges, gradient)
+        gradient *= 4.0 * exaggeration
+        repulsion *= 4.0 * mass / Z
+        gradient -= repulsion
         if not losses:
             return gradient, None
         self._workers.run(kernels.energy, n, *edges, delta, sums)
         return gradient, stored.entropy + float(sums.sum()) + stored.mass * float(np.log(Z))
 
-    def _all_pairs(self) -> Pairs:
-        if self._all is None:
-            self._all = Pairs.of(self._P / self._P.sum(), self.objective.affinity_smoothing)
-        return self._all
+
+def _due(iteration: int) -> bool:
+    """Iterations 0, 50, 100, 200, 400 and so on."""
+    times, rest = divmod(iteration, _FIRST_ARRANGEMENT)
+    return rest == 0 and times & (times - 1) == 0
+
+
+def _ready(P: sp.csr_matrix, lane: type) -> sp.csr_matrix:
+    """``P`` as the kernels take it: sorted rows, int32 columns, values of the kernels' type."""
+    P.sort_indices()
+    if P.data.dtype == lane and P.indices.dtype == np.int32:
+        return P
+    out = sp.csr_matrix(P.shape)
+    out.data, out.indices, out.indptr = P.data.astype(lane), P.indices.astype(np.int32), P.indptr
+    return out

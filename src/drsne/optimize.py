@@ -187,8 +187,10 @@ class Schedule:
 class Evaluates(Protocol):
     """What is minimised: see :class:`drsne.objective.Problem`."""
 
-    def evaluate(self, Y: Array, *, exaggeration: float, density: float, pairs: str, losses: bool) -> Any:
-        """Gradient and losses at ``Y``."""
+    def evaluate(
+        self, Y: Array, *, exaggeration: float, density: float, pairs: str, losses: bool, iteration: int | None
+    ) -> Any:
+        """Gradient and losses at ``Y``; those of one ``iteration`` may be over a sample of the pairs."""
         ...
 
 
@@ -326,6 +328,7 @@ class _Run:
             density=phase.density_factor(t),
             pairs=phase.pairs,
             losses=wanted,
+            iteration=self.iteration,
         )
         norm = float(np.linalg.norm(at.gradient))
         if not math.isfinite(norm):
@@ -366,6 +369,8 @@ class _Run:
     def _final(self) -> Any:
         """Losses of the plain objective at the last map."""
         if self._last is None or self._last[0] != self.iteration:
-            at = self.problem.evaluate(self.Y, exaggeration=1.0, density=1.0, pairs="objective", losses=True)
+            at = self.problem.evaluate(
+                self.Y, exaggeration=1.0, density=1.0, pairs="objective", losses=True, iteration=None
+            )
             self._last = (self.iteration, at)
         return self._last[1]

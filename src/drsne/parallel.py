@@ -6,9 +6,11 @@ partial sums, and partial sums are added in block order, so who computed what le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import count
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -18,14 +20,14 @@ _ROWS_PER_BLOCK = 256
 _MAX_BLOCKS = 64
 
 
-def n_blocks(n_rows: int) -> int:
+def n_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> int:
     """How many blocks ``n_rows`` rows are cut into (the length of a kernel's partial sums)."""
-    return max(1, min(_MAX_BLOCKS, n_rows // _ROWS_PER_BLOCK))
+    return max(1, min(_MAX_BLOCKS, n_rows // grain))
 
 
-def row_blocks(n_rows: int) -> list[tuple[int, int, int]]:
+def row_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> list[tuple[int, int, int]]:
     """``(block, lo, hi)`` for each block."""
-    blocks = n_blocks(n_rows)
+    blocks = n_blocks(n_rows, grain)
     edges = [block * n_rows // blocks for block in range(blocks + 1)]
     return [(block, edges[block], edges[block + 1]) for block in range(blocks)]
 
@@ -62,9 +64,9 @@ class Workers:
             self._pool.shutdown()
             self._pool = None
 
-    def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any) -> None:
-        """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows."""
-        blocks = row_blocks(n_rows)
+    def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
+        """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows, at least ``grain`` each."""
+        blocks = row_blocks(n_rows, grain)
         if self._pool is None or len(blocks) == 1:
             for block in blocks:
                 kernel(*arguments, *block)
@@ -84,3 +86,33 @@ class Workers:
             raise
         for task in tasks:
             task.result()
+
+
+class _Blas:
+    """How many ask for one BLAS thread, and what puts the old number back."""
+
+    lock = Lock()
+    asking = 0
+    limits: Any = None
+
+
+@contextmanager
+def single_blas() -> Iterator[None]:
+    """One BLAS thread while the block runs, in this process: matrix products are made by our own threads.
+
+    A pool of its own would wait for work at full speed beside ours, and round differently with its size. The old
+    number comes back when the last of several blocks at a time ends.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with _Blas.lock:
+        if _Blas.asking == 0:
+            _Blas.limits = threadpool_limits(1, user_api="blas")
+        _Blas.asking += 1
+    try:
+        yield
+    finally:
+        with _Blas.lock:
+            _Blas.asking -= 1
+            if _Blas.asking == 0:
+                _Blas.limits.restore_original_limits()

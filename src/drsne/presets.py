@@ -18,6 +18,8 @@ from drsne.optimize import Adam, Momentum, Phase, Schedule
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 ADAM_RATE = 1.0  # map units
 MAX_STEP = 5.0  # map units
+RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between losses
+MANY = 20_000  # samples from which on the losses cost as much as several iterations
 LEAST_RATE = 50.0  # of the t-SNE phases, as in scikit-learn
 
 # The paper's constants (its appendix B and the authors' code; see docs/theory.md, section 6).
@@ -61,7 +63,8 @@ def default_schedule(
         Phase(n_iter=max_iter - last - early, optimizer=descent(1.0, 0.8), max_step=MAX_STEP),
         Phase(n_iter=last, optimizer=Adam(rate=ADAM_RATE), decay="cosine", density=True),
     )
-    return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0))
+    every = RECORD_EVERY if n_samples < MANY else RECORD_EVERY_OF_MANY
+    return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0), record_every=every)
 
 
 def most_exaggerated(max_iter: int, *, density: bool) -> int:
@@ -142,6 +145,7 @@ def _coded_objective(k: int, search: str) -> Objective:
         distance_smoothing=eps,
         calibration=Calibration(neighbors="all", search=search, shift=False, smoothing=eps),
         precision="double",
+        sampled_neighbors=None,
     )
 
 
@@ -154,6 +158,7 @@ def _written_objective() -> Objective:
         embedding_smoothing=eps,
         calibration=Calibration(neighbors="all"),
         precision="double",
+        sampled_neighbors=None,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from problems import small_problem
 
-from drsne import engines
+from drsne import Objective, engines
 from drsne.parallel import Workers
 
 
@@ -16,24 +17,120 @@ def direct(Y, smoothing):
     return W.sum(), (W[..., None] ** 2 * delta).sum(axis=1)
 
 
+def blobs(rng, n, d, spread, size):
+    centres = rng.uniform(-spread, spread, (12, d))
+    return centres[rng.integers(12, size=n)] + size * rng.normal(size=(n, d)) * rng.uniform(0.3, 1.5, (n, 1))
+
+
+def with_outliers(rng, d):
+    return np.vstack([blobs(rng, 1995, d, 20.0, 2.0), rng.uniform(-400.0, 400.0, (5, d))])
+
+
+def apart(rng, d, distance):
+    Y = 3.0 * rng.normal(size=(1200, d))
+    Y[::2, 0] += distance
+    return Y
+
+
+MAPS = {
+    "start": lambda rng, d: 1e-4 * rng.normal(size=(1500, d)),
+    "opening": lambda rng, d: 0.1 * rng.normal(size=(1500, d)),
+    "unit": lambda rng, d: rng.normal(size=(1500, d)) + 5.0,
+    "exaggerated": lambda rng, d: blobs(rng, 2500, d, 8.0, 0.3),
+    "final": lambda rng, d: blobs(rng, 2500, d, 50.0, 4.0),
+    "sparse": lambda rng, d: 100.0 * rng.normal(size=(700, d)),
+    "outliers": with_outliers,
+    "apart": lambda rng, d: apart(rng, d, 300.0),
+    "a million apart": lambda rng, d: apart(rng, d, 1e6),
+    "a line": lambda rng, d: np.linspace(-40, 40, 1500)[:, None] * np.eye(d)[:1],
+    "one place": lambda rng, d: np.full((300, d), 7.0),
+    "three points": lambda rng, d: np.array([[0.0], [1.0], [30.0]]) * np.ones(d),
+}
+
+
 @pytest.mark.parametrize("name", engines.names())
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("scale", [1e-4, 1.0, 100.0])
-@pytest.mark.parametrize(("precision", "tolerance"), [("single", 2e-5), ("double", 1e-12)])
-def test_partition_and_forces(name, d, scale, precision, tolerance):
-    kind = engines.load(name)
-    if not kind.supports(d):
+@pytest.mark.parametrize("kind", MAPS)
+def test_partition_and_forces(name, d, kind):
+    engine = engines.load(name)
+    if not engine.supports(d):
         pytest.skip(f"{name} has no {d}-D maps")
-    Y = scale * np.random.default_rng(0).normal(size=(700, d)) + 5.0 * scale
-    Z, F = kind(Workers(), precision=precision).repulsion(Y, 1e-8)
+    Y = MAPS[kind](np.random.default_rng(0), d)
+    expected_Z, expected_F = direct(Y, 1e-3)
+    Z, F = engine(Workers()).repulsion(Y, 1e-3)
+    of_forces, of_partition = engine.tolerance
+    assert abs(Z - expected_Z) <= of_partition * expected_Z
+    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("kind", MAPS)
+def test_high_accuracy_of_the_mesh(d, kind):
+    Y = MAPS[kind](np.random.default_rng(1), d)
+    expected_Z, expected_F = direct(Y, 0.0)
+    Z, F = engines.load("fft")(Workers(), accuracy="high").repulsion(Y, 0.0)
+    assert abs(Z - expected_Z) <= 1e-4 * expected_Z
+    assert np.linalg.norm(F - expected_F) <= 1e-3 * np.linalg.norm(expected_F)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_theta_zero_is_exact(d):
+    Y = MAPS["final"](np.random.default_rng(1), d)
+    expected_Z, expected_F = direct(Y, 0.0)
+    Z, F = engines.load("tree")(Workers(), precision="double", theta=0.0).repulsion(Y, 0.0)
+    assert abs(Z - expected_Z) <= 1e-12 * expected_Z
+    assert np.linalg.norm(F - expected_F) <= 1e-12 * np.linalg.norm(expected_F)
+
+
+@pytest.mark.parametrize("kind", ["mesh", "split"])
+def test_every_way_of_the_mesh_is_within_its_accuracy(kind, monkeypatch):
+    """Each of the two meshes on a map that it serves, whichever the cost model would take."""
+    from drsne.engines import fft
+
+    monkeypatch.setattr(fft, "PAIR_COST", 1e9 if kind == "mesh" else 0.0)
+    monkeypatch.setattr(fft, "TREE_COST", 1e9)
+    Y = blobs(np.random.default_rng(0), 3000, 2, 10.0, 1.0)
+    engine = fft.FFTEngine(Workers())
+    Z, F = engine.repulsion(Y, 0.0)
+    assert engine.used == kind
+    expected_Z, expected_F = direct(Y, 0.0)
+    assert abs(Z - expected_Z) <= 5e-4 * expected_Z
+    assert np.linalg.norm(F - expected_F) <= 1.5e-2 * np.linalg.norm(expected_F)
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_all_pairs_to_the_last_digits(precision):
+    Y = MAPS["final"](np.random.default_rng(0), 2)
     expected_Z, expected_F = direct(Y, 1e-8)
+    Z, F = engines.load("exact")(Workers(), precision=precision).repulsion(Y, 1e-8)
+    tolerance = {"single": 2e-6, "double": 1e-12}[precision]
     assert abs(Z - expected_Z) <= tolerance * expected_Z
     assert np.linalg.norm(F - expected_F) <= tolerance * np.linalg.norm(expected_F)
 
 
 @pytest.mark.parametrize("name", engines.names())
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_gradients_follow_the_exact_ones(name, d):
+    """The whole gradient of a problem, in an exaggerated and in a plain evaluation."""
+    engine = engines.load(name)
+    if not engine.supports(d):
+        pytest.skip(f"{name} has no {d}-D maps")
+    Y = MAPS["final"](np.random.default_rng(2), d)[:600] / 4
+    problem, exact = (small_problem(Objective(), n=600, k=10) for _ in range(2))
+    problem._engine = engine(Workers())
+    for exaggeration in (1.0, 12.0):
+        G = problem.evaluate(Y, exaggeration=exaggeration).gradient
+        expected = exact.evaluate(Y, exaggeration=exaggeration).gradient
+        assert np.linalg.norm(G - expected) <= 1.5e-2 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("name", engines.names())
 def test_same_for_every_number_of_threads(name):
-    Y = np.random.default_rng(0).normal(size=(1500, 2)) * 10
+    for scale in (1e-4, 1.0, 30.0):  # tree, mesh and split mesh
+        same_at_any_n_jobs(name, scale * np.random.default_rng(0).normal(size=(3000, 2)))
+
+
+def same_at_any_n_jobs(name, Y):
     results = []
     for n_jobs in (1, 2, 4):
         with Workers(n_jobs) as workers:
@@ -44,4 +141,11 @@ def test_same_for_every_number_of_threads(name):
 
 def test_listing_engines_loads_none():
     assert "exact" in engines.names()
-    assert engines.resolve("auto") in engines.names()
+    assert set(engines.names()) >= {"exact", "fft", "tree"}
+
+
+def test_auto_takes_the_fastest_for_the_size():
+    for d, above in ((1, "fft"), (2, "fft"), (3, "tree"), (4, "exact")):
+        assert engines.resolve("auto", 500, d) == "exact"
+        assert engines.resolve("auto", 100_000, d) == above
+    assert engines.resolve("tree", 10, 2) == "tree"

@@ -12,8 +12,9 @@ ROOT = Path(drsne.__file__).parent
 LAYERS = (
     {"_checks", "_rounding", "progress", "kernels"},
     {"parallel"},
+    {"arrangement", "search"},
     {"engines", "graph"},
-    {"affinities", "concentration", "initialization", "metrics"},
+    {"affinities", "concentration", "initialization", "memory", "metrics", "reduction"},
     {"objective"},
     {"optimize"},
     {"presets", "_parameters"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from drsne import Objective, Smoothing, engines
 from drsne.affinities import affinities
@@ -54,3 +55,18 @@ def relative_error(a, b):
 
 def with_(objective: Objective, **changes) -> Objective:
     return replace(objective, **changes)
+
+
+def neighbors_of(problem: Problem):
+    return problem._given.neighborhoods.neighbors
+
+
+def pairs_of(problem: Problem, name="objective"):
+    """A as a matrix, and the mass of the stored pairs."""
+    stored = problem._given.pairs_of(name)
+    n = len(problem.target)
+    return csr_matrix((stored.A, stored.columns, stored.indptr), shape=(n, n)), stored.mass
+
+
+def affinities_of(problem: Problem):
+    return pairs_of(problem, "all")[0]

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import DOUBLE, EXACT, numerical_gradient, relative_error, small_problem, some_map, with_
+from problems import (
+    DOUBLE,
+    EXACT,
+    affinities_of,
+    neighbors_of,
+    numerical_gradient,
+    pairs_of,
+    relative_error,
+    small_problem,
+    some_map,
+    with_,
+)
 
 from drsne import Smoothing
 
@@ -51,13 +62,13 @@ def test_all_pairs_of_a_directed_objective(pairs):
 def test_exaggeration_multiplies_the_attraction_alone(support):
     problem = small_problem(with_(DOUBLE, support=support))
     Y, rho = some_map(), 12.0
-    stored = problem._stored
+    A, mass = pairs_of(problem)
 
     def exaggerated(Y):
         D = ((Y[:, None] - Y[None]) ** 2).sum(axis=2)
         W = 1 / (1 + D)
         Z = W.sum() - len(Y)
-        return rho * -(stored.A.toarray() * np.log(W)).sum() + stored.mass * np.log(Z)
+        return rho * -(A.toarray() * np.log(W)).sum() + mass * np.log(Z)
 
     numerical = numerical_gradient(exaggerated, Y)
     assert relative_error(kl_gradient(problem, Y, exaggeration=rho), numerical) < 1e-8
@@ -78,7 +89,7 @@ def test_concentration_with_attached_mean(alpha, d):
 def test_concentration_with_detached_mean(alpha, d):
     problem = small_problem(with_(DOUBLE, normalizer="detached", embedding_exponent=alpha))
     Y = some_map(d=d)
-    near = problem.neighborhoods.neighbors
+    near = neighbors_of(problem)
 
     def radii(Y):
         return np.linalg.norm(Y[:, None] - Y[near], axis=2).mean(axis=1)
@@ -97,7 +108,7 @@ def test_every_smoothing_constant(normalizer):
     smoothing = Smoothing(relative=0.0, length=0.1, squared_distance=0.2, mean=0.05, profile=0.1)
     problem = small_problem(with_(DOUBLE, embedding_smoothing=smoothing, normalizer=normalizer, embedding_exponent=1.5))
     Y = some_map()
-    near = problem.neighborhoods.neighbors
+    near = neighbors_of(problem)
 
     def c(Y):
         return (np.sqrt(((Y[:, None] - Y[near]) ** 2).sum(axis=2) + 0.2).mean(axis=1) + 0.1) ** -1.5
@@ -115,7 +126,7 @@ def test_every_smoothing_constant(normalizer):
 def test_relative_smoothing_is_a_length_held_fixed():
     Y = some_map()
     relative = small_problem(with_(DOUBLE, embedding_smoothing=Smoothing(relative=0.05)))
-    median = np.median(relative.neighborhoods.radii(Y, EXACT, relative._workers))
+    median = np.median(relative._at.neighborhoods.radii(Y, EXACT, relative._workers).mean)
     fixed = small_problem(with_(DOUBLE, embedding_smoothing=Smoothing(relative=0.0, length=0.05 * median)))
     np.testing.assert_allclose(
         concentration_gradient(relative, Y), concentration_gradient(fixed, Y), rtol=1e-9, atol=1e-14
@@ -161,11 +172,11 @@ def test_relabelling_points_relabels_the_gradient():
     problem, Y = small_problem(n=n), some_map(n=n)
     place = np.argsort(order)
     other = small_problem(n=n)
-    P = problem._P[order][:, order].tocsr()
+    P = affinities_of(problem)[order][:, order].tocsr()
     relabelled = type(problem)(
         problem.objective,
         P=P,
-        neighbors=place[problem.neighborhoods.neighbors[order]].astype(np.int32),
+        neighbors=place[neighbors_of(problem)[order]].astype(np.int32),
         target=problem.target[order],
         weight=problem.weight,
         engine=other._engine,
@@ -187,7 +198,7 @@ def test_attached_concentration_is_invariant_under_scaling(scale):
 
 
 def profile_slope(problem, Y):
-    return problem._profile_loss(Y)
+    return problem._loss(problem._profile(Y))
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -228,7 +239,7 @@ def test_coincident_points_have_a_finite_gradient():
 def test_kl_splits_into_attraction_and_log_partition():
     """Eq. 8: KL = sum p log p + sum p log(1 + d^2) + S log Z."""
     problem, Y = small_problem(), some_map()
-    P, D = problem._P.toarray(), ((Y[:, None] - Y[None]) ** 2).sum(axis=2)
+    P, D = affinities_of(problem).toarray(), ((Y[:, None] - Y[None]) ** 2).sum(axis=2)
     Q = 1 / (1 + D)
     np.fill_diagonal(Q, 0.0)
     Z = Q.sum()
@@ -242,7 +253,7 @@ def test_kl_splits_into_attraction_and_log_partition():
 def test_symmetric_support_is_tsne():
     """With P symmetric and S = 1 the gradient is t-SNE's: 4 sum_j (p_ij - q_ij) w_ij (y_i - y_j)."""
     problem, Y = small_problem(), some_map()
-    P, delta = problem._P.toarray(), Y[:, None] - Y[None]
+    P, delta = affinities_of(problem).toarray(), Y[:, None] - Y[None]
     W = 1 / (1 + (delta**2).sum(axis=2))
     np.fill_diagonal(W, 0.0)
     expected = 4 * (((P - W / W.sum()) * W)[..., None] * delta).sum(axis=1)

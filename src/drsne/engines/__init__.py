@@ -1,8 +1,9 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
-One engine a file: ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(workers,
-precision=...)`` with ``repulsion(Y, smoothing) -> (Z, F)`` and ``supports(n_components) -> bool``. The
-registry reads file names only, so listing engines imports none.
+One engine a file: ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(workers, precision=...,
+**options)`` with ``repulsion(Y, smoothing) -> (Z, F)``, ``supports(n_components) -> bool``, ``OPTIONS``, the names of
+its options, ``check_options(options)`` and ``tolerance``, the error of its forces and of its partition sum that the
+contract test allows. The registry reads file names only, so listing engines imports none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from drsne.parallel import Workers
 
 
 class Engine(Protocol):
@@ -33,6 +36,47 @@ def load(name: str) -> Any:
     return import_module(f"drsne.engines.{name}").ENGINE
 
 
-def resolve(name: str) -> str:
-    """The name of an engine, for "auto" too."""
-    return "exact" if name == "auto" else name
+# Points up to which all pairs are the fastest, by map dimensions, measured by benchmarks/engines.py.
+CROSSOVER = {1: 1500, 2: 2500, 3: 4000}
+_ABOVE = {1: "fft", 2: "fft", 3: "tree"}
+
+
+def resolve(name: str, n_samples: int, n_components: int) -> str:
+    """The name of an engine; for "auto", of the fastest one for this size of map."""
+    if name != "auto":
+        return name
+    if n_components not in _ABOVE or n_samples <= CROSSOVER[n_components]:
+        return "exact"
+    return _ABOVE[n_components]
+
+
+def check_options(name: str, options: Any) -> None:
+    """Raise for options that the engine (for "auto", every engine) does not know, or that are wrong."""
+    if options is None:
+        return
+    if not isinstance(options, dict):
+        raise TypeError(f"engine_options must be a dict or None; got {options!r}.")
+    engines = [load(each) for each in (names() if name == "auto" else [name]) if options]
+    known = sorted({option for engine in engines for option in engine.OPTIONS})
+    for option in options:
+        if option not in known:
+            raise ValueError(
+                f"engine_options must name options of engine={name!r}; got {option!r}. "
+                + (f"It knows {', '.join(known)}." if known else "It has none: pass engine_options=None.")
+            )
+    for engine in engines:
+        engine.check_options(options)
+
+
+def build(name: str, workers: Workers, *, n_components: int, precision: str, options: Any = None) -> Engine:
+    """An engine; of the options, those it knows."""
+    kind = load(name)
+    if not kind.supports(n_components):
+        able = [other for other in names() if load(other).supports(n_components)]
+        raise ValueError(
+            f"engine={name!r} has no maps of n_components={n_components}. Pass engine='auto' or one of "
+            f"{', '.join(able)}."
+        )
+    taken = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
+    engine: Engine = kind(workers, precision=precision, **taken)
+    return engine

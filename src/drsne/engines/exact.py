@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne._rounding import lane_type
 from drsne.kernels import pairs as kernels
 from drsne.parallel import Workers, n_blocks
 
@@ -22,22 +25,30 @@ class ExactEngine:
         Arithmetic of a pair.
     """
 
+    OPTIONS = ()
+    tolerance = (2e-5, 2e-5)
+
     def __init__(self, workers: Workers, *, precision: str = "single") -> None:
         self._workers = workers
-        self._lane = np.float32 if precision == "single" else np.float64
+        self._precision = precision
 
     @staticmethod
     def supports(n_components: int) -> bool:
         """Any number of map dimensions."""
         return n_components >= 1
 
+    @staticmethod
+    def check_options(options: dict[str, Any]) -> None:
+        """There are none."""
+
     def repulsion(self, Y: NDArray[np.float64], smoothing: float) -> tuple[float, NDArray[np.float64]]:
         """The partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         n, d = Y.shape
-        lanes = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=self._lane)
+        lane = lane_type(Y, self._precision)
+        lanes = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=lane)
         forces, partition = np.empty((n, d)), np.empty(n_blocks(n))
         kernel = _KERNELS.get(d, kernels.repulsion_any)
-        self._workers.run(kernel, n, lanes, self._lane(1.0), self._lane(1.0 + smoothing), forces, partition)
+        self._workers.run(kernel, n, lanes, lane(1.0), lane(1.0 + smoothing), forces, partition)
         return float(partition.sum()), forces
 
 

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from drsne.kernels._compile import kernel
 
+_TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # stands for "no upper bracket yet"
 
 
 @kernel
-def calibrate(D, perplexity, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Safeguarded Newton search in log(precision) on rows ``D`` of shifted, scaled squared distances.
+def _rounded(x):  # type: ignore[no-untyped-def]
+    """``x`` to the 24 bits of single precision, over the whole range of double precision."""
+    significand, exponent = math.frexp(x)
+    return math.ldexp(np.float64(np.float32(significand)), exponent)
 
-    ``D[i, 0] == 0`` is the row's minimum, rows ascend, and the largest is 1 (or 0: all equal). Writes rows
-    of ``P`` that sum to one, and the perplexity reached.
+
+@kernel
+def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Safeguarded Newton search in log(precision) on rows of ascending distances.
+
+    Squared distances are shifted by the row's minimum and scaled by the row's largest, so that they run from 0 to 1
+    (all 0 where the distances are equal), and rounded to single precision: what the data's units leave in the last
+    bits must not reach the map. Writes rows of ``P`` that sum to one, and the perplexity reached.
     """
-    k = D.shape[1]
+    k = distances.shape[1]
     target = np.log(perplexity)
+    D, e = np.empty(k), np.empty(k)
     for i in range(lo, hi):
+        # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
+        largest = max(distances[i, k - 1], _TINY)
+        near = distances[i, 0] / largest
+        spread = (distances[i, k - 1] / largest - near) * (distances[i, k - 1] / largest + near)
+        unit = largest * np.sqrt(spread)
+        for j in range(k):
+            far = distances[i, j] / largest
+            D[j] = _rounded((far - near) * (far + near) / spread) if spread > 0.0 else 0.0
         ties = 0
-        while ties < k and D[i, ties] == 0.0:
+        while ties < k and D[ties] == 0.0:
             ties += 1
         if ties == k or ties >= perplexity or k <= perplexity:
             # More equally near neighbours than the perplexity: their uniform law is the nearest there is
@@ -28,28 +48,25 @@ def calibrate(D, perplexity, P, precision, reached, block, lo, hi):  # type: ign
             m = k if k <= perplexity or ties == k else ties
             for j in range(k):
                 P[i, j] = 1.0 / m if j < m else 0.0
-            precision[i] = 0.0 if m == k else 40.0 / D[i, ties]
+            precision[i] = 0.0 if m == k else 40.0 / D[ties] / unit / unit
             reached[i] = m
             continue
         mean = 0.0
         for j in range(k):
-            mean += D[i, j] / k
+            mean += D[j] / k
         beta = 1.0 / mean
         low, high = 0.0, _FAR
         entropy = 0.0
         for _ in range(200):
             s, first, second = 0.0, 0.0, 0.0
             for j in range(k):
-                e = np.exp(-beta * D[i, j])
-                P[i, j] = e
-                s += e
-                first += e * D[i, j]
-                second += e * D[i, j] * D[i, j]
+                e[j] = np.exp(-beta * D[j])
+                s += e[j]
+                first += e[j] * D[j]
+                second += e[j] * D[j] * D[j]
             first /= s
             entropy = np.log(s) + beta * first
             gap = entropy - target
-            for j in range(k):
-                P[i, j] /= s
             if abs(gap) < 1e-10:
                 break
             if gap > 0.0:
@@ -64,7 +81,9 @@ def calibrate(D, perplexity, P, precision, reached, block, lo, hi):  # type: ign
             if step == beta:
                 break
             beta = step
-        precision[i] = beta
+        for j in range(k):
+            P[i, j] = e[j] / s
+        precision[i] = beta / unit / unit
         reached[i] = np.exp(entropy)
 
 

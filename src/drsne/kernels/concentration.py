@@ -1,6 +1,8 @@
 """Neighbourhood radii of a map and the forces through them (docs/theory.md, eqs. 15 and 21).
 
-Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``; ``neighbors`` is ``(n, k)``.
+Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``; ``neighbors`` is ``(n, k)``; ``floor``, ``one`` and
+``least`` have the type of the map. Coincident points have no direction and exert no force: their difference is zero,
+and ``least``, the smallest positive number, only keeps their quotient finite.
 """
 
 from __future__ import annotations
@@ -9,49 +11,107 @@ import numpy as np
 
 from drsne.kernels._compile import kernel
 
+_TILE = 64
+
 
 @kernel
-def radii(Y, neighbors, floor, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out_i`` = mean over j in N(i) of l_ij."""
+def radii(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``out_i += sum over j in N(i) of l_ij``, and ``own_i += sum of (y_i - y_j) / l_ij``, its derivative."""
     d = Y.shape[1]
     k = neighbors.shape[1]
+    zero = one - one
+    x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
+        near = neighbors[i]
         total = 0.0
-        for m in range(k):
-            j = neighbors[i, m]
-            s = floor
-            for c in range(d):
-                s += (Y[i, c] - Y[j, c]) ** 2
-            total += np.sqrt(s)
-        out[i] = total / k
+        if d == 2:
+            xi, yi = Y[i, 0], Y[i, 1]
+            px, py = 0.0, 0.0
+            for start in range(0, k, _TILE):
+                m = min(_TILE, k - start)
+                for t in range(m):
+                    j = near[start + t]
+                    x[t], y[t] = Y[j, 0], Y[j, 1]
+                length, sx, sy = zero, zero, zero
+                for t in range(m):
+                    dx = xi - x[t]
+                    dy = yi - y[t]
+                    s = dx * dx + dy * dy + floor
+                    inverse = one / np.sqrt(max(s, least))
+                    length += s * inverse
+                    sx += dx * inverse
+                    sy += dy * inverse
+                total += length
+                px += sx
+                py += sy
+            own[i, 0] += px
+            own[i, 1] += py
+        else:
+            for m in range(k):
+                j = near[m]
+                s = floor
+                for c in range(d):
+                    s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+                inverse = one / np.sqrt(max(s, least))
+                total += s * inverse
+                for c in range(d):
+                    own[i, c] += inverse * (Y[i, c] - Y[j, c])
+        out[i] += total
 
 
 @kernel
-def radius_forces(Y, neighbors, indptr, indices, slope, floor, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``forces_i = sum_l slope_l dr_l/dy_i``: over N(i), and over the points that list i (the transpose).
-
-    Coincident points (l = 0) have no direction and exert no force.
-    """
+def pull_back(Y, offsets, listed_by, slope, own, floor, one, least, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``forces_i += sum_l slope_l dr_l/dy_i``: over i's own neighbours, and over the points that list i."""
     d = Y.shape[1]
-    k = neighbors.shape[1]
+    zero = one - one
+    x, y, g = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
         for c in range(d):
-            forces[i, c] = 0.0
+            forces[i, c] += slope[i] * own[i, c]
+        first, last = offsets[i], offsets[i + 1]
+        if d == 2:
+            xi, yi = Y[i, 0], Y[i, 1]
+            for start in range(first, last, _TILE):
+                m = min(_TILE, last - start)
+                for t in range(m):
+                    j = listed_by[start + t]
+                    x[t], y[t], g[t] = Y[j, 0], Y[j, 1], slope[j]
+                sx, sy = zero, zero
+                for t in range(m):
+                    dx = xi - x[t]
+                    dy = yi - y[t]
+                    s = dx * dx + dy * dy + floor
+                    inverse = g[t] / np.sqrt(max(s, least))
+                    sx += dx * inverse
+                    sy += dy * inverse
+                forces[i, 0] += sx
+                forces[i, 1] += sy
+        else:
+            for e in range(first, last):
+                j = listed_by[e]
+                s = floor
+                for c in range(d):
+                    s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+                inverse = slope[j] / np.sqrt(max(s, least))
+                for c in range(d):
+                    forces[i, c] += inverse * (Y[i, c] - Y[j, c])
+
+
+@kernel
+def list_back(neighbors, offsets, listed_by):  # type: ignore[no-untyped-def]
+    """The points that list i, point after point, in ascending order; ``offsets`` is filled and left as CSR offsets."""
+    n, k = neighbors.shape
+    offsets[:] = 0
+    for i in range(n):
+        for m in range(k):
+            offsets[neighbors[i, m] + 1] += 1
+    for i in range(n):
+        offsets[i + 1] += offsets[i]
+    for i in range(n):
         for m in range(k):
             j = neighbors[i, m]
-            s = floor
-            for c in range(d):
-                s += (Y[i, c] - Y[j, c]) ** 2
-            if s > 0.0:
-                g = slope[i] / (k * np.sqrt(s))
-                for c in range(d):
-                    forces[i, c] += g * (Y[i, c] - Y[j, c])
-        for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            s = floor
-            for c in range(d):
-                s += (Y[i, c] - Y[j, c]) ** 2
-            if s > 0.0:
-                g = slope[j] / (k * np.sqrt(s))
-                for c in range(d):
-                    forces[i, c] += g * (Y[i, c] - Y[j, c])
+            listed_by[offsets[j]] = i
+            offsets[j] += 1
+    for i in range(n, 0, -1):
+        offsets[i] = offsets[i - 1]
+    offsets[0] = 0

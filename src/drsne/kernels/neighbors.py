@@ -1,8 +1,7 @@
-"""Exact nearest neighbours: a shortlist from a matrix product, ranked by distances summed here.
+"""Nearest neighbours: a shortlist from matrix products, ranked by distances summed here.
 
-The product rounds differently with the number of BLAS threads, so it only proposes: candidates are
-ranked by their own distance, ties by index, and a row whose shortlist cannot be proved complete is
-searched in full.
+Products round differently with the number of BLAS threads, so they only propose: candidates are ranked by their own
+distance, ties by index. In an exact search a row whose shortlist cannot be proved complete is searched in full.
 """
 
 from __future__ import annotations
@@ -10,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from drsne.kernels._compile import kernel
+
+_CHUNK = 64
 
 
 @kernel
@@ -80,26 +81,97 @@ def _sort(value, index):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def shortlist(products, norms, row, doubt, candidates, bounds, block, lo, hi):  # type: ignore[no-untyped-def]
-    """For rows ``row[lo:hi]``, the points whose squared distance may be smallest, by inner products with every point.
-
-    ``doubt`` bounds the error of a product-based squared distance relative to the two squared norms, so
-    ``(n_i + n_j)(1 - doubt) - 2 g_ij`` never exceeds the true one; ``bounds`` is its least value beyond the list.
-    """
-    n = norms.shape[0]
-    bound = np.empty(candidates.shape[1])
-    for r in range(lo, hi):
-        i, candidate = row[r], candidates[r]
-        bound[:] = np.inf
-        candidate[:] = n
-        for j in range(n):
-            if j != i:
-                _offer(bound, candidate, (norms[i] + norms[j]) * (1.0 - doubt) - 2.0 * products[r, j], j)
-        bounds[r] = np.inf if candidates.shape[1] == n - 1 else bound[0]
+def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
+    """Move the ``size`` least of the first ``count`` values to the front (quickselect)."""
+    lo, hi = 0, count - 1
+    while lo < hi:
+        pivot = value[(lo + hi) // 2]
+        i, j = lo, hi
+        while i <= j:
+            while value[i] < pivot:
+                i += 1
+            while value[j] > pivot:
+                j -= 1
+            if i <= j:
+                value[i], value[j] = value[j], value[i]
+                index[i], index[j] = index[j], index[i]
+                i += 1
+                j -= 1
+        if size - 1 <= j:
+            hi = j
+        elif size - 1 >= i:
+            lo = i
+        else:
+            return
 
 
 @kernel
-def rank_dense(X, row, candidates, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+def scan(products, norms, points, row, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Offer ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``, by their inner products.
+
+    A list gathers the ``count`` least values of ``norms_j - 2 g_ij`` below its ``bound``; when it is full it keeps
+    two thirds, and its bound is the least value left out so far. ``norms`` come less their doubt, so that the value
+    plus the row's own norm, less its doubt, never exceeds the true squared distance.
+    """
+    m = points.shape[0]
+    two, zero = norms.dtype.type(2), norms.dtype.type(0)
+    room = value.shape[1]
+    size = 2 * room // 3
+    for r in range(lo, hi):
+        i, list_, names, g = row[r], value[at[r]], index[at[r]], products[r]
+        filled, limit = count[at[r]], bound[at[r]]
+        for start in range(0, m, _CHUNK):
+            length = min(_CHUNK, m - start)
+            norm, product = norms[start : start + length], g[start : start + length]
+            # Most chunks hold nothing near: look first, in vector lanes.
+            below = zero
+            for t in range(length):
+                below += max(limit - (norm[t] - two * product[t]), zero)
+            if below > zero:
+                for t in range(length):
+                    v = norm[t] - two * product[t]
+                    if v < limit and points[start + t] != i:
+                        list_[filled] = v
+                        names[filled] = points[start + t]
+                        filled += 1
+                        if filled == room:
+                            _keep_least(list_, names, filled, size + 1)
+                            limit = list_[size]
+                            for q in range(size + 1):
+                                limit = max(limit, list_[q])
+                            filled = 0
+                            for q in range(size + 1):
+                                if list_[q] < limit:
+                                    list_[filled], names[filled] = list_[q], names[q]
+                                    filled += 1
+        count[at[r]], bound[at[r]] = filled, limit
+
+
+@kernel
+def nearest_centre(products, norms, X, centres, doubt, label, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The nearest centre of each row, by products where they can tell and by distances where not; ties by number."""
+    m = centres.shape[0]
+    for r in range(lo, hi):
+        least = norms[0] - 2.0 * products[r, 0]
+        for c in range(m):
+            least = min(least, norms[c] - 2.0 * products[r, c])
+        own = 0.0
+        for f in range(X.shape[1]):
+            own += X[r, f] * X[r, f]
+        best, distance = -1, 0.0
+        for c in range(m):
+            v = norms[c] - 2.0 * products[r, c]
+            if v - least <= doubt * (own + norms[c]) or v == least:
+                s = 0.0
+                for f in range(X.shape[1]):
+                    s += (X[r, f] - centres[c, f]) ** 2
+                if best < 0 or s < distance:
+                    best, distance = c, s
+        label[r] = best
+
+
+@kernel
+def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
     """The nearest candidates of each row, or of all points where the list cannot be proved complete."""
     n, k = X.shape[0], indices.shape[1]
     value = np.empty(k)
@@ -108,7 +180,7 @@ def rank_dense(X, row, candidates, bounds, indices, distances, block, lo, hi):  
         i = row[r]
         value[:] = np.inf
         index[:] = n
-        for j in candidates[r]:
+        for j in candidates[r, : count[r]]:
             _offer(value, index, _dense_distance(X, i, j), j)
         if value[0] >= bounds[r]:
             value[:] = np.inf
@@ -122,7 +194,7 @@ def rank_dense(X, row, candidates, bounds, indices, distances, block, lo, hi):  
 
 
 @kernel
-def rank_sparse(indptr, columns, values, row, candidates, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
     """:func:`rank_dense` for CSR rows with sorted columns."""
     n, k = indptr.shape[0] - 1, indices.shape[1]
     value = np.empty(k)
@@ -131,7 +203,7 @@ def rank_sparse(indptr, columns, values, row, candidates, bounds, indices, dista
         i = row[r]
         value[:] = np.inf
         index[:] = n
-        for j in candidates[r]:
+        for j in candidates[r, : count[r]]:
             _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
         if value[0] >= bounds[r]:
             value[:] = np.inf
@@ -182,3 +254,24 @@ def sparse_manhattan(indptr, columns, values, row, D, block, lo, hi):  # type: i
                     a += 1
                     b += 1
             D[r, j] = s
+
+
+@kernel
+def tidy(indptr, listed, given, counts, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Counts each row's distinct neighbours (listed once or more, not -1, not itself); writes the nearest of them."""
+    seen = np.full(counts.shape[0], -1, np.int64)
+    k = indices.shape[1]
+    for i in range(lo, hi):
+        names, lengths = listed[indptr[i] : indptr[i + 1]], given[indptr[i] : indptr[i + 1]]
+        by_index = np.argsort(names)
+        order = by_index[np.argsort(lengths[by_index], kind="mergesort")]
+        count = 0
+        for e in order:
+            j = names[e]
+            if j >= 0 and j != i and seen[j] != i:
+                seen[j] = i
+                if count < k:
+                    indices[i, count] = j
+                    distances[i, count] = lengths[e]
+                count += 1
+        counts[i] = count

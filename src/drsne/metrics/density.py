@@ -7,9 +7,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from drsne._rounding import rounded
-from drsne.graph import nearest, unit_scale
+from drsne.graph import nearest
 from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, pearson, sampled_rows
 from drsne.parallel import Workers
+from drsne.search import unit_scale
 
 
 def density_rank_correlation(

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 
-from drsne.graph import unit_scale
 from drsne.metrics._inputs import blocks, check_pair, sampled_rows
+from drsne.search import unit_scale
 
 
 def stress(

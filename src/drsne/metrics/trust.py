@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from drsne.graph import nearest, unit_scale
+from drsne.graph import nearest
 from drsne.metrics._inputs import Array, Rows, blocks, check_neighbors, check_pair, sampled_rows
 from drsne.parallel import Workers
+from drsne.search import unit_scale
 
 _TREE_DIMENSIONS = 15
 

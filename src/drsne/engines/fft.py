@@ -1,0 +1,261 @@
+"""A mesh: O(n + M log M) per evaluation for a map that spans M mesh nodes; 1-D and 2-D.
+
+One potential, one charge per point, two transforms a step: ``U_i = sum_j w_ij`` gives the partition sum, and its
+derivative the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). Where points are sparse the kernel is
+split: a smooth far part on a coarser mesh, the rest summed over near pairs. Where a mesh does not serve (a map much
+smaller than the kernel, or spread so thinly that the mesh would be larger than the work it saves) the tree engine
+does. Which of the three is cheapest is decided at each evaluation, from the map alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.fft
+from numpy.typing import NDArray
+
+from drsne import _checks
+from drsne.engines import tree
+from drsne.kernels import mesh as kernels
+from drsne.parallel import Workers, n_blocks
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy:
+    """What an accuracy means, chosen by benchmarks/engines.py (figures in benchmarks/results/engines.md)."""
+
+    spacing: float  # of the nodes, without a split
+    split_spacing: float  # with one
+    radius: float  # of the split: nearer pairs are summed one by one
+    least_crowding: float  # pairs within reach per point, below which only the split is accurate
+    theta: float  # of the tree that steps in
+
+
+ACCURACIES = {
+    "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_crowding=40.0, theta=0.45),
+    "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_crowding=80.0, theta=0.25),
+}
+# Measured costs by the same program, in units of one node's share of a transform per doubling of the mesh.
+PAIR_COST = 2.0  # a near pair
+TREE_COST = 160.0  # a point, per doubling of n, at theta = 0.45; falls as 1 / theta^2
+SMALLEST_SPAN = 2.0  # of a map on a mesh: below it, forces are small differences of large ones
+LARGEST_MESH = 2**24  # nodes, padding included
+LEAST_PARTITION = 0.05  # per point: with less, single precision loses the far pairs beside a point's own share
+_MARGIN = 3  # nodes around the map, so that every point has four along each axis
+_LEAST_EXTENT = 12.0  # of a mesh along an axis: the padding beside a thin map must still hold the kernel
+_LINES = 32  # of a transform that are made at once, and rows of the mesh that a block spreads on at least
+_LIGHT = 8192  # points that a block takes at least where there is little to do for each
+_THIN = 1.0  # shortest span below which a map counts as flat
+_REACH = 2  # cells, of half the split radius
+
+
+class _Mesh(NamedTuple):
+    """A mesh over a map."""
+
+    spacing: float
+    nodes: tuple[int, int]  # over the map
+    padded: tuple[int, int]  # twice that, so that nothing wraps around
+    radius: float  # of the split, or 0
+
+    @property
+    def cost(self) -> float:
+        size = self.padded[0] * self.padded[1]
+        return size * float(np.log2(size))
+
+
+class FFTEngine:
+    """Repulsion by a mesh.
+
+    Parameters
+    ----------
+    workers : Workers
+        Threads to run on.
+    precision : {"single", "double"}, default="single"
+        Of the tree that steps in; the mesh is in single precision, well below its own error.
+    accuracy : {"normal", "high"}, default="normal"
+        Error of the forces (norm over all points) and of the partition sum: 1.5e-2 and 5e-4, or 1e-3 and 1e-4.
+    """
+
+    OPTIONS = ("accuracy",)
+    tolerance = (1.5e-2, 5e-4)
+
+    def __init__(self, workers: Workers, *, precision: str = "single", accuracy: str = "normal") -> None:
+        self._workers = workers
+        self._accuracy = ACCURACIES[accuracy]
+        self._tree = tree.TreeEngine(workers, precision=precision, theta=self._accuracy.theta)
+        self._transforms: dict[_Mesh, Single] = {}
+        self.used = ""  # how the last evaluation was made: "mesh", "split" or "tree"
+
+    @staticmethod
+    def supports(n_components: int) -> bool:
+        """One and two map dimensions."""
+        return n_components in (1, 2)
+
+    @staticmethod
+    def check_options(options: dict[str, Any]) -> None:
+        """Raise for an unknown accuracy."""
+        if "accuracy" in options:
+            _checks.choice("engine_options['accuracy']", options["accuracy"], tuple(ACCURACIES))
+
+    def repulsion(self, Y: Array, smoothing: float) -> tuple[float, Array]:
+        """The partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
+        base, d = 1.0 + smoothing, Y.shape[1]
+        flat = Y if d == 2 else np.concatenate((Y, np.zeros_like(Y)), axis=1)
+        if not smoothing:
+            Z, F = self._unit(flat)
+            return Z, F[:, :d]
+        # 1 / (base + s) = 1 / base x 1 / (1 + s / base)
+        Z, F = self._unit(flat / np.sqrt(base))
+        return Z / base, F[:, :d] / base**1.5
+
+    def _unit(self, Y: Array) -> tuple[float, Array]:
+        bounds = np.empty((n_blocks(len(Y), _LIGHT), 4))
+        self._workers.run(kernels.bounds, len(Y), Y, bounds, grain=_LIGHT)
+        low = bounds[:, :2].min(axis=0)
+        span = bounds[:, 2:].max(axis=0) - low
+        with np.errstate(all="ignore"):
+            fits = np.isfinite(span).all() and span.max() >= SMALLEST_SPAN
+            split = self._mesh(span, split=True) if fits else None
+        if split is None or split.padded[0] * split.padded[1] > LARGEST_MESH:
+            return self._by_tree(Y)
+        cells = _Cells.of(Y, low, span, self._accuracy.radius / _REACH, self._workers)
+        mesh = self._cheapest(len(Y), span, split, cells)
+        if mesh is None:
+            return self._by_tree(Y)
+        Z, F = self._by_mesh(Y, low, mesh, cells)
+        return (Z, F) if LEAST_PARTITION * len(Y) <= Z else self._by_tree(Y)
+
+    def _by_tree(self, Y: Array) -> tuple[float, Array]:
+        self.used = "tree"
+        return self._tree.repulsion(Y, 0.0)
+
+    def _mesh(self, span: Array, *, split: bool) -> _Mesh:
+        spacing = self._accuracy.split_spacing if split else self._accuracy.spacing
+        if not split and span.min() < _THIN:  # all points at one height between the nodes: errors do not cancel
+            spacing = min(spacing, ACCURACIES["high"].spacing)
+        nodes = tuple(_nodes(extent, spacing) for extent in span)
+        padded = tuple(scipy.fft.next_fast_len(2 * m, real=True) for m in nodes)
+        return _Mesh(spacing, nodes, padded, self._accuracy.radius if split else 0.0)  # type: ignore[arg-type]
+
+    def _cheapest(self, n: int, span: Array, split: _Mesh, cells: _Cells) -> _Mesh | None:
+        """The mesh to use, or None for the tree."""
+        pairs = cells.pairs()
+        plain = self._mesh(span, split=False)
+        of_tree = TREE_COST * n * np.log2(n + 1) * (ACCURACIES["normal"].theta / self._accuracy.theta) ** 2
+        of_split = split.cost + PAIR_COST * pairs
+        crowded = pairs >= self._accuracy.least_crowding * n
+        of_plain = plain.cost if crowded and plain.padded[0] * plain.padded[1] <= LARGEST_MESH else np.inf
+        if of_tree < min(of_split, of_plain):
+            return None
+        return plain if of_plain <= of_split else split
+
+    def _by_mesh(self, Y: Array, low: Array, mesh: _Mesh, cells: _Cells) -> tuple[float, Array]:
+        self.used = "split" if mesh.radius else "mesh"
+        n, run = len(Y), self._workers.run
+        # The mesh's corner is the cells' corner less the margin: lanes are relative to the mesh.
+        corner = low - _MARGIN * mesh.spacing
+        lanes = np.empty((2, n), np.float32)
+        run(kernels.gather, n, Y, corner, cells.order, lanes, grain=_LIGHT)
+        per_unit = np.float32(1.0 / mesh.spacing)
+        charges = np.empty(mesh.nodes, np.float32)
+        shift = _MARGIN * mesh.spacing
+        geometry: tuple[Any, ...] = (cells.shape[1], cells.side, shift, per_unit)
+        run(kernels.spread, mesh.nodes[0], lanes, cells.starts, *geometry, charges, grain=_LINES)
+        potential = self._convolve(charges, mesh)
+        near = np.empty((3, n if mesh.radius else 0), np.float32)
+        if mesh.radius:
+            square = mesh.radius**2
+            constants = np.float32(square), np.float32(1.0 / (1.0 + square))
+            geometry = (cells.shape[1], _REACH, *constants)
+            run(kernels.near_pairs, cells.shape[0], lanes, cells.starts, *geometry, near, grain=1)
+        forces, partition = np.empty((n, 2)), np.empty(n_blocks(n))
+        run(kernels.read, n, lanes, cells.order, per_unit, potential, near, forces, partition)
+        return float(partition.sum()), forces
+
+    def _convolve(self, charges: Single, mesh: _Mesh) -> Single:
+        """Charges to potential. Rows of zeros are not transformed, nor rows that nobody reads.
+
+        Transforms run on fixed blocks of lines: scipy's own ``workers`` cut them by the number of threads, and lines
+        that fill no whole vector round differently.
+        """
+        kernel, (rows, columns) = self._transform(mesh), mesh.padded
+        spectrum = np.empty((mesh.nodes[0], kernel.shape[1]), np.complex64)
+        potential = np.empty(mesh.nodes, np.float32)
+
+        def forward(block: int, lo: int, hi: int) -> None:
+            lines = slice(lo * _LINES, hi * _LINES)
+            spectrum[lines] = scipy.fft.rfft(charges[lines], n=columns, axis=1)
+
+        def across(block: int, lo: int, hi: int) -> None:
+            lines = slice(lo * _LINES, hi * _LINES)
+            part = scipy.fft.fft(spectrum[:, lines], n=rows, axis=0)
+            part *= kernel[:, lines]
+            spectrum[:, lines] = scipy.fft.ifft(part, axis=0, overwrite_x=True)[: mesh.nodes[0]]
+
+        def backward(block: int, lo: int, hi: int) -> None:
+            lines = slice(lo * _LINES, hi * _LINES)
+            potential[lines] = scipy.fft.irfft(spectrum[lines], n=columns, axis=1)[:, : mesh.nodes[1]]
+
+        for transform, lines in ((forward, mesh.nodes[0]), (across, kernel.shape[1]), (backward, mesh.nodes[0])):
+            self._workers.run(transform, -(-lines // _LINES), grain=1)
+        return potential
+
+    def _transform(self, mesh: _Mesh) -> Single:
+        """The kernel's transform over the square of the B-spline's, kept while the mesh stands."""
+        if mesh not in self._transforms:
+            self._transforms = {old: values for old, values in self._transforms.items() if old.radius != mesh.radius}
+            self._transforms[mesh] = _kernel_transform(mesh)
+        return self._transforms[mesh]
+
+
+class _Cells(NamedTuple):
+    """Points in the order of square cells, row after row."""
+
+    side: float
+    shape: tuple[int, int]
+    starts: NDArray[np.int32]
+    order: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, Y: Array, low: Array, span: Array, side: float, workers: Workers) -> _Cells:
+        n = len(Y)
+        shape = (int(span[0] / side) + 1, int(span[1] / side) + 1)
+        cell, order = np.empty(n, np.int32), np.empty(n, np.int32)
+        starts = np.empty(shape[0] * shape[1] + 1, np.int32)
+        workers.run(kernels.cell_of, n, Y, low, 1.0 / side, shape[1], cell, grain=_LIGHT)
+        kernels.sort_by_cell(cell, starts, order)
+        return cls(side, shape, starts, order)
+
+    def pairs(self) -> float:
+        """Pairs that the near sum visits."""
+        return float(kernels.count_pairs(self.starts, *self.shape, _REACH))
+
+
+def _nodes(extent: float, spacing: float) -> int:
+    """Nodes over an extent, rounded up to steps of a sixteenth: a transform outlives small changes of the span."""
+    nodes = int(min(max(extent, _LEAST_EXTENT) / spacing, LARGEST_MESH)) + 2 * _MARGIN
+    step = max(8, 1 << int(np.log2(nodes)) - 4)
+    return -(-nodes // step) * step
+
+
+def _kernel_transform(mesh: _Mesh) -> Single:
+    axes = [np.minimum(np.arange(m), m - np.arange(m)) * mesh.spacing for m in mesh.padded]
+    s = axes[0][:, None] ** 2 + axes[1][None, :] ** 2
+    kernel = 1.0 / (1.0 + s)
+    if mesh.radius:
+        edge = 1.0 + mesh.radius**2
+        t = (mesh.radius**2 - s) / edge
+        np.copyto(kernel, (1.0 + t * (1.0 + t * (1.0 + t))) / edge, where=t > 0)
+    spectrum = scipy.fft.rfft2(kernel).real
+    # The transform of the sampled cubic B-spline is sinc^4; it is met twice, in spreading and in reading.
+    for axis, frequencies in enumerate((scipy.fft.fftfreq(mesh.padded[0]), scipy.fft.rfftfreq(mesh.padded[1]))):
+        spectrum /= np.expand_dims(np.sinc(frequencies) ** 8, 1 - axis)
+    return np.asarray(spectrum, dtype=np.float32)
+
+
+ENGINE = FFTEngine

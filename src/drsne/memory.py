@@ -1,0 +1,73 @@
+"""How much memory a fit takes, before it takes it (:func:`drsne.memory_estimate`)."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from drsne import _checks
+from drsne.search import APPROXIMATE_FROM
+
+_BASE = 180 * 2**20  # the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
+_PAIRS = 1.45  # stored pairs of the symmetric affinities per directed one; 2 at most, measured on the benchmarks' data
+_MESH_BYTES = 64 * 2**20  # of a mesh engine's arrays at its usual size
+
+
+def estimate(n: int, d: int, params: dict[str, Any]) -> int:
+    """Peak memory of a fit of ``n`` x ``d`` dense data, in bytes, for all of the estimator's parameters."""
+    objective = params["objective"]
+    double = objective is not None and objective.precision == "double"
+    real = 8 if double else 4
+    perplexity = min(float(params["perplexity"]), max(1.0, n - 1.0))
+    affinity = min(n - 1, int(3 * perplexity + 0.5))
+    if objective is not None:
+        affinity = objective.calibration.n_neighbors(perplexity, n)
+    k = min(n - 1, int(params["density_neighbors"]))
+    wanted = max(affinity, k)
+    data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X and, of another type, our copy
+    if params["pca_components"] is not None:
+        d = min(d, 50 if params["pca_components"] == "auto" else int(params["pca_components"]))
+        data += n * d * 8
+    graph = n * wanted * (4 + 8)
+    search = _search(n, d, wanted, params)
+    pairs = int(n * affinity * min(_PAIRS, n / max(affinity, 1.0)))
+    matrix = pairs * (4 + real)
+    calibration = graph + n * affinity * (real + 4 + real) + matrix
+    near = n * k * 4
+    state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
+    optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
+    return int(_BASE + data + max(search + graph, calibration, optimisation))
+
+
+def _search(n: int, d: int, wanted: int, params: dict[str, Any]) -> int:
+    """Temporaries of the search for neighbours."""
+    if params["neighbors"] is not None:
+        return n * wanted * 16
+    copies = n * d * (8 + 8 + 4)  # centred, at unit scale, in single precision
+    room = int(1.5 * (wanted + max(8, wanted // 4)))
+    return copies + (n * room * 8 if n >= APPROXIMATE_FROM else 64 * 2**20)
+
+
+def available() -> int | None:
+    """Memory that can still be had, in bytes, where the system tells."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def warn_if_short(shape: tuple[int, int], params: dict[str, Any]) -> None:
+    """Warn where a fit will take more memory than there is."""
+    free, needed = available(), estimate(*shape, params) - _BASE
+    if free is not None and needed > free:
+        _checks.warn(
+            f"This fit takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower perplexity or "
+            "density_neighbors, pass pca_components for wide data, or fit a sample."
+        )
