@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 
@@ -58,3 +59,28 @@ FILES = {"MNIST": "mnist", "Fashion-MNIST": "fashion_mnist"}
 def load(name: str) -> np.ndarray:
     """A data set by its name in SETS or FILES."""
     return images(FILES[name]) if name in FILES else SETS[name]()
+
+
+def _file(name: str) -> np.ndarray:
+    with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / f"{name}.npz") as file:
+        return file["X"]
+
+
+def _components(X: np.ndarray, d: int = 50) -> np.ndarray:
+    return PCA(d, svd_solver="covariance_eigh").fit_transform(X.astype(np.float32)).astype(np.float32)
+
+
+def large(name: str, n: int) -> np.ndarray:
+    """Data of the speed study, float32: 50 principal components of images, Covertype, or a mixture of Gaussians."""
+    rng = np.random.RandomState(0)
+    if name == "gaussians":  # 100 centres, scales over two decades, 50-d
+        centres, scales = 10 * rng.normal(size=(100, 50)), np.logspace(-1, 1, 100)
+        which = rng.randint(100, size=n)
+        return (centres[which] + scales[which, None] * rng.normal(size=(n, 50))).astype(np.float32)
+    if name == "covertype":
+        X = StandardScaler().fit_transform(_file("cover_adbench").astype(np.float64)).astype(np.float32)
+    elif name == "mnist":
+        X = _components(_file("mnist") / np.float32(255))
+    else:
+        X = _components(np.vstack([_file("mnist"), _file("fashion_mnist")]) / np.float32(255))
+    return X[np.sort(rng.permutation(len(X))[:n])]

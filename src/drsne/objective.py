@@ -24,8 +24,8 @@ from drsne.parallel import Workers, n_blocks
 
 Array = NDArray[np.float64]
 _MANY = 8192  # points from which on their order in memory matters, and samples of neighbours are enough
-_LEAST_SAMPLE = 15  # neighbours
-_FIRST_ARRANGEMENT = 50  # iterations after the start, then after twice as many each time
+_LEAST_SAMPLE = 10  # neighbours
+_ARRANGED_EVERY = 50  # iterations
 _LEAST_PARTITION = np.finfo(np.float64).tiny  # a map so wide that no pair is left repels nothing
 
 
@@ -55,7 +55,7 @@ class Objective:
         Arithmetic of a pair; sums over many are double.
     sampled_neighbors : int, "auto" or None, default="auto"
         Density neighbours that an iteration visits at most: of more, iterations take every s-th in turn. The
-        losses are always over all of them. "auto" is a fifth, but at least 15, from 8192 points on; None is all.
+        losses are always over all of them. "auto" is a sixth, but at least 10, from 8192 points on; None is all.
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Objective:
         """Density neighbours that an iteration visits, of k; None for all."""
         if self.sampled_neighbors != "auto":
             return self.sampled_neighbors  # type: ignore[return-value]
-        return None if n_samples < _MANY else max(_LEAST_SAMPLE, -(-k // 5))
+        return None if n_samples < _MANY else max(_LEAST_SAMPLE, -(-k // 6))
 
 
 class Pairs(NamedTuple):
@@ -232,7 +232,7 @@ class Problem:
         of the same pairs without exaggeration. With an ``iteration`` the gradient of the density term is over
         that iteration's share of the neighbours.
         """
-        if iteration is not None and len(Y) >= _MANY and _due(iteration):
+        if iteration is not None and len(Y) >= _MANY and iteration % _ARRANGED_EVERY == 0:
             self._arrange(Y)
         arrangement = self._at.arrangement
         M = Y if arrangement is None else arrangement.arranged(Y)
@@ -302,12 +302,6 @@ class Problem:
             return gradient, None
         self._workers.run(kernels.energy, n, *edges, delta, sums)
         return gradient, stored.entropy + float(sums.sum()) + stored.mass * float(np.log(Z))
-
-
-def _due(iteration: int) -> bool:
-    """Iterations 0, 50, 100, 200, 400 and so on."""
-    times, rest = divmod(iteration, _FIRST_ARRANGEMENT)
-    return rest == 0 and times & (times - 1) == 0
 
 
 def _ready(P: sp.csr_matrix, lane: type) -> sp.csr_matrix:

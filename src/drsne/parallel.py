@@ -6,9 +6,8 @@ partial sums, and partial sums are added in block order, so who computed what le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from itertools import count
 from threading import Lock
 from types import TracebackType
@@ -37,7 +36,7 @@ class Workers:
 
     ``n_jobs`` follows joblib: None is 1 unless a joblib context says otherwise, -1 is every core, and
     it is 1 inside a joblib worker. The pool belongs to one fit, so forked children and concurrent fits
-    each have their own.
+    each have their own. Meanwhile BLAS has one thread: matrix products are made by ours.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -50,6 +49,7 @@ class Workers:
         self._pool: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Workers:
+        _Blas.limit()
         if self.n_threads > 1:
             self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="drsne")
         return self
@@ -63,6 +63,7 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
+        _Blas.restore()
 
     def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
         """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows, at least ``grain`` each."""
@@ -89,30 +90,28 @@ class Workers:
 
 
 class _Blas:
-    """How many ask for one BLAS thread, and what puts the old number back."""
+    """One BLAS thread while any :class:`Workers` run in this process.
 
-    lock = Lock()
-    asking = 0
-    limits: Any = None
-
-
-@contextmanager
-def single_blas() -> Iterator[None]:
-    """One BLAS thread while the block runs, in this process: matrix products are made by our own threads.
-
-    A pool of its own would wait for work at full speed beside ours, and round differently with its size. The old
-    number comes back when the last of several blocks at a time ends.
+    A second pool would wait for work at full speed beside ours (kernels take 1.6 times as long), and its products
+    round differently with its size. The old number comes back when the last of several at a time ends.
     """
-    from threadpoolctl import threadpool_limits
 
-    with _Blas.lock:
-        if _Blas.asking == 0:
-            _Blas.limits = threadpool_limits(1, user_api="blas")
-        _Blas.asking += 1
-    try:
-        yield
-    finally:
-        with _Blas.lock:
-            _Blas.asking -= 1
-            if _Blas.asking == 0:
-                _Blas.limits.restore_original_limits()
+    _lock = Lock()
+    _asking = 0
+    _limits: Any = None
+
+    @classmethod
+    def limit(cls) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with cls._lock:
+            if cls._asking == 0:
+                cls._limits = threadpool_limits(1, user_api="blas")
+            cls._asking += 1
+
+    @classmethod
+    def restore(cls) -> None:
+        with cls._lock:
+            cls._asking -= 1
+            if cls._asking == 0:
+                cls._limits.restore_original_limits()

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne.kernels import neighbors as kernels
-from drsne.parallel import Workers, single_blas
+from drsne.parallel import Workers
 
 Rows = NDArray[np.intp]
 
@@ -112,8 +112,7 @@ def exact(X: Any, k: int, rows: Rows, workers: Workers) -> Found:
                 lists, bounds = _scanned(points, points.centred, some, k)
             _rank(points, some, lists, bounds, Found(found.indices[out], found.distances[out]))
 
-    with single_blas():
-        workers.run(work, -(-len(rows) // step), grain=1)
+    workers.run(work, -(-len(rows) // step), grain=1)
     return _rescaled(found, points)
 
 
@@ -160,20 +159,19 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     lanes, norms = points.centred.astype(np.float32), points.norms.astype(np.float32)
     lists = _Shortlists.empty(n, k, n, np.float32)
     found = Found(np.empty((n, k), np.int32), np.empty((n, k)))
-    with single_blas():
-        centres = _centres(lanes, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
-        probed = _probed(lanes, centres, min(probes, len(centres)), workers)
-        members = _members(probed[:, :1], len(centres))
-        for inside, outside in zip(members, _members(probed, len(centres)), strict=True):
-            shown, lengths, visitors = lanes[inside], norms[inside], outside
+    centres = _centres(lanes, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
+    probed = _probed(lanes, centres, min(probes, len(centres)), workers)
+    members = _members(probed[:, :1], len(centres))
+    for inside, outside in zip(members, _members(probed, len(centres)), strict=True):
+        shown, lengths, visitors = lanes[inside], norms[inside], outside
 
-            def show(block: int, lo: int, hi: int) -> None:
-                for start in range(lo, hi, _TILE_ROWS):
-                    some = visitors[start : min(start + _TILE_ROWS, hi)]  # noqa: B023 (used before it changes)
-                    products = lanes[some] @ shown.T  # noqa: B023
-                    kernels.scan(products, lengths, inside, some, some, *lists, 0, 0, len(some))  # noqa: B023
+        def show(block: int, lo: int, hi: int) -> None:
+            for start in range(lo, hi, _TILE_ROWS):
+                some = visitors[start : min(start + _TILE_ROWS, hi)]  # noqa: B023 (used before it changes)
+                products = lanes[some] @ shown.T  # noqa: B023
+                kernels.scan(products, lengths, inside, some, some, *lists, 0, 0, len(some))  # noqa: B023
 
-            workers.run(show, len(visitors), grain=512)
+        workers.run(show, len(visitors), grain=512)
     bounds = np.where(lists.filled < k, -np.inf, np.inf)  # a row that met fewer than k others is searched in full
     arguments = (*points.parts, np.arange(n, dtype=np.int32), lists.names, lists.filled, bounds)
     workers.run(points.rank, n, *arguments, *found)

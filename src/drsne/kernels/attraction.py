@@ -92,5 +92,5 @@ def energy(Y, indptr, columns, A, base, delta, out, block, lo, hi):  # type: ign
             s = base
             for c in range(d):
                 s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
-            total -= A[e] * np.log(1.0 / s + delta)
+            total += A[e] * np.log(s / (1.0 + delta * s))
     out[block] = total
