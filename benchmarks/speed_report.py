@@ -75,8 +75,8 @@ def _ratios(some: list[Row]) -> str:
     if {"drsne, given P", "openTSNE, given P"} <= set(by):
         a, b = by["drsne, given P"], by["openTSNE, given P"]
         lines.append(
-            f"- given the same P, our optimisation takes {a['optimisation'] / b['optimisation']:.3f} of openTSNE's time, "
-            f"at {100 * (a['kl'] / b['kl'] - 1):+.2f} % of its KL"
+            f"- given the same P, our optimisation takes {a['optimisation'] / b['optimisation']:.3f} of openTSNE's "
+            f"time; our KL differs from its by {100 * (a['kl'] / b['kl'] - 1):+.2f} %"
         )
     for mine, others in (
         ("drsne, lambda = 0", ("openTSNE",)),

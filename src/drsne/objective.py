@@ -17,7 +17,7 @@ from drsne import _checks
 from drsne._rounding import lane_type
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.arrangement import Arrangement, along_curve
-from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Profile, Smoothing, loss_and_slope, profile
+from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Profile, Rolling, Smoothing, loss_and_slope, profile
 from drsne.engines import Engine
 from drsne.kernels import attraction as kernels
 from drsne.parallel import Workers, n_blocks
@@ -54,8 +54,9 @@ class Objective:
     precision : {"single", "double"}, default="single"
         Arithmetic of a pair; sums over many are double.
     sampled_neighbors : int, "auto" or None, default="auto"
-        Density neighbours that an iteration visits at most: of more, iterations take every s-th in turn. The
-        losses are always over all of them. "auto" is a sixth, but at least 10, from 8192 points on; None is all.
+        Density neighbours that an iteration visits at most: of more, iterations renew the share of every s-th in
+        turn, and keep the others' from a few iterations before. The losses are always over all of them as they
+        are. "auto" is a sixth, but at least 10, from 8192 points on; None is all.
 
     Examples
     --------
@@ -156,6 +157,7 @@ class _Terms(NamedTuple):
 
     pairs: dict[str, Pairs]  # "objective", and "all" where that is another
     neighborhoods: Neighborhoods
+    rolling: Rolling
     target: Array
     arrangement: Arrangement | None
 
@@ -163,9 +165,11 @@ class _Terms(NamedTuple):
         return self.pairs.get(name, self.pairs["objective"])
 
     def arranged(self, arrangement: Arrangement, sample: int | None) -> _Terms:
+        near = Neighborhoods(arrangement.table(self.neighborhoods.neighbors), sample)
         return _Terms(
             {name: pairs.arranged(arrangement) for name, pairs in self.pairs.items()},
-            Neighborhoods(arrangement.table(self.neighborhoods.neighbors), sample),
+            near,
+            Rolling(near),
             arrangement.arranged(self.target),
             arrangement,
         )
@@ -213,7 +217,7 @@ class Problem:
             pairs = {"objective": Pairs.directed(P, neighbors, delta), "all": Pairs.of(scaled, delta)}
         self._sample = objective.sample_of(neighbors.shape[1], len(target))
         near = Neighborhoods(neighbors, self._sample)
-        self._given = self._at = _Terms(pairs, near, target, None)
+        self._given = self._at = _Terms(pairs, near, Rolling(near), target, None)
 
     def evaluate(
         self,
@@ -229,8 +233,8 @@ class Problem:
 
         ``exaggeration`` multiplies the attraction alone, ``density`` multiplies lambda, ``pairs="all"`` takes
         every pair with affinity, rescaled to mass one, whatever the objective's support. The losses are those
-        of the same pairs without exaggeration. With an ``iteration`` the gradient of the density term is over
-        that iteration's share of the neighbours.
+        of the same pairs without exaggeration. With an ``iteration`` that follows on the last one, the density
+        term renews that iteration's share of the neighbours.
         """
         if iteration is not None and len(Y) >= _MANY and iteration % _ARRANGED_EVERY == 0:
             self._arrange(Y)
@@ -258,7 +262,7 @@ class Problem:
     def _profile(self, lanes: NDArray[Any]) -> Profile:
         objective = self.objective
         radii = self._at.neighborhoods.radii(lanes, objective.embedding_smoothing, self._workers)
-        return profile(radii.mean, objective.embedding_exponent, objective.embedding_smoothing)
+        return profile(radii, objective.embedding_exponent, objective.embedding_smoothing)
 
     def _density_term(
         self, lanes: NDArray[Any], weight: float, gradient: Array, losses: bool, iteration: int | None
@@ -266,14 +270,14 @@ class Problem:
         """Adds n times ``weight`` times its gradient to ``gradient``; its value where asked for."""
         if not weight:
             return self._loss(self._profile(lanes))[0] if losses else None
-        smoothing, near, n = self.objective.embedding_smoothing, self._at.neighborhoods, len(lanes)
-        part = None if iteration is None or near.n_parts == 1 else iteration % near.n_parts
-        radii = near.radii(lanes, smoothing, self._workers, part)
-        loss, slope = self._loss(profile(radii.mean, self.objective.embedding_exponent, smoothing))
-        near.pull_back(lanes, radii, (n * weight) * slope, smoothing, self._workers, gradient)
+        smoothing, rolling = self.objective.embedding_smoothing, self._at.rolling
+        radii = rolling.radii(lanes, smoothing, self._workers, iteration)
+        loss, slope = self._loss(profile(radii, self.objective.embedding_exponent, smoothing))
+        rolling.pull_back(lanes, (len(lanes) * weight) * slope, smoothing, self._workers, gradient)
         if not losses:
             return None
-        return loss if part is None else self._loss(self._profile(lanes))[0]
+        fresh = iteration is None or self._at.neighborhoods.n_parts == 1
+        return loss if fresh else self._loss(self._profile(lanes))[0]
 
     def _loss(self, low: Profile) -> tuple[float, Array]:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing

@@ -126,7 +126,7 @@ def test_every_smoothing_constant(normalizer):
 def test_relative_smoothing_is_a_length_held_fixed():
     Y = some_map()
     relative = small_problem(with_(DOUBLE, embedding_smoothing=Smoothing(relative=0.05)))
-    median = np.median(relative._at.neighborhoods.radii(Y, EXACT, relative._workers).mean)
+    median = np.median(relative._at.neighborhoods.radii(Y, EXACT, relative._workers))
     fixed = small_problem(with_(DOUBLE, embedding_smoothing=Smoothing(relative=0.0, length=0.05 * median)))
     np.testing.assert_allclose(
         concentration_gradient(relative, Y), concentration_gradient(fixed, Y), rtol=1e-9, atol=1e-14

@@ -16,7 +16,7 @@ _TILE = 64
 
 @kernel
 def radii(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out_i += sum over j in N(i) of l_ij``, and ``own_i += sum of (y_i - y_j) / l_ij``, its derivative."""
+    """``out_i`` = sum over j in N(i) of l_ij, and ``own_i`` = sum of (y_i - y_j) / l_ij, its derivative."""
     d = Y.shape[1]
     k = neighbors.shape[1]
     zero = one - one
@@ -44,9 +44,11 @@ def radii(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ig
                 total += length
                 px += sx
                 py += sy
-            own[i, 0] += px
-            own[i, 1] += py
+            own[i, 0] = px
+            own[i, 1] = py
         else:
+            for c in range(d):
+                own[i, c] = 0.0
             for m in range(k):
                 j = near[m]
                 s = floor
@@ -56,18 +58,18 @@ def radii(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ig
                 total += s * inverse
                 for c in range(d):
                     own[i, c] += inverse * (Y[i, c] - Y[j, c])
-        out[i] += total
+        out[i] = total
 
 
 @kernel
-def pull_back(Y, offsets, listed_by, slope, own, floor, one, least, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``forces_i += sum_l slope_l dr_l/dy_i``: over i's own neighbours, and over the points that list i."""
+def pull_back(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``back_i = sum_l slope_l (y_i - y_l) / l_il`` over the points l that list i."""
     d = Y.shape[1]
     zero = one - one
     x, y, g = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
         for c in range(d):
-            forces[i, c] += slope[i] * own[i, c]
+            back[i, c] = 0.0
         first, last = offsets[i], offsets[i + 1]
         if d == 2:
             xi, yi = Y[i, 0], Y[i, 1]
@@ -84,8 +86,8 @@ def pull_back(Y, offsets, listed_by, slope, own, floor, one, least, forces, bloc
                     inverse = g[t] / np.sqrt(max(s, least))
                     sx += dx * inverse
                     sy += dy * inverse
-                forces[i, 0] += sx
-                forces[i, 1] += sy
+                back[i, 0] += sx
+                back[i, 1] += sy
         else:
             for e in range(first, last):
                 j = listed_by[e]
@@ -94,7 +96,19 @@ def pull_back(Y, offsets, listed_by, slope, own, floor, one, least, forces, bloc
                     s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
                 inverse = slope[j] / np.sqrt(max(s, least))
                 for c in range(d):
-                    forces[i, c] += inverse * (Y[i, c] - Y[j, c])
+                    back[i, c] += inverse * (Y[i, c] - Y[j, c])
+
+
+@kernel
+def add_forces(slope, own, back, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``forces_i += slope_i own_i + back_i``, each of these summed over its shares (shares, n, d)."""
+    for i in range(lo, hi):
+        for c in range(forces.shape[1]):
+            pull, rest = 0.0, 0.0
+            for p in range(own.shape[0]):
+                pull += own[p, i, c]
+                rest += back[p, i, c]
+            forces[i, c] += slope[i] * pull + rest
 
 
 @kernel
