@@ -1,4 +1,4 @@
-"""A plain PyTorch O(n^2) autograd loop of the paper's code, written from its description: a yardstick.
+"""Plain PyTorch O(n^2) autograd loops: of the paper's code, written from its description, and of our objective.
 
 All pairs by torch.cdist, losses by tensor operations, gradients by autograd, Adam at a constant rate. Constants as in
 docs/theory.md, section 6, third column.
@@ -55,6 +55,34 @@ class TorchLoop:
         c = self.near.shape[1] / lengths.sum(dim=1)
         relative = c / (c.detach().mean() + EPS)
         return kl + lam * ((self.target - torch.log(relative + EPS)) ** 2).mean()
+
+
+class DenseLoop:
+    """The same for our default objective: KL over all pairs of a dense symmetric P, and the density term, attached."""
+
+    def __init__(self, P: np.ndarray, near: np.ndarray, target: np.ndarray) -> None:
+        self.P = torch.tensor(P, dtype=torch.float32)
+        self.log_P = torch.log(torch.clamp(self.P, min=1e-30))
+        self.near, self.target = torch.tensor(near, dtype=torch.int64), torch.tensor(target, dtype=torch.float32)
+        self.off = 1.0 - torch.eye(len(P))
+
+    def seconds(self, Y: np.ndarray, weight: float, n_iter: int) -> float:
+        """Per iteration, of Adam from ``Y`` on."""
+        Z = torch.tensor(Y, dtype=torch.float32, requires_grad=True)
+        adam = torch.optim.Adam([Z], lr=0.1)
+        began = time.perf_counter()
+        for _ in range(n_iter):
+            adam.zero_grad()
+            self.loss(Z, weight).backward()
+            adam.step()
+        return (time.perf_counter() - began) / n_iter
+
+    def loss(self, Y: torch.Tensor, weight: float) -> torch.Tensor:
+        w = self.off / (1.0 + torch.cdist(Y, Y) ** 2)
+        Q = torch.clamp(w / w.sum(), min=1e-30)
+        kl = (self.P * (self.log_P - torch.log(Q))).sum()
+        c = 1.0 / ((Y[:, None] - Y[self.near]).norm(dim=2).mean(dim=1) + 1e-8)
+        return kl + weight * ((self.target - torch.log(c / c.mean())) ** 2).mean()
 
 
 def affinities(X: np.ndarray, perplexity: float) -> np.ndarray:

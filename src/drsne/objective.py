@@ -140,6 +140,7 @@ def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
     total = 0.0
     for start in range(0, len(p), block):
         some = p[start : start + block].astype(np.float64)
+        some = some[some > 0.0]
         total += float((some * np.log(some + smoothing)).sum())
     return total
 

@@ -7,9 +7,8 @@ partial sums, and partial sums are added in block order, so who computed what le
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import count
-from threading import Lock
+from threading import Lock, Thread
 from types import TracebackType
 from typing import Any
 
@@ -46,12 +45,11 @@ class Workers:
         _checks.jobs(n_jobs)
         nested = (get_active_backend()[0].nesting_level or 0) > 0
         self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
-        self._pool: ThreadPoolExecutor | None = None
+        self._helpers: list[_Helper] = []
 
     def __enter__(self) -> Workers:
         _Blas.limit()
-        if self.n_threads > 1:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="drsne")
+        self._helpers = [_Helper() for _ in range(self.n_threads - 1)]
         return self
 
     def __exit__(
@@ -60,15 +58,15 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
+        for helper in self._helpers:
+            helper.give(None)
+        self._helpers = []
         _Blas.restore()
 
     def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
         """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows, at least ``grain`` each."""
         blocks = row_blocks(n_rows, grain)
-        if self._pool is None or len(blocks) == 1:
+        if not self._helpers or len(blocks) == 1:
             for block in blocks:
                 kernel(*arguments, *block)
             return
@@ -78,15 +76,59 @@ class Workers:
             while (turn := next(ticket)) < len(blocks):
                 kernel(*arguments, *blocks[turn])
 
-        tasks = [self._pool.submit(work) for _ in range(min(self.n_threads, len(blocks)))]
+        helping: list[_Helper] = []
         try:
-            wait(tasks)
-        except BaseException:
+            for helper in self._helpers[: len(blocks) - 1]:
+                helper.give(work)
+                helping.append(helper)
+            work()
+        finally:
             # An interrupt must not leave threads writing into arrays that the caller reuses.
-            wait(tasks)
-            raise
-        for task in tasks:
-            task.result()
+            errors = [helper.wait() for helper in helping]
+        for error in errors:
+            if error is not None:
+                raise error
+
+
+class _Helper(Thread):
+    """A thread that does what it is given; an executor's futures take as long as a kernel on a few thousand points."""
+
+    def __init__(self) -> None:
+        super().__init__(name="drsne", daemon=True)
+        self._task: Callable[[], None] | None = None
+        self._error: BaseException | None = None
+        self._given, self._done = Lock(), Lock()
+        self._given.acquire()
+        self._done.acquire()
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            self._given.acquire()
+            if self._task is None:
+                return
+            try:
+                self._task()
+            except BaseException as error:
+                self._error = error
+            self._done.release()
+
+    def give(self, task: Callable[[], None] | None) -> None:
+        """Start on ``task``; None ends the thread."""
+        self._task = task
+        self._given.release()
+
+    def wait(self) -> BaseException | None:
+        """Wait for its end, through interrupts, which are raised then; what the task raised."""
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                self._done.acquire()
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        self._task, raised, self._error = None, self._error, None
+        return raised or interrupt
 
 
 class _Blas:

@@ -48,6 +48,7 @@ LARGEST_MESH = 2**24  # nodes, padding included
 LEAST_PARTITION = 0.05  # per point: with less, single precision loses the far pairs beside a point's own share
 _MARGIN = 3  # nodes around the map, so that every point has four along each axis
 _LEAST_EXTENT = 12.0  # of a mesh along an axis: the padding beside a thin map must still hold the kernel
+_SPARE = 1.2  # how much larger than needed a mesh may be whose transform is there
 _LINES = 32  # of a transform that are made at once, and rows of the mesh that a block spreads on at least
 _LIGHT = 8192  # points that a block takes at least where there is little to do for each
 _THIN = 1.0  # shortest span below which a map counts as flat
@@ -138,9 +139,14 @@ class FFTEngine:
         spacing = self._accuracy.split_spacing if split else self._accuracy.spacing
         if not split and span.min() < _THIN:  # all points at one height between the nodes: errors do not cancel
             spacing = min(spacing, ACCURACIES["high"].spacing)
-        nodes = tuple(_nodes(extent, spacing) for extent in span)
-        padded = tuple(scipy.fft.next_fast_len(2 * m, real=True) for m in nodes)
-        return _Mesh(spacing, nodes, padded, self._accuracy.radius if split else 0.0)  # type: ignore[arg-type]
+        radius = self._accuracy.radius if split else 0.0
+        nodes = (_nodes(span[0], spacing), _nodes(span[1], spacing))
+        for kept in self._transforms:
+            room = [has / needs for has, needs in zip(kept.nodes, nodes, strict=True)]
+            if (kept.spacing, kept.radius) == (spacing, radius) and min(room) >= 1.0 and max(room) <= _SPARE:
+                return kept
+        padded = (scipy.fft.next_fast_len(2 * nodes[0], real=True), scipy.fft.next_fast_len(2 * nodes[1], real=True))
+        return _Mesh(spacing, nodes, padded, radius)
 
     def _cheapest(self, n: int, span: Array, split: _Mesh, cells: _Cells) -> _Mesh | None:
         """The mesh to use, or None for the tree."""
@@ -223,11 +229,11 @@ class _Cells(NamedTuple):
 
     @classmethod
     def of(cls, Y: Array, low: Array, span: Array, side: float, workers: Workers) -> _Cells:
-        n = len(Y)
-        shape = (int(span[0] / side) + 1, int(span[1] / side) + 1)
+        n, inverse = len(Y), 1.0 / side
+        shape = (int(span[0] * inverse) + 1, int(span[1] * inverse) + 1)  # rounded as the points' own cells are
         cell, order = np.empty(n, np.int32), np.empty(n, np.int32)
         starts = np.empty(shape[0] * shape[1] + 1, np.int32)
-        workers.run(kernels.cell_of, n, Y, low, 1.0 / side, shape[1], cell, grain=_LIGHT)
+        workers.run(kernels.cell_of, n, Y, low, inverse, shape[1], cell, grain=_LIGHT)
         kernels.sort_by_cell(cell, starts, order)
         return cls(side, shape, starts, order)
 
@@ -248,9 +254,11 @@ def _kernel_transform(mesh: _Mesh) -> Single:
     s = axes[0][:, None] ** 2 + axes[1][None, :] ** 2
     kernel = 1.0 / (1.0 + s)
     if mesh.radius:
+        inside = s < mesh.radius**2
         edge = 1.0 + mesh.radius**2
-        t = (mesh.radius**2 - s) / edge
-        np.copyto(kernel, (1.0 + t * (1.0 + t * (1.0 + t))) / edge, where=t > 0)
+        t = (mesh.radius**2 - s[inside]) / edge
+        kernel[inside] = (1.0 + t * (1.0 + t * (1.0 + t))) / edge
+    del s
     spectrum = scipy.fft.rfft2(kernel).real
     # The transform of the sampled cubic B-spline is sinc^4; it is met twice, in spreading and in reading.
     for axis, frequencies in enumerate((scipy.fft.fftfreq(mesh.padded[0]), scipy.fft.rfftfreq(mesh.padded[1]))):

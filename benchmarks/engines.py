@@ -1,0 +1,202 @@
+"""Engines: their error on maps from all phases, the choice of the mesh's settings, costs, crossovers, and final maps.
+
+    python benchmarks/engines.py [--quick]
+
+Maps come from a run on MNIST (10,000 points) where DRSNE_DATA_HOME has it, else on Gaussians. Errors are against all
+pairs in double precision: of the forces as norms over all points, of the partition sum relative.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from data import gaussians50, have, large
+from report import table, write
+
+from drsne import DRSNE, engines
+from drsne.engines import fft
+from drsne.graph import knn
+from drsne.metrics import evaluate
+from drsne.parallel import Workers
+
+PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "let go", 999: "final"}
+
+
+def best(call: Callable[[], Any], repeat: int = 5) -> float:
+    """Milliseconds, the least of some."""
+    call()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1e3 * min(times)
+
+
+def maps(n: int) -> dict[str, np.ndarray]:
+    """Maps from all phases of a fit, and two made from the last one."""
+    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    kept: dict[int, np.ndarray] = {}
+
+    def keep(iteration: int, Y: np.ndarray, losses: dict[str, float]) -> None:
+        if iteration in PHASES:
+            kept[iteration] = Y
+
+    model = DRSNE(density_weight=0.0, random_state=0, n_jobs=-1, callbacks=keep).fit(X)
+    start = 1e-4 * np.random.default_rng(0).normal(size=model.embedding_.shape)
+    found = {"start": start} | {PHASES[at]: Y for at, Y in sorted(kept.items())}
+    final = found["final"] = np.asarray(model.embedding_, dtype=np.float64)
+    rng = np.random.default_rng(0)
+    found["final, ten outliers"] = np.vstack([final[10:], rng.uniform(-900, 900, (10, 2))])
+    apart = final.copy()
+    apart[: len(apart) // 2] += (2000.0, 0.0)
+    found["two halves 2000 apart"] = apart
+    far = final.copy()
+    far[: len(far) // 2] += (1e6, 0.0)
+    found["two halves a million apart"] = far
+    return found
+
+
+def errors(engine: Any, Y: np.ndarray, truth: tuple[float, np.ndarray]) -> tuple[float, float]:
+    Z, F = engine.repulsion(Y, 0.0)
+    return float(np.linalg.norm(F - truth[1]) / np.linalg.norm(truth[1])), abs(Z - truth[0]) / truth[0]
+
+
+def accuracy(found: dict[str, np.ndarray], workers: Workers) -> str:
+    rows = []
+    kinds = (("fft", {}), ("fft", {"accuracy": "high"}), ("tree", {}))
+    for name, Y in found.items():
+        truth = engines.load("exact")(workers, precision="double").repulsion(Y, 0.0)
+        all_pairs = best(lambda Y=Y: engines.load("exact")(workers).repulsion(Y, 0.0), 2)
+        row = [name, f"{np.ptp(Y, axis=0).max():.3g}", f"{all_pairs:.1f}"]
+        for kind, options in kinds:
+            engine = engines.load(kind)(workers, **options)
+            force, partition = errors(engine, Y, truth)
+            ms = best(lambda engine=engine, Y=Y: engine.repulsion(Y, 0.0))
+            row += [f"{force:.1e}", f"{partition:.1e}", f"{ms:.1f}" + (f" ({engine.used})" if kind == "fft" else "")]
+        rows.append(row)
+    header = ["map", "span", "exact ms"]
+    header += [f"{name} {what}" for name in ("fft", "fft high", "tree") for what in ("force", "partition", "ms")]
+    return table(header, rows)
+
+
+def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
+    """Spacing without a split; spacing and radius with one."""
+    chosen = ("exaggerated", "let go", "final")
+    truths = {name: engines.load("exact")(workers, precision="double").repulsion(found[name], 0.0) for name in chosen}
+    rows = []
+    trials = [(h, 0.0) for h in (0.5, 0.4, 1 / 3, 0.25, 0.2, 0.15)]
+    trials += [(h, a) for a in (2.0, 3.0, 4.0, 5.0) for h in (0.6, 0.8, 1.0, 1.2)]
+    for h, a in trials:
+        engine = fft.FFTEngine(workers)
+        base = fft.ACCURACIES["normal"]
+        engine._accuracy = replace(base, spacing=h, split_spacing=h, radius=a or base.radius)
+        engine._cheapest = lambda n, span, split, cells, engine=engine, a=a: (  # type: ignore[method-assign]
+            split if a else engine._mesh(span, split=False)
+        )
+        row = [f"{h:.3g}", f"{a:g}" if a else "no split"]
+        for name in chosen:
+            if a and name == "exaggerated":
+                row += ["", ""]
+                continue
+            force, partition = errors(engine, found[name], truths[name])
+            ms = best(lambda engine=engine, Y=found[name]: engine.repulsion(Y, 0.0), 3)
+            row += [f"{force:.1e} / {partition:.1e}", f"{ms:.1f}"]
+        rows.append(row)
+    header = ["spacing", "split radius"]
+    header += [cell for name in chosen for cell in (f"{name}: force / partition", "ms")]
+    return table(header, rows)
+
+
+def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
+    """Nanoseconds of a mesh node per doubling, of a near pair, of a point in the tree; and what the model holds."""
+    Y = found["final"]
+    engine = fft.FFTEngine(workers)
+    span = np.ptp(Y, axis=0)
+    node = []
+    for h in (0.5, 1 / 3, 0.25):
+        engine._accuracy = replace(fft.ACCURACIES["normal"], spacing=h)
+        mesh = engine._mesh(span, split=False)
+        charges = np.ones(mesh.nodes, np.float32)
+        node.append(1e6 * best(lambda charges=charges, mesh=mesh: engine._convolve(charges, mesh)) / mesh.cost)
+    engine = fft.FFTEngine(workers)
+    dense = Y / 4
+    cells = fft._Cells.of(dense, dense.min(axis=0), np.ptp(dense, axis=0), 1.5, workers)
+    lanes, near = np.ascontiguousarray(dense[cells.order].T, np.float32), np.empty((3, len(Y)), np.float32)
+    constants = (cells.shape[1], fft._REACH, np.float32(9.0), np.float32(0.1))
+    arguments = (cells.shape[0], lanes, cells.starts, *constants, near)
+    pair = 1e6 * best(lambda: workers.run(fft.kernels.near_pairs, *arguments, grain=1)) / cells.pairs()
+    tree = engines.load("tree")(workers)
+    point = 1e6 * best(lambda: tree.repulsion(Y, 0.0)) / (len(Y) * np.log2(len(Y)))
+    unit = float(np.median(node))
+    rows = [
+        ["mesh node, per doubling of the mesh", f"{unit:.3f}", "1", "1"],
+        ["near pair", f"{pair:.3f}", f"{pair / unit:.1f}", f"{fft.PAIR_COST:g}"],
+        ["point in the tree, per doubling of n", f"{point:.1f}", f"{point / unit:.0f}", f"{fft.TREE_COST:g}"],
+    ]
+    return table(["", "ns", "in units of the first", "in the cost model"], rows)
+
+
+def crossovers(workers: Workers, quick: bool) -> str:
+    sizes = (500, 1000, 1500, 2000, 2500, 3000, 4000, 6000) if not quick else (500, 2000)
+    rng = np.random.default_rng(0)
+    rows = []
+    for d in (1, 2, 3):
+        for n in sizes:
+            # As in a finished map: some clusters, about one point per unit of area at 5000 points.
+            centres = 40.0 * rng.normal(size=(20, d))
+            Y = centres[rng.integers(20, size=n)] + 5.0 * rng.normal(size=(n, d))
+            row = [d, n]
+            for name in ("exact", "fft", "tree"):
+                kind = engines.load(name)
+                ms = best(lambda kind=kind, Y=Y: kind(workers).repulsion(Y, 0.0)) if kind.supports(d) else None
+                row.append("" if ms is None else f"{ms:.2f}")
+            rows.append([*row, engines.resolve("auto", n, d)])
+    return table(["dimensions", "n", "exact ms", "fft ms", "tree ms", "auto takes"], rows)
+
+
+def finals(quick: bool) -> str:
+    """Final KL (with the partition over all pairs) and trustworthiness, by engine; mean over seeds."""
+    n, seeds = (2000, 1) if quick else (5000, 3)
+    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    graph = knn(X, 90, n_jobs=-1)
+    rows = []
+    for weight in (0.0, 2.0):
+        for name, options in (("exact", None), ("fft", None), ("fft", {"accuracy": "high"}), ("tree", None)):
+            kls, losses, trusts = [], [], []
+            for seed in range(seeds):
+                model = DRSNE(
+                    density_weight=weight, engine=name, engine_options=options, random_state=seed, n_jobs=-1,
+                    neighbors=graph, init="pca",
+                ).fit(X)  # fmt: skip
+                trusts.append(evaluate(X, model.embedding_)["trustworthiness"])
+                kls.append(model.kl_divergence_)
+                losses.append(model.concentration_loss_)
+            label = name + (" high" if options else "")
+            rows.append([weight, label, f"{np.mean(kls):.4f}", f"{np.mean(losses):.4f}", f"{np.mean(trusts):.4f}"])
+    return table(["lambda", "engine", "KL", "concentration loss", "trustworthiness"], rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    found = maps(3000 if quick else 10_000)
+    with Workers(-1) as workers:
+        parts = [
+            "## Errors on maps from all phases\n\n" + accuracy(found, workers),
+            "## Spacing and split radius\n\nForced, on three of these maps.\n\n" + settings(found, workers),
+            "## Costs\n\n" + costs(found, workers),
+            "## Crossovers\n\nOne evaluation, all cores.\n\n" + crossovers(workers, quick),
+        ]
+    parts.append("## Final maps\n\nMNIST (5000), 1000 iterations, means over three seeds.\n\n" + finals(quick))
+    write("engines", "Engines", "python benchmarks/engines.py", *parts)
+
+
+if __name__ == "__main__":
+    main()

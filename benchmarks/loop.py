@@ -1,0 +1,88 @@
+"""1000 iterations at n = 5000, beside plain PyTorch O(n^2) autograd loops of the same objective and of the authors' code.
+
+    python benchmarks/loop.py [--threads 2] [--n 5000]      (needs torch: pip install 'drsne[benchmark]')
+
+One process, the same data and number of threads; neighbours and affinities are not timed. The loops are timed over some
+iterations, ours over a whole fit. Scores are those of the engine "auto" takes beside those of all pairs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from data import gaussians50, have, large
+from report import table, write
+from torch_loop import DenseLoop, TorchLoop
+
+from drsne import DRSNE, _estimator
+from drsne.graph import knn
+from drsne.metrics import evaluate
+
+WEIGHT, K, ITERATIONS = 2.0, 30, 1000
+
+
+def fitted(X: np.ndarray, threads: int, graph: object, seed: int, engine: str) -> tuple[DRSNE, float]:
+    """A fit, and the seconds of its iterations."""
+    taken = []
+    minimize = _estimator.minimize
+
+    def timed(*arguments: object, **options: object) -> object:
+        start = time.perf_counter()
+        outcome = minimize(*arguments, **options)
+        taken.append(time.perf_counter() - start)
+        return outcome
+
+    with patch.object(_estimator, "minimize", timed):
+        model = DRSNE(
+            density_weight=WEIGHT, density_neighbors=K, max_iter=ITERATIONS, engine=engine, n_jobs=threads,
+            neighbors=graph, random_state=seed,
+        ).fit(X)  # fmt: skip
+    return model, taken[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--n", type=int, default=5000)
+    options = parser.parse_args()
+    n, threads = options.n, options.threads
+    torch.set_num_threads(threads)
+    X = (large("mnist", n) if have("mnist") else gaussians50(n)).astype(np.float64)
+    graph = knn(X, 90, n_jobs=threads)
+    fitted(X[:3000], threads, None, 0, "auto")  # compiles
+    rows, scores = [], {}
+    for engine in ("auto", "exact"):
+        runs = [fitted(X, threads, graph, seed, engine) for seed in range(3)]
+        found = [evaluate(X, model.embedding_) for model, _ in runs]
+        scores[engine] = {key: np.mean([each[key] for each in found]) for key in found[0]}
+        seconds = float(np.median([taken for _, taken in runs]))
+        rows.append([f"drsne, {runs[0][0].engine_}", 1e3 * seconds / ITERATIONS, scores[engine]])
+    model = runs[0][0]
+    dense = DenseLoop(model.affinities_.toarray(), graph.indices[:, :K], model.input_concentration_)
+    dense.seconds(model.embedding_, WEIGHT, 2)
+    rows.append(["PyTorch, our objective", 1e3 * dense.seconds(model.embedding_, WEIGHT, 10), None])
+    del dense
+    loop = TorchLoop(X, k=K)
+    loop.run(WEIGHT / n, 0, 3, warmup=0)
+    rows.append(["PyTorch, the authors' objective", 1e3 * loop.run(WEIGHT / n, 0, 10, warmup=0)[1] / 10, None])
+    first = rows[0][1]
+    lines = [
+        [name, f"{ms:.1f}", f"{ms / first:.0f} x"]
+        + ([f"{found['trustworthiness']:.4f}", f"{found['concentration_correlation']:.4f}"] if found else ["", ""])
+        for name, ms, found in rows
+    ]
+    write(
+        "loop",
+        f"{ITERATIONS} iterations at n = {n}",
+        "python benchmarks/loop.py",
+        f"Milliseconds per iteration, {threads} threads, PyTorch {torch.__version__}; scores are means over three seeds.",
+        table(["", "ms per iteration", "ratio", "TW", "CC"], lines),
+    )
+
+
+if __name__ == "__main__":
+    main()

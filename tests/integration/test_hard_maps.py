@@ -1,0 +1,116 @@
+"""Whole fits with every engine on maps that are hard for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from drsne import DRSNE, Adam, Phase, Schedule, engines
+from drsne.parallel import Workers
+
+QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 60, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(0, 0.3, (150, 5)), rng.normal(3, 1, (150, 5))])
+
+
+@pytest.mark.parametrize("engine", engines.names())
+@pytest.mark.parametrize("d", [1, 2])
+def test_three_points(engine, d):
+    with pytest.warns(UserWarning, match="Lowered"):
+        Y = DRSNE(d, engine=engine, max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])
+    assert np.isfinite(Y).all()
+    assert np.ptp(Y) > 0
+
+
+@pytest.mark.parametrize("engine", engines.names())
+@pytest.mark.parametrize(
+    "start",
+    [
+        pytest.param(lambda rng: np.c_[np.linspace(-30, 30, 300), np.zeros(300)], id="a line"),
+        pytest.param(lambda rng: rng.normal(size=(300, 2)) + 1e6 * (np.arange(300) % 2)[:, None], id="a million apart"),
+        pytest.param(lambda rng: np.r_[np.zeros((299, 2)), [[1e-12, 0]]], id="nearly one place"),
+        pytest.param(lambda rng: rng.normal(size=(300, 2)) * 1e-30, id="tiny"),
+        pytest.param(lambda rng: rng.normal(size=(300, 2)) * 1e7, id="huge"),
+    ],
+)
+def test_hard_starts(X, engine, start):
+    Y = DRSNE(**QUICK, engine=engine, init=start(np.random.default_rng(0))).fit_transform(X)
+    assert np.isfinite(Y).all()
+
+
+def test_clusters_a_million_apart_take_no_million_nodes():
+    import tracemalloc
+
+    Y = np.random.default_rng(0).normal(size=(3000, 2)) + 1e6 * (np.arange(3000) % 2)[:, None]
+    engine = engines.load("fft")(Workers())
+    engine.repulsion(Y, 0.0)  # compiled before memory is watched
+    tracemalloc.start()
+    Z, F = engine.repulsion(Y, 0.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+    assert np.isfinite(F).all()
+    # each cluster on its own, as no pair of the two matters
+    apart = sum(engines.load("exact")(Workers()).repulsion(Y[part::2], 0.0)[0] for part in (0, 1))
+    assert pytest.approx(apart, rel=1e-3) == Z
+
+
+@pytest.mark.parametrize("engine", engines.names())
+def test_nan_in_the_gradient_keeps_the_last_finite_map(X, engine, monkeypatch):
+    kind = engines.load(engine)
+    repulsion, calls = kind.repulsion, []
+
+    def breaking(self, Y, smoothing):
+        Z, F = repulsion(self, Y, smoothing)
+        calls.append(Y)
+        if len(calls) == 21:
+            F[3] = np.nan
+        return Z, F
+
+    monkeypatch.setattr(kind, "repulsion", breaking)
+    model = DRSNE(**QUICK, engine=engine)
+    with pytest.raises(FloatingPointError, match="no longer finite after 20 iterations; embedding_ is the last finite"):
+        model.fit(X)
+    assert np.isfinite(model.embedding_).all()
+    assert model.n_iter_ == 20
+
+
+@pytest.mark.parametrize("engine", ["fft", "tree"])
+def test_fast_engines_end_in_maps_as_good_as_the_exact_one(engine):
+    from drsne.metrics import evaluate
+
+    rng = np.random.default_rng(0)
+    centres = 4 * rng.normal(size=(8, 10))
+    X = centres[rng.integers(8, size=1500)] + rng.normal(size=(1500, 10)) * rng.uniform(0.3, 1.5, (1500, 1))
+    scores = {}
+    for name in ("exact", engine):
+        model = DRSNE(engine=name, random_state=0, n_jobs=2).fit(X)
+        scores[name] = {**evaluate(X, model.embedding_), "kl": model.kl_divergence_}
+    assert scores[engine]["kl"] < 1.02 * scores["exact"]["kl"]
+    for metric in ("trustworthiness", "concentration_correlation"):
+        assert scores[engine][metric] > scores["exact"][metric] - 0.01
+
+
+@pytest.mark.parametrize("weight", [0.0, 5.0])
+@pytest.mark.parametrize(("engine", "d"), [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)])
+def test_same_map_at_any_n_jobs(engine, d, weight):
+    """With many points too: arranged in memory, sums renewed in turn."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9000, 4)) * np.linspace(1, 4, 9000)[:, None]
+    schedule = Schedule(
+        phases=(
+            Phase(n_iter=8, optimizer=Adam(rate=1.0), exaggeration=4.0),
+            Phase(n_iter=8, optimizer=Adam(rate=1.0), density=True),
+        )
+    )
+    maps = {
+        DRSNE(d, engine=engine, density_weight=weight, schedule=schedule, n_jobs=n_jobs, random_state=0)
+        .fit_transform(X)
+        .tobytes()
+        for n_jobs in (1, 2, 4)
+    }
+    assert len(maps) == 1

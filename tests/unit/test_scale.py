@@ -1,0 +1,227 @@
+"""What large data rely on: points in another order in memory, sums renewed in turn, options, memory, PCA."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from problems import DOUBLE, neighbors_of, relative_error, small_problem, some_map, with_
+
+import drsne
+from drsne import DRSNE, Objective, memory
+from drsne.arrangement import Arrangement, along_curve
+from drsne.parallel import Workers
+
+QUICK = {"perplexity": 8.0, "density_neighbors": 8, "max_iter": 30, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(0, 0.3, (70, 60)), rng.normal(3, 1, (70, 60))])
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_a_curve_visits_every_point_and_keeps_near_points_near(d):
+    Y = np.random.default_rng(0).normal(size=(500, d))
+    order = along_curve(Y, Workers()).order
+    assert sorted(order.tolist()) == list(range(500))
+    step = np.linalg.norm(np.diff(Y[order], axis=0), axis=1).mean()
+    assert step < 0.7 * np.linalg.norm(np.diff(Y, axis=0), axis=1).mean()
+
+
+def test_arranged_and_restored():
+    order = np.random.default_rng(0).permutation(300).astype(np.int32)
+    arrangement = Arrangement(order, Workers())
+    for values in (np.arange(300.0), np.random.default_rng(1).normal(size=(300, 2))):
+        np.testing.assert_array_equal(arrangement.arranged(values), values[order])
+        np.testing.assert_array_equal(arrangement.restored(arrangement.arranged(values)), values)
+
+
+@pytest.mark.parametrize("support", ["symmetric", "directed"])
+@pytest.mark.parametrize("d", [2, 3])
+def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
+    from drsne import objective
+
+    problem, plain = (small_problem(with_(DOUBLE, support=support), n=120) for _ in range(2))
+    Y = some_map(n=120, d=d)
+    monkeypatch.setattr(objective, "_MANY", 100)
+    at = problem.evaluate(Y, losses=True, iteration=0)
+    assert problem._at.arrangement is not None
+    expected = plain.evaluate(Y, losses=True)
+    assert relative_error(at.gradient, expected.gradient) < 1e-11
+    assert at.kl == pytest.approx(expected.kl, rel=1e-12)
+    assert at.concentration == pytest.approx(expected.concentration, rel=1e-12)
+    np.testing.assert_allclose(problem.concentration(Y), plain.concentration(Y), rtol=1e-10)
+    for pairs in ("objective", "all"):
+        G = problem.evaluate(Y, pairs=pairs, iteration=1).gradient
+        assert relative_error(G, plain.evaluate(Y, pairs=pairs).gradient) < 1e-11
+
+
+def test_shares_renewed_in_turn_are_the_whole_sum_where_the_map_stands():
+    sampled = small_problem(with_(DOUBLE, sampled_neighbors=3), n=60, k=11)
+    whole = small_problem(with_(DOUBLE, sampled_neighbors=None), n=60, k=11)
+    assert sampled._at.neighborhoods.n_parts == 4
+    Y = some_map(n=60)
+    expected = whole.evaluate(Y, losses=True)
+    for iteration in range(6):
+        at = sampled.evaluate(Y, losses=True, iteration=iteration)
+        assert relative_error(at.gradient, expected.gradient) < 1e-12
+        assert at.concentration == pytest.approx(expected.concentration, rel=1e-12)
+
+
+def test_shares_follow_a_map_that_moves():
+    """After s iterations at a new place all shares are renewed; the losses are right at once."""
+    sampled = small_problem(with_(DOUBLE, sampled_neighbors=4), n=60, k=12)
+    whole = small_problem(with_(DOUBLE, sampled_neighbors=None), n=60, k=12)
+    old, new = some_map(n=60), some_map(n=60, seed=9)
+    sampled.evaluate(old, iteration=0)
+    expected = whole.evaluate(new, losses=True)
+    gaps = []
+    for iteration in range(1, 6):
+        at = sampled.evaluate(new, losses=True, iteration=iteration)
+        assert at.concentration == pytest.approx(expected.concentration, rel=1e-12)
+        gaps.append(relative_error(at.gradient, expected.gradient))
+    assert gaps[0] > 1e-3  # a third is new
+    assert gaps[-1] < 1e-12
+    # an iteration that does not follow on the last one renews all at once
+    assert relative_error(sampled.evaluate(old, iteration=50).gradient, whole.evaluate(old).gradient) < 1e-12
+
+
+def test_sampling_begins_with_many_points():
+    assert Objective().sample_of(30, 5000) is None
+    assert Objective().sample_of(30, 10_000) == 10
+    assert Objective().sample_of(300, 10_000) == 50
+    assert Objective(sampled_neighbors=None).sample_of(300, 10**6) is None
+    with pytest.raises(ValueError, match="sampled_neighbors must be an integer of at least 1"):
+        Objective(sampled_neighbors=0)
+    with pytest.raises(ValueError, match="sampled_neighbors"):
+        Objective(sampled_neighbors="some")
+
+
+def test_affinities_can_be_dropped(X):
+    model = DRSNE(**QUICK).fit(X)
+    assert model.affinities_.dtype == np.float32
+    assert model.affinities_.indices.dtype == np.int32
+    assert model.affinities_.sum(dtype=np.float64) == pytest.approx(1.0, abs=1e-6)
+    Y = model.embedding_
+    model.set_params(keep_affinities=False).fit(X)
+    assert not hasattr(model, "affinities_")
+    np.testing.assert_array_equal(model.embedding_, Y)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"engine_options": {"theta": 0.3}, "engine": "fft"}, ValueError, "got 'theta'. It knows accuracy"),
+        ({"engine_options": {"theta": 0.3}, "engine": "exact"}, ValueError, "It has none"),
+        ({"engine_options": {"accuracy": "best"}}, ValueError, r"engine_options\['accuracy'\] must be one of"),
+        ({"engine_options": {"theta": 1.5}}, ValueError, r"engine_options\['theta'\] must be between 0"),
+        ({"engine_options": {"theta": "small"}}, TypeError, r"engine_options\['theta'\] must be a finite number"),
+        ({"engine_options": "accuracy"}, TypeError, "engine_options must be a dict or None"),
+        ({"engine_options": {"speed": 1}}, ValueError, "engine='auto'; got 'speed'. It knows accuracy, theta"),
+        ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft' has no maps of n_components=3.*exact, tree"),
+        ({"engine": "tree", "n_components": 4}, ValueError, "engine='tree' has no maps of n_components=4.*exact"),
+        ({"keep_affinities": 1}, TypeError, "keep_affinities must be True or False"),
+        ({"pca_components": 0}, ValueError, "pca_components must be an integer of at least 1"),
+        ({"pca_components": "all"}, ValueError, "pca_components must be"),
+    ],
+)
+def test_wrong_options_are_refused(X, options, error, message):
+    with pytest.raises(error, match=message):
+        DRSNE(**{**QUICK, **options}).fit(X)
+
+
+def test_options_reach_the_engine_that_knows_them(X):
+    fine = DRSNE(**QUICK, engine="tree", engine_options={"theta": 0.0}).fit(X)
+    exact = DRSNE(**QUICK, engine="exact").fit(X)
+    assert (fine.engine_, exact.engine_, DRSNE(**QUICK).fit(X).engine_) == ("tree", "exact", "exact")
+    np.testing.assert_allclose(fine.embedding_, exact.embedding_, atol=1e-2 * np.ptp(exact.embedding_))
+    # "auto" takes exact here, which has no use for an accuracy of the mesh
+    DRSNE(**QUICK, engine_options={"accuracy": "high"}).fit(X)
+
+
+def test_principal_components_only_where_asked_for(X):
+    from sklearn.decomposition import PCA
+
+    assert DRSNE(**QUICK).fit(X).pca_ is None
+    model = DRSNE(**QUICK, pca_components=5).fit(X)
+    assert model.pca_.n_components_ == 5
+    assert model.n_features_in_ == 60
+    by_hand = DRSNE(**QUICK).fit(PCA(5, svd_solver="full").fit_transform(X))
+    np.testing.assert_allclose(model.input_concentration_, by_hand.input_concentration_, atol=1e-6)
+    assert DRSNE(**QUICK, pca_components="auto").fit(X).pca_.n_components_ == 50
+    assert DRSNE(**QUICK, pca_components="auto").fit(X[:, :30]).pca_ is None
+    with pytest.warns(UserWarning, match="Lowered pca_components from 80 to 60"):
+        DRSNE(**QUICK, pca_components=80).fit(X)
+
+
+def test_principal_components_of_sparse_data(X):
+    from scipy.sparse import csr_matrix
+
+    dense = DRSNE(**QUICK, pca_components=5).fit(X)
+    sparse = DRSNE(**QUICK, pca_components=5).fit(csr_matrix(X))
+    np.testing.assert_allclose(dense.input_concentration_, sparse.input_concentration_, atol=1e-6)
+
+
+def test_no_components_of_distances(X):
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    with pytest.raises(ValueError, match="pca_components must be None with metric='precomputed'"):
+        DRSNE(**QUICK, metric="precomputed", pca_components=5).fit(D)
+
+
+def test_memory_estimate_grows_as_it_should():
+    def of(n, d=50, **params):
+        return drsne.memory_estimate(n, d, **params)
+
+    fixed = of(1)
+    assert of(200_000) - fixed == pytest.approx(2 * (of(100_000) - fixed), rel=0.05)
+    assert of(100_000, density_neighbors=300) > of(100_000)
+    assert of(100_000, perplexity=100) > of(100_000)
+    assert of(100_000, 2000) > of(100_000, 2000, pca_components=50)
+    assert of(1_000_000) < 8e9
+    with pytest.raises(ValueError, match="n_samples must be an integer of at least 1"):
+        of(0)
+    with pytest.raises(TypeError, match="speed"):
+        of(10, speed=1)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
+@pytest.mark.parametrize(("n", "d", "options"), [(20_000, 20, {}), (9_000, 400, {"density_neighbors": 200})])
+def test_memory_estimate_is_near_the_peak(n, d, options):
+    code = (
+        "import numpy as np, drsne; "
+        f"X = np.random.default_rng(0).normal(size=({n}, {d})); "
+        f"drsne.DRSNE(max_iter=6, n_jobs=2, keep_affinities=False, **{options}).fit(X); "
+        "print([line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    peak = int(done.stdout) * 1024
+    assert 0.6 < drsne.memory_estimate(n, d, **options) / peak < 1.6
+
+
+def test_a_fit_that_will_not_fit_is_announced(X, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    with pytest.warns(UserWarning, match=r"This fit takes about .* GB of memory; .* are free"):
+        DRSNE(**QUICK).fit(X)
+    monkeypatch.setattr(memory, "available", lambda: None)  # a system that does not tell
+    DRSNE(**QUICK).fit(X)
+
+
+def test_neighbours_are_those_asked_for():
+    problem = small_problem(n=40, k=7)
+    assert neighbors_of(problem).shape == (40, 7)
+
+
+def test_one_blas_thread_while_we_work():
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    with Workers(2), Workers(1):
+        assert set(threads()) <= {1}
+    assert threads() == before
