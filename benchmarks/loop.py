@@ -1,4 +1,4 @@
-"""1000 iterations at n = 5000, beside plain PyTorch O(n^2) autograd loops of the same objective and of the authors' code.
+"""1000 iterations at n = 5000, beside plain PyTorch O(n^2) autograd loops of our objective and of the authors' code.
 
     python benchmarks/loop.py [--threads 2] [--n 5000]      (needs torch: pip install 'drsne[benchmark]')
 
@@ -79,7 +79,7 @@ def main() -> None:
         "loop",
         f"{ITERATIONS} iterations at n = {n}",
         "python benchmarks/loop.py",
-        f"Milliseconds per iteration, {threads} threads, PyTorch {torch.__version__}; scores are means over three seeds.",
+        f"Milliseconds per iteration, {threads} threads, PyTorch {torch.__version__}; scores: means over three seeds.",
         table(["", "ms per iteration", "ratio", "TW", "CC"], lines),
     )
 

@@ -428,4 +428,6 @@ def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
     """
     n = _checks.integer("n_samples", n_samples, at_least=1)
     d = _checks.integer("n_features", n_features, at_least=1)
-    return memory.estimate(n, d, DRSNE(**params).get_params(deep=False))
+    given = DRSNE(**params).get_params(deep=False)
+    _parameters.check(given, DRSNE().get_params(deep=False))
+    return memory.estimate(n, d, given)

@@ -23,9 +23,11 @@ def rounded(values: NDArray[np.float64], bits: int = SINGLE) -> NDArray[np.float
 
 
 WIDEST_SINGLE = 2.0**14  # extent of a map whose coordinates single precision resolves to a thousandth
+NARROWEST_SINGLE = 2.0**-40  # extent of one whose squared distances single precision can hold
 
 
 def lane_type(Y: NDArray[np.float64], precision: str) -> Any:
     """The type in which pairs of a map are computed: single precision where it is asked for and resolves the map."""
-    single = precision == "single" and float(Y.max()) - float(Y.min()) <= WIDEST_SINGLE
+    extent = float(Y.max()) - float(Y.min())
+    single = precision == "single" and NARROWEST_SINGLE <= extent <= WIDEST_SINGLE
     return np.float32 if single else np.float64

@@ -127,10 +127,15 @@ def conditional_affinities(
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
     """``(C + C^T) / (2 n)`` as CSR with sorted columns, for ``C`` with rows ``conditional`` at ``indices``."""
     n, k = indices.shape
-    offsets, listed_by = np.empty(n + 1, np.int64), np.empty(n * k, np.int32)
-    values = np.empty(n * k, conditional.dtype)
-    merging.list_back(indices, conditional, offsets, listed_by, values)
-    rows = (indices, conditional, offsets, listed_by, values)
+
+    def transpose(*rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        out = np.empty(n + 1, np.int64), np.empty(n * k, np.int32), np.empty(n * k, conditional.dtype)
+        merging.transpose(*rows, *out)
+        return out
+
+    given = np.arange(0, n * k + 1, k, dtype=np.int64), np.ascontiguousarray(indices).ravel(), conditional.ravel()
+    turned = transpose(*given)
+    rows = (*transpose(*turned), *turned)
     indptr = np.zeros(n + 1, np.int64)
     workers.run(merging.count, n, *rows, indptr)
     np.cumsum(indptr, out=indptr)

@@ -32,7 +32,7 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     search = _search(n, d, wanted, params)
     pairs = int(n * affinity * min(_PAIRS, n / max(affinity, 1.0)))
     matrix = pairs * (4 + real)
-    calibration = graph + n * affinity * (real + 4 + real) + matrix
+    calibration = graph + n * affinity * (real + 2 * (4 + real)) + matrix
     near = n * k * 4
     state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
     optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state

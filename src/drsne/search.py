@@ -4,7 +4,8 @@ Both shortlist by matrix products, tile by tile, and rank the shortlists by dist
 that the answer does not depend on how a product was rounded. The exact search takes products in single precision and
 proves each shortlist complete; where too few can be proved it goes over to double precision, and what still cannot
 be proved is searched in full. The approximate search cuts the points into lists by their nearest centre and shows
-each point only the lists of the centres nearest to it.
+each point only the lists of the centres nearest to it; some rows are searched exactly too, and where too little was
+found for them, all are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne import _checks
 from drsne.kernels import neighbors as kernels
 from drsne.parallel import Workers
 
@@ -27,6 +29,7 @@ LISTS_PER_ROOT = 2.0  # lists, per root of the number of rows
 _SAMPLE = 64  # rows per list that the centres are made from
 _SWEEPS = 8  # of the centres over that sample
 _TILE_ROWS, _TILE_COLUMNS = 256, 4096
+_CHECKED, _LEAST_RECALL = 200, 0.9  # rows that are also searched exactly, and what must be found for them
 _UNPROVED = 0.02  # share of a tile's rows that may be searched in full before the precision is raised
 
 
@@ -121,6 +124,8 @@ def _scanned(points: _Points, lanes: Any, some: Rows, k: int) -> tuple[_Shortlis
     n, dtype = len(points.norms), lanes.dtype.type
     doubt = points.doubt(dtype)
     norms = (points.norms * (1.0 - doubt)).astype(dtype)
+    # What adding the row's own norm may round away.
+    slack = doubt * (points.norms[some] + 1e-300)
     lists = _Shortlists.empty(len(some), k, n, dtype)
     every, at = np.arange(n, dtype=np.int32), np.arange(len(some), dtype=np.int32)
     width = n if sp.issparse(lanes) else _TILE_COLUMNS
@@ -128,9 +133,8 @@ def _scanned(points: _Points, lanes: Any, some: Rows, k: int) -> tuple[_Shortlis
         tile = slice(first, first + width)
         products = lanes[some] @ lanes[tile].T
         products = products.toarray() if sp.issparse(products) else products
-        kernels.scan(products, norms[tile], every[tile], some, at, *lists, 0, 0, len(some))
-    bounds = lists.bound + points.norms[some] * (1.0 - doubt)
-    return lists, np.where(lists.filled == n - 1, np.inf, bounds)
+        kernels.scan(products, norms[tile], every[tile], some, norms[some], at, *lists, 0, 0, len(some))
+    return lists, np.where(lists.filled == n - 1, np.inf, lists.bound.astype(np.float64) - slack)
 
 
 def _doubtful(lists: _Shortlists, bounds: NDArray[np.float64], points: _Points, some: Rows, k: int) -> int:
@@ -138,7 +142,7 @@ def _doubtful(lists: _Shortlists, bounds: NDArray[np.float64], points: _Points, 
     inside = np.arange(lists.value.shape[1]) < lists.filled[:, None]
     kth = np.partition(np.where(inside, lists.value, np.inf), k - 1, axis=1)[:, k - 1].astype(np.float64)
     slack = 4.0 * points.doubt(lists.value.dtype.type) * points.norms[some]
-    return int((kth + points.norms[some] + slack >= bounds).sum())
+    return int((kth + slack >= bounds).sum())
 
 
 def _rank(points: _Points, some: Rows, lists: _Shortlists, bounds: NDArray[np.float64], out: Found) -> None:
@@ -156,26 +160,54 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     """The ``k`` nearest rows of each row of ``X`` among those in its nearest lists."""
     points = _Points.of(X)
     n = len(X)
-    lanes, norms = points.centred.astype(np.float32), points.norms.astype(np.float32)
+    lanes = points.centred.astype(np.float32)
     lists = _Shortlists.empty(n, k, n, np.float32)
     found = Found(np.empty((n, k), np.int32), np.empty((n, k)))
     centres = _centres(lanes, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
     probed = _probed(lanes, centres, min(probes, len(centres)), workers)
     members = _members(probed[:, :1], len(centres))
-    for inside, outside in zip(members, _members(probed, len(centres)), strict=True):
-        shown, lengths, visitors = lanes[inside], norms[inside], outside
-
-        def show(block: int, lo: int, hi: int) -> None:
-            for start in range(lo, hi, _TILE_ROWS):
-                some = visitors[start : min(start + _TILE_ROWS, hi)]  # noqa: B023 (used before it changes)
-                products = lanes[some] @ shown.T  # noqa: B023
-                kernels.scan(products, lengths, inside, some, some, *lists, 0, 0, len(some))  # noqa: B023
-
-        workers.run(show, len(visitors), grain=512)
+    for centre, inside, visitors in zip(centres, members, _members(probed, len(centres)), strict=True):
+        _show(points.centred, centre, inside, visitors, lists, workers)
     bounds = np.where(lists.filled < k, -np.inf, np.inf)  # a row that met fewer than k others is searched in full
     arguments = (*points.parts, np.arange(n, dtype=np.int32), lists.names, lists.filled, bounds)
     workers.run(points.rank, n, *arguments, *found)
-    return _rescaled(found, points)
+    found = _rescaled(found, points)
+    del lists, lanes, points
+    some = np.unique(np.linspace(0, n - 1, _CHECKED).astype(np.intp))
+    truth = exact(X, k, some, workers).indices
+    recall = float(np.mean([np.isin(a, b).mean() for a, b in zip(truth, found.indices[some], strict=True)]))
+    if recall >= _LEAST_RECALL:
+        return found
+    _checks.warn(
+        f"The approximate search found only {recall:.0%} of the neighbours of {len(some)} rows, so all rows were "
+        "searched exactly, which takes longer. Pass ready neighbours to skip the search."
+    )
+    return exact(X, k, np.arange(n), workers)
+
+
+def _show(
+    Z: NDArray[np.float64],
+    centre: NDArray[np.float32],
+    inside: NDArray[np.int32],
+    visitors: NDArray[np.int32],
+    lists: _Shortlists,
+    workers: Workers,
+) -> None:
+    """Offer the rows ``inside`` a list to the shortlists of its ``visitors``, each of whom comes once.
+
+    Products are of differences from the list's centre: near rows differ little from it, wherever it lies.
+    """
+    shown = (Z[inside] - centre).astype(np.float32)
+    norms = np.einsum("ij,ij->i", shown, shown)
+
+    def show(block: int, lo: int, hi: int) -> None:
+        for start in range(lo, hi, _TILE_ROWS):
+            some = visitors[start : min(start + _TILE_ROWS, hi)]
+            coming = (Z[some] - centre).astype(np.float32)
+            own = np.einsum("ij,ij->i", coming, coming)
+            kernels.scan(coming @ shown.T, norms, inside, some, own, some, *lists, 0, 0, len(some))
+
+    workers.run(show, len(visitors), grain=512)
 
 
 def _centres(lanes: NDArray[np.float32], count: int, workers: Workers) -> NDArray[np.float32]:

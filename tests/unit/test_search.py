@@ -38,12 +38,12 @@ def test_approximate_is_the_same_every_time_and_for_every_n_jobs():
 
 
 def test_a_row_that_meets_too_few_others_is_searched_in_full():
-    """Lists of a far island are smaller than k: its rows must still get k true neighbours."""
-    X = clustered(1500, 5)
+    """The lists nearest to a far island hold fewer than k rows: its rows must still get k true neighbours."""
+    X = clustered(3000, 5)
     X[:4] += 1e4
     with Workers() as workers:
-        found = search.approximate(X, 25, workers, probes=1)
-    truth = knn(X, 25, method="exact")
+        found = search.approximate(X, 200, workers, probes=16)
+    truth = knn(X, 200, method="exact")
     np.testing.assert_array_equal(found.indices[:4], truth.indices[:4])
 
 
@@ -99,3 +99,24 @@ def test_metrics_never_use_the_approximate_search(monkeypatch):
     monkeypatch.setattr(search, "approximate", lambda *a, **k: pytest.fail("a score must be exact"))
     X = clustered(300, 6)
     assert evaluate(X, X[:, :2])["trustworthiness"] <= 1.0
+
+
+@pytest.mark.parametrize("case", ["outlier", "tight and far", "duplicates"])
+def test_approximate_holds_on_hard_data(case):
+    X = clustered(3000, 8)
+    if case == "outlier":
+        X[0] += 1e6
+    elif case == "tight and far":
+        X = np.repeat(1e3 * np.random.default_rng(0).normal(size=(30, 8)), 100, axis=0) + 1e-2 * X
+    else:
+        X = np.repeat(X[:300], 10, axis=0)
+    found, truth = knn(X, 20, method="approximate"), knn(X, 20, method="exact")
+    # equal distances, whichever of equally near points they are
+    assert np.isclose(found.distances, truth.distances, rtol=1e-6, atol=1e-12).mean() > 0.95
+
+
+def test_a_poor_approximation_is_noticed_and_mended():
+    X = np.random.default_rng(0).normal(size=(3000, 40))
+    with Workers() as workers, pytest.warns(UserWarning, match=r"approximate search found only \d+% of the neighbours"):
+        found = search.approximate(X, 30, workers, probes=1)
+    np.testing.assert_array_equal(found.indices, knn(X, 30, method="exact").indices)

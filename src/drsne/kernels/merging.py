@@ -2,84 +2,72 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from drsne.kernels._compile import kernel
 
 
 @kernel
-def list_back(indices, C, offsets, listed_by, values):  # type: ignore[no-untyped-def]
-    """The transpose of rows ``C`` at ``indices``: who lists j, in ascending order, from ``offsets[j]`` on."""
-    n, k = indices.shape
+def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[no-untyped-def]
+    """Row j of the transpose: who lists j, in ascending order, from ``offsets[j]`` on. Twice over, it sorts rows."""
+    n = starts.shape[0] - 1
     offsets[:] = 0
-    for i in range(n):
-        for m in range(k):
-            offsets[indices[i, m] + 1] += 1
+    for e in range(columns.shape[0]):
+        offsets[columns[e] + 1] += 1
     for i in range(n):
         offsets[i + 1] += offsets[i]
     for i in range(n):
-        for m in range(k):
-            j = indices[i, m]
-            listed_by[offsets[j]] = i
-            values[offsets[j]] = C[i, m]
-            offsets[j] += 1
+        for e in range(starts[i], starts[i + 1]):
+            at = offsets[columns[e]]
+            names[at] = i
+            moved[at] = values[e]
+            offsets[columns[e]] = at + 1
     for i in range(n, 0, -1):
         offsets[i] = offsets[i - 1]
     offsets[0] = 0
 
 
 @kernel
-def _next(a, own, order, b, last, listed_by):  # type: ignore[no-untyped-def]
-    """The next column of the merged row, from its own entries (from a on) and the transpose's (from b on)."""
-    if a < order.shape[0] and (b == last or own[order[a]] <= listed_by[b]):
-        return own[order[a]]
-    return listed_by[b]
-
-
-@kernel
-def count(indices, C, offsets, listed_by, values, lengths, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``lengths[i + 1]``, the entries of row i of ``(C + C^T) / (2 n)`` that are not zero."""
-    n, k = indices.shape
+def count(starts, columns, values, offsets, names, moved, lengths, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``lengths[i + 1]``, the entries of row i of ``(C + C^T) / (2 n)`` that are not zero, from sorted rows of both."""
+    n = starts.shape[0] - 1
     scale = 0.5 / n
     for i in range(lo, hi):
-        own = indices[i]
-        order = np.argsort(own)
-        a, b, last = 0, offsets[i], offsets[i + 1]
+        a, a_end, b, b_end = starts[i], starts[i + 1], offsets[i], offsets[i + 1]
         length = 0
-        while a < k or b < last:
-            j = _next(a, own, order, b, last, listed_by)
+        while a < a_end or b < b_end:
             v = 0.0
-            if a < k and own[order[a]] == j:
-                v += C[i, order[a]]
+            left = b == b_end or (a < a_end and columns[a] <= names[b])
+            right = a == a_end or (b < b_end and names[b] <= columns[a])
+            if left:
+                v += values[a]
                 a += 1
-            if b < last and listed_by[b] == j:
-                v += values[b]
+            if right:
+                v += moved[b]
                 b += 1
-            if C.dtype.type(v * scale) > 0:
+            if values.dtype.type(v * scale) > 0:
                 length += 1
         lengths[i + 1] = length
 
 
 @kernel
-def merge(indices, C, offsets, listed_by, values, indptr, columns, data, block, lo, hi):  # type: ignore[no-untyped-def]
+def merge(starts, columns, values, offsets, names, moved, indptr, into, data, block, lo, hi):  # type: ignore[no-untyped-def]
     """Columns and values of the rows that :func:`count` counted."""
-    n, k = indices.shape
+    n = starts.shape[0] - 1
     scale = 0.5 / n
     for i in range(lo, hi):
-        own = indices[i]
-        order = np.argsort(own)
-        a, b, last = 0, offsets[i], offsets[i + 1]
+        a, a_end, b, b_end = starts[i], starts[i + 1], offsets[i], offsets[i + 1]
         e = indptr[i]
-        while a < k or b < last:
-            j = _next(a, own, order, b, last, listed_by)
+        while a < a_end or b < b_end:
             v = 0.0
-            if a < k and own[order[a]] == j:
-                v += C[i, order[a]]
+            left = b == b_end or (a < a_end and columns[a] <= names[b])
+            right = a == a_end or (b < b_end and names[b] <= columns[a])
+            j = columns[a] if left else names[b]
+            if left:
+                v += values[a]
                 a += 1
-            if b < last and listed_by[b] == j:
-                v += values[b]
+            if right:
+                v += moved[b]
                 b += 1
-            if C.dtype.type(v * scale) > 0:
-                columns[e] = j
+            if values.dtype.type(v * scale) > 0:
+                into[e] = j
                 data[e] = v * scale
                 e += 1

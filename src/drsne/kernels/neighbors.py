@@ -106,12 +106,12 @@ def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def scan(products, norms, points, row, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
+def scan(products, norms, points, row, own, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
     """Offer ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``, by their inner products.
 
-    A list gathers the ``count`` least values of ``norms_j - 2 g_ij`` below its ``bound``; when it is full it keeps
-    two thirds, and its bound is the least value left out so far. ``norms`` come less their doubt, so that the value
-    plus the row's own norm, less its doubt, never exceeds the true squared distance.
+    A list gathers the ``count`` least values of ``own_i + norms_j - 2 g_ij`` below its ``bound``; when it is full it
+    keeps two thirds, and its bound is the least value left out so far. In an exact search norms come less their
+    doubt, so that no value exceeds the true squared distance.
     """
     m = points.shape[0]
     two, zero = norms.dtype.type(2), norms.dtype.type(0)
@@ -119,7 +119,7 @@ def scan(products, norms, points, row, at, value, index, count, bound, block, lo
     size = 2 * room // 3
     for r in range(lo, hi):
         i, list_, names, g = row[r], value[at[r]], index[at[r]], products[r]
-        filled, limit = count[at[r]], bound[at[r]]
+        filled, limit = count[at[r]], bound[at[r]] - own[r]
         for start in range(0, m, _CHUNK):
             length = min(_CHUNK, m - start)
             norm, product = norms[start : start + length], g[start : start + length]
@@ -131,20 +131,22 @@ def scan(products, norms, points, row, at, value, index, count, bound, block, lo
                 for t in range(length):
                     v = norm[t] - two * product[t]
                     if v < limit and points[start + t] != i:
-                        list_[filled] = v
+                        list_[filled] = v + own[r]
                         names[filled] = points[start + t]
                         filled += 1
                         if filled == room:
                             _keep_least(list_, names, filled, size + 1)
-                            limit = list_[size]
+                            largest = list_[size]
                             for q in range(size + 1):
-                                limit = max(limit, list_[q])
+                                largest = max(largest, list_[q])
                             filled = 0
                             for q in range(size + 1):
-                                if list_[q] < limit:
+                                if list_[q] < largest:
                                     list_[filled], names[filled] = list_[q], names[q]
                                     filled += 1
-        count[at[r]], bound[at[r]] = filled, limit
+                            bound[at[r]] = largest
+                            limit = largest - own[r]
+        count[at[r]] = filled
 
 
 @kernel
