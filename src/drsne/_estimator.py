@@ -15,12 +15,13 @@ from drsne import _checks, _parameters, engines, initialization, memory
 from drsne._rounding import rounded
 from drsne.affinities import Affinities, affinities
 from drsne.concentration import profile
-from drsne.graph import KnnGraph, available, check_precomputed, given, nearest
+from drsne.graph import KnnGraph, available, check_precomputed, nearest
 from drsne.objective import Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
 from drsne.presets import default_schedule, most_exaggerated
 from drsne.progress import ProgressBar
+from drsne.ready import given
 from drsne.reduction import fitted_pca, scores
 
 Array = NDArray[np.float64]

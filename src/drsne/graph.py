@@ -8,7 +8,7 @@ matrix or a sparse neighbour graph.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,23 +18,14 @@ from drsne import _checks, search
 from drsne._rounding import NEARLY_DOUBLE, rounded
 from drsne.kernels import neighbors as kernels
 from drsne.parallel import Workers
+from drsne.ready import tidied
+from drsne.search import KnnGraph as KnnGraph  # public here
 
 _EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski at its default, p = 2
 _MANHATTAN = ("cityblock", "l1", "manhattan")
 _SPARSE = (*_MANHATTAN, "cosine")  # beside the Euclidean ones
 _BLOCK_BYTES = 16 * 2**20
 _NOISE = 1e-9  # below zero by less than this is rounding
-
-
-class KnnGraph(NamedTuple):
-    """Each row's ``k`` nearest neighbours, nearest first, ties by index."""
-
-    indices: NDArray[np.int32]  # (n, k)
-    distances: NDArray[np.float64]  # (n, k)
-
-    def first(self, k: int) -> KnnGraph:
-        """Only the ``k`` nearest of them."""
-        return KnnGraph(self.indices[:, :k], self.distances[:, :k])
 
 
 def check_metric(metric: Any) -> None:
@@ -145,8 +136,8 @@ def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, worke
     if approximate and rows is None:
         if sp.issparse(X):
             raise ValueError("method='approximate' needs dense data; got a sparse matrix. Pass method='exact'.")
-        return KnnGraph(*search.approximate(X, k, workers))
-    return KnnGraph(*search.exact(X, k, np.arange(n) if rows is None else rows, workers))
+        return search.approximate(X, k, workers)
+    return search.exact(X, k, np.arange(n) if rows is None else rows, workers)
 
 
 def check_precomputed(X: Any) -> Any:
@@ -254,95 +245,5 @@ def _from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGrap
             "Pass a graph built with mode='distance'."
         )
     with Workers(1) as workers:
-        found = _tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
+        found = tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
     return KnnGraph(found.indices[rows], found.distances[rows])
-
-
-def given(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
-    """Ready neighbours, checked and brought into our form: nearest first, without the point itself, each once.
-
-    Parameters
-    ----------
-    neighbors : (indices, distances) or sparse matrix of shape (n_samples, n_samples)
-        Arrays of shape (n_samples, m), columns in any order; an index of -1 is no neighbour. Or a graph of
-        distances, as scikit-learn's ``kneighbors_graph(mode="distance")`` makes.
-    n_samples : int
-        Rows of the data.
-    workers : Workers
-        Threads.
-
-    Returns
-    -------
-    KnnGraph
-        As many neighbours as every row has.
-    """
-    if sp.issparse(neighbors):
-        indptr, indices, distances = _given_graph(neighbors, n_samples)
-    else:
-        indptr, indices, distances = _given_arrays(neighbors, n_samples)
-    listed = indices >= 0
-    if indices.size and (indices.min() < -1 or indices.max() >= n_samples):
-        wrong = indices.max() if indices.max() >= n_samples else indices.min()
-        raise ValueError(
-            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for none; got {wrong}. "
-            "Build them on the same rows as X."
-        )
-    some = distances[listed]
-    if not np.isfinite(some).all() or some.min(initial=0.0) < 0:
-        wrong = some.min() if some.min(initial=0.0) < 0 else "nan or inf"
-        raise ValueError(
-            f"neighbors must have finite distances of at least 0; got {wrong}. Pass distances, not similarities."
-        )
-    return _tidied(indptr, indices, distances, workers)
-
-
-def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
-    if not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2:
-        raise TypeError(
-            "neighbors must be a pair (indices, distances), a sparse graph of distances or None; got "
-            f"{type(neighbors).__name__}."
-        )
-    indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
-    if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples or indices.shape[1] < 1:
-        raise ValueError(
-            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got {indices.shape} and "
-            f"{distances.shape}. Pass one row per sample in both."
-        )
-    if indices.dtype.kind not in "iu" or distances.dtype.kind not in "fiu":
-        raise ValueError(
-            f"neighbors must be integer indices and real distances; got {indices.dtype} and {distances.dtype}. "
-            "Pass (indices, distances), in this order."
-        )
-    n, m = indices.shape
-    starts = np.arange(0, n * m + 1, m, dtype=np.int64)
-    return starts, indices.astype(np.int64).ravel(), distances.astype(np.float64).ravel()
-
-
-def _given_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
-    if neighbors.shape != (n_samples, n_samples):
-        raise ValueError(
-            f"neighbors must be a graph of shape (n_samples, n_samples)={(n_samples, n_samples)}; got "
-            f"{neighbors.shape}. Build it on the same rows as X."
-        )
-    graph = sp.csr_matrix(neighbors)
-    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data.astype(np.float64)
-
-
-def _tidied(
-    indptr: NDArray[Any], indices: NDArray[Any], distances: NDArray[Any], workers: Workers, at_most: int | None = None
-) -> KnnGraph:
-    """Neighbours of every row, nearest first, ties by index, each once and without the row itself or entries of -1."""
-    n = len(indptr) - 1
-    stored = (indptr.astype(np.int64), indices.astype(np.int64), distances.astype(np.float64))
-    counts, nothing = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
-    workers.run(kernels.tidy, n, *stored, counts, *nothing, grain=4096)
-    if counts.min() < 1:
-        row = int(counts.argmin())
-        raise ValueError(
-            f"neighbors must list at least one other sample for every sample; row {row} lists none. "
-            "Build them with more neighbours."
-        )
-    k = int(counts.min() if at_most is None else min(at_most, counts.min()))
-    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
-    workers.run(kernels.tidy, n, *stored, counts, *graph, grain=4096)
-    return graph

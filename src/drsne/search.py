@@ -33,11 +33,15 @@ _CHECKED, _LEAST_RECALL = 200, 0.9  # rows that are also searched exactly, and w
 _UNPROVED = 0.02  # share of a tile's rows that may be searched in full before the precision is raised
 
 
-class Found(NamedTuple):
-    """Indices (m, k) and distances (m, k) of the nearest rows, nearest first, ties by index."""
+class KnnGraph(NamedTuple):
+    """Each row's ``k`` nearest neighbours, nearest first, ties by index."""
 
-    indices: NDArray[np.int32]
-    distances: NDArray[np.float64]
+    indices: NDArray[np.int32]  # (n, k)
+    distances: NDArray[np.float64]  # (n, k)
+
+    def first(self, k: int) -> KnnGraph:
+        """Only the ``k`` nearest of them."""
+        return KnnGraph(self.indices[:, :k], self.distances[:, :k])
 
 
 def unit_scale(X: NDArray[np.float64]) -> float:
@@ -99,10 +103,10 @@ class _Shortlists(NamedTuple):
         )
 
 
-def exact(X: Any, k: int, rows: Rows, workers: Workers) -> Found:
+def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
     """The ``k`` nearest of all rows of ``X``, for ``rows`` of it."""
     points = _Points.of(X)
-    found = Found(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
+    found = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
     lanes = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last one is in use
     step = max(1, _TILE_ROWS * _TILE_COLUMNS // len(points.norms)) if sp.issparse(X) else _TILE_ROWS
 
@@ -113,7 +117,7 @@ def exact(X: Any, k: int, rows: Rows, workers: Workers) -> Found:
             if lists.value.dtype == np.float32 and _doubtful(lists, bounds, points, some, k) > _UNPROVED * len(some):
                 lanes.append(points.centred)
                 lists, bounds = _scanned(points, points.centred, some, k)
-            _rank(points, some, lists, bounds, Found(found.indices[out], found.distances[out]))
+            _rank(points, some, lists, bounds, KnnGraph(found.indices[out], found.distances[out]))
 
     workers.run(work, -(-len(rows) // step), grain=1)
     return _rescaled(found, points)
@@ -145,24 +149,24 @@ def _doubtful(lists: _Shortlists, bounds: NDArray[np.float64], points: _Points, 
     return int((kth + slack >= bounds).sum())
 
 
-def _rank(points: _Points, some: Rows, lists: _Shortlists, bounds: NDArray[np.float64], out: Found) -> None:
+def _rank(points: _Points, some: Rows, lists: _Shortlists, bounds: NDArray[np.float64], out: KnnGraph) -> None:
     points.rank(*points.parts, some, lists.names, lists.filled, bounds, *out, 0, 0, len(some))
 
 
-def _rescaled(found: Found, points: _Points) -> Found:
+def _rescaled(found: KnnGraph, points: _Points) -> KnnGraph:
     with np.errstate(over="ignore"):
         for factor in reversed(points.scale):
             found.distances[...] *= factor
     return found
 
 
-def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int = PROBES) -> Found:
+def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int = PROBES) -> KnnGraph:
     """The ``k`` nearest rows of each row of ``X`` among those in its nearest lists."""
     points = _Points.of(X)
     n = len(X)
     lanes = points.centred.astype(np.float32)
     lists = _Shortlists.empty(n, k, n, np.float32)
-    found = Found(np.empty((n, k), np.int32), np.empty((n, k)))
+    found = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
     centres = _centres(lanes, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
     probed = _probed(lanes, centres, min(probes, len(centres)), workers)
     members = _members(probed[:, :1], len(centres))
