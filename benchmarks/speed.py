@@ -264,7 +264,8 @@ def peak_memory() -> int:
 def scores(X: np.ndarray, Y: np.ndarray, P: Path, job: dict[str, Any]) -> dict[str, float]:
     from drsne.metrics import evaluate
 
-    found = evaluate(X, Y, max_samples=min(2000, len(X)), random_state=0)
+    some = min(len(X), 2000 if len(X) < 500_000 else 300)
+    found = evaluate(X, Y, max_samples=some, random_state=0)
     if any(name in job["method"] for name in TSNE) or "drsne" in job["method"]:
         found["kl"] = kl_divergence(Y, affinities_of(P, len(X)), job["threads"])
     return found

@@ -24,7 +24,7 @@ def sections(rows: list[Row]) -> list[str]:
         "standardised features (Covertype), or 50-d. t-SNE runs have 750 iterations, 250 of them exaggerated. "
         '"given P" is the optimisation alone on one matrix of affinities, from the same kind of start. KL is on '
         "that same matrix, with the partition sum over all pairs; TW (10), CC and rho_S (30 neighbours) are over 2000 "
-        "sampled points; peak memory is of the whole process, its data and libraries included.",
+        "sampled points (of a million, 300); peak memory is of the whole process, its data and libraries included.",
     ]
     for name in NAMES:
         for n in sorted({row["n"] for row in good if row["set"] == name}):

@@ -43,7 +43,7 @@ def _search(n: int, d: int, wanted: int, params: dict[str, Any]) -> int:
     """Temporaries of the search for neighbours."""
     if params["neighbors"] is not None:
         return n * wanted * 16
-    copies = n * d * (8 + 8 + 4)  # centred, at unit scale, in single precision
+    copies = n * d * (8 + 4)  # centred, and in single precision
     room = int(1.5 * (wanted + max(8, wanted // 4)))
     return copies + (n * room * 8 if n >= APPROXIMATE_FROM else 64 * 2**20)
 

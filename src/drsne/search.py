@@ -30,6 +30,7 @@ _SAMPLE = 64  # rows per list that the centres are made from
 _SWEEPS = 8  # of the centres over that sample
 _TILE_ROWS, _TILE_COLUMNS = 256, 4096
 _CHECKED, _LEAST_RECALL = 200, 0.9  # rows that are also searched exactly, and what must be found for them
+_ORDINARY = 2.0**200  # a scale of data whose squared distances double precision can hold
 _UNPROVED = 0.02  # share of a tile's rows that may be searched in full before the precision is raised
 
 
@@ -58,6 +59,7 @@ class _Points(NamedTuple):
     rank: Any  # kernel
     parts: tuple[NDArray[Any], ...]  # what it takes
     scale: tuple[float, float]  # distances are times these
+    square: float  # squared distances of the ranked points are these times those of the centred ones
 
     @classmethod
     def of(cls, X: Any) -> _Points:
@@ -66,7 +68,7 @@ class _Points(NamedTuple):
             Z = X / scale
             norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
             parts = (Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data)
-            return cls(Z, norms, kernels.rank_sparse, parts, (scale, 1.0))
+            return cls(Z, norms, kernels.rank_sparse, parts, (scale, 1.0), 1.0)
         scale = unit_scale(X)
         Z = X / scale
         Z -= Z.mean(axis=0)
@@ -74,8 +76,10 @@ class _Points(NamedTuple):
         # and makes products accurate; distances are summed from the data as they are.
         second = unit_scale(Z)
         Z /= second
-        as_is = X if scale * second == 1.0 else X / scale / second
-        return cls(Z, np.einsum("ij,ij->i", Z, Z), kernels.rank_dense, (as_is,), (scale, second))
+        norms = np.einsum("ij,ij->i", Z, Z)
+        if 1.0 / _ORDINARY < scale * second < _ORDINARY:  # squares cannot overflow: no copy of the data
+            return cls(Z, norms, kernels.rank_dense, (X,), (1.0, 1.0), (scale * second) ** 2)
+        return cls(Z, norms, kernels.rank_dense, (X / scale / second,), (scale, second), 1.0)
 
     def doubt(self, dtype: type) -> float:
         """Bound on the error of a squared distance by products, relative to the two squared norms."""
@@ -150,7 +154,7 @@ def _doubtful(lists: _Shortlists, bounds: NDArray[np.float64], points: _Points, 
 
 
 def _rank(points: _Points, some: Rows, lists: _Shortlists, bounds: NDArray[np.float64], out: KnnGraph) -> None:
-    points.rank(*points.parts, some, lists.names, lists.filled, bounds, *out, 0, 0, len(some))
+    points.rank(*points.parts, some, lists.names, lists.filled, bounds * points.square, *out, 0, 0, len(some))
 
 
 def _rescaled(found: KnnGraph, points: _Points) -> KnnGraph:
