@@ -137,7 +137,8 @@ def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: W
     turned = transpose(*given)
     rows = (*transpose(*turned), *turned)
     indptr = np.zeros(n + 1, np.int64)
-    workers.run(merging.count, n, *rows, indptr)
+    nothing = np.empty(0, np.int32), np.empty(0, conditional.dtype)
+    workers.run(merging.merge, n, *rows, indptr, *nothing)
     np.cumsum(indptr, out=indptr)
     nnz = int(indptr[-1])
     # scipy wants one type for offsets and columns

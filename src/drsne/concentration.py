@@ -128,7 +128,7 @@ class Neighborhoods:
 
     def radii(self, Y: NDArray[Any], smoothing: Smoothing, workers: Workers) -> Array:
         """Mean distance of each point of ``Y`` to all of its neighbours."""
-        lengths, own = np.empty((self.n_parts, len(Y))), np.empty(Y.shape)
+        lengths, own = np.empty((self.n_parts, len(Y))), np.empty_like(Y)
         for part in range(self.n_parts):
             self.measure(Y, part, smoothing, workers, lengths[part], own)
         return np.asarray(lengths.sum(axis=0) / self.k)
@@ -138,7 +138,8 @@ class Neighborhoods:
     ) -> None:
         """Sums over one share of the neighbours: of l_ij, and of (y_i - y_j) / l_ij, how it changes with y_i."""
         neighbors = self._shares[part].neighbors
-        workers.run(kernels.radii, len(Y), Y, neighbors, *_constants(Y, smoothing), lengths, own)
+        kernel = kernels.radii_2d if Y.shape[1] == 2 else kernels.radii_any
+        workers.run(kernel, len(Y), Y, neighbors, *_constants(Y, smoothing), lengths, own)
 
     def pull_back(
         self, Y: NDArray[Any], part: int, slope: Array, smoothing: Smoothing, workers: Workers, back: NDArray[Any]
@@ -146,7 +147,8 @@ class Neighborhoods:
         """``sum_l slope_l (y_i - y_l) / l_il`` over the points l that list i in one share of their neighbours."""
         share, slope = self._shares[part], slope.astype(Y.dtype)
         listed = (share.offsets, share.listed_by, slope)
-        workers.run(kernels.pull_back, len(Y), Y, *listed, *_constants(Y, smoothing), back)
+        kernel = kernels.pull_back_2d if Y.shape[1] == 2 else kernels.pull_back_any
+        workers.run(kernel, len(Y), Y, *listed, *_constants(Y, smoothing), back)
 
 
 def _constants(Y: NDArray[Any], smoothing: Smoothing) -> tuple[Any, ...]:
@@ -188,6 +190,9 @@ class Rolling:
         per_length = slope / self._near.k
         for part in self._parts:
             self._near.pull_back(Y, part, per_length, smoothing, workers, self._back[part])
+        if len(self._own) == 1:  # no need to compile what is only faster for many
+            forces += per_length[:, None] * self._own[0] + self._back[0]
+            return
         workers.run(kernels.add_forces, len(Y), per_length, self._own, self._back, forces)
 
 

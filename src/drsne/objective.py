@@ -299,7 +299,8 @@ class Problem:
             self._workers.run(kernels.smoothed_attraction, n, *edges, delta, gradient, sums)
             mass = float(sums.sum())
         else:
-            self._workers.run(kernels.attraction, n, *edges, gradient)
+            kernel = kernels.attraction_2d if M.shape[1] == 2 else kernels.attraction_any
+            self._workers.run(kernel, n, *edges, gradient)
         gradient *= 4.0 * exaggeration
         repulsion *= 4.0 * mass / Z
         gradient -= repulsion

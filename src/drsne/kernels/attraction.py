@@ -14,35 +14,38 @@ _TILE = 64
 
 
 @kernel
-def attraction(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+def attraction_2d(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
     """``forces_i = sum_j A_ij w_ij (y_i - y_j)``."""
-    d = Y.shape[1]
     zero = base - base
-    if d == 2:
-        x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
-        for i in range(lo, hi):
-            xi, yi = Y[i, 0], Y[i, 1]
-            fx, fy = 0.0, 0.0
-            last = indptr[i + 1]
-            for start in range(indptr[i], last, _TILE):
-                m = min(_TILE, last - start)
-                # Fetched first, so that the sums run in vector lanes.
-                for t in range(m):
-                    j = columns[start + t]
-                    x[t], y[t] = Y[j, 0], Y[j, 1]
-                a = A[start : start + m]
-                sx, sy = zero, zero
-                for t in range(m):
-                    dx = xi - x[t]
-                    dy = yi - y[t]
-                    g = a[t] / (base + dx * dx + dy * dy)
-                    sx += g * dx
-                    sy += g * dy
-                fx += sx
-                fy += sy
-            forces[i, 0] = fx
-            forces[i, 1] = fy
-        return
+    x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
+    for i in range(lo, hi):
+        xi, yi = Y[i, 0], Y[i, 1]
+        fx, fy = 0.0, 0.0
+        last = indptr[i + 1]
+        for start in range(indptr[i], last, _TILE):
+            m = min(_TILE, last - start)
+            # Fetched first, so that the sums run in vector lanes.
+            for t in range(m):
+                j = columns[start + t]
+                x[t], y[t] = Y[j, 0], Y[j, 1]
+            a = A[start : start + m]
+            sx, sy = zero, zero
+            for t in range(m):
+                dx = xi - x[t]
+                dy = yi - y[t]
+                g = a[t] / (base + dx * dx + dy * dy)
+                sx += g * dx
+                sy += g * dy
+            fx += sx
+            fy += sy
+        forces[i, 0] = fx
+        forces[i, 1] = fy
+
+
+@kernel
+def attraction_any(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`attraction_2d` for any number of dimensions."""
+    d = Y.shape[1]
     for i in range(lo, hi):
         for c in range(d):
             forces[i, c] = 0.0

@@ -15,88 +15,99 @@ _TILE = 64
 
 
 @kernel
-def radii(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
+def radii_2d(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
     """``out_i`` = sum over j in N(i) of l_ij, and ``own_i`` = sum of (y_i - y_j) / l_ij, its derivative."""
-    d = Y.shape[1]
     k = neighbors.shape[1]
     zero = one - one
     x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
-        near = neighbors[i]
-        total = 0.0
-        if d == 2:
-            xi, yi = Y[i, 0], Y[i, 1]
-            px, py = 0.0, 0.0
-            for start in range(0, k, _TILE):
-                m = min(_TILE, k - start)
-                for t in range(m):
-                    j = near[start + t]
-                    x[t], y[t] = Y[j, 0], Y[j, 1]
-                length, sx, sy = zero, zero, zero
-                for t in range(m):
-                    dx = xi - x[t]
-                    dy = yi - y[t]
-                    s = dx * dx + dy * dy + floor
-                    inverse = one / np.sqrt(max(s, least))
-                    length += s * inverse
-                    sx += dx * inverse
-                    sy += dy * inverse
-                total += length
-                px += sx
-                py += sy
-            own[i, 0] = px
-            own[i, 1] = py
-        else:
-            for c in range(d):
-                own[i, c] = 0.0
-            for m in range(k):
-                j = near[m]
-                s = floor
-                for c in range(d):
-                    s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+        xi, yi = Y[i, 0], Y[i, 1]
+        total, px, py = 0.0, 0.0, 0.0
+        for start in range(0, k, _TILE):
+            m = min(_TILE, k - start)
+            for t in range(m):
+                j = neighbors[i, start + t]
+                x[t], y[t] = Y[j, 0], Y[j, 1]
+            length, sx, sy = zero, zero, zero
+            for t in range(m):
+                dx = xi - x[t]
+                dy = yi - y[t]
+                s = dx * dx + dy * dy + floor
                 inverse = one / np.sqrt(max(s, least))
-                total += s * inverse
-                for c in range(d):
-                    own[i, c] += inverse * (Y[i, c] - Y[j, c])
+                length += s * inverse
+                sx += dx * inverse
+                sy += dy * inverse
+            total += length
+            px += sx
+            py += sy
+        out[i] = total
+        own[i, 0] = px
+        own[i, 1] = py
+
+
+@kernel
+def radii_any(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`radii_2d` for any number of dimensions."""
+    d = Y.shape[1]
+    for i in range(lo, hi):
+        total = 0.0
+        for c in range(d):
+            own[i, c] = 0.0
+        for m in range(neighbors.shape[1]):
+            j = neighbors[i, m]
+            s = floor
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+            inverse = one / np.sqrt(max(s, least))
+            total += s * inverse
+            for c in range(d):
+                own[i, c] += inverse * (Y[i, c] - Y[j, c])
         out[i] = total
 
 
 @kernel
-def pull_back(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
+def pull_back_2d(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
     """``back_i = sum_l slope_l (y_i - y_l) / l_il`` over the points l that list i."""
-    d = Y.shape[1]
     zero = one - one
     x, y, g = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
+        xi, yi = Y[i, 0], Y[i, 1]
+        px, py = 0.0, 0.0
+        last = offsets[i + 1]
+        for start in range(offsets[i], last, _TILE):
+            m = min(_TILE, last - start)
+            for t in range(m):
+                j = listed_by[start + t]
+                x[t], y[t], g[t] = Y[j, 0], Y[j, 1], slope[j]
+            sx, sy = zero, zero
+            for t in range(m):
+                dx = xi - x[t]
+                dy = yi - y[t]
+                s = dx * dx + dy * dy + floor
+                inverse = g[t] / np.sqrt(max(s, least))
+                sx += dx * inverse
+                sy += dy * inverse
+            px += sx
+            py += sy
+        back[i, 0] = px
+        back[i, 1] = py
+
+
+@kernel
+def pull_back_any(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`pull_back_2d` for any number of dimensions."""
+    d = Y.shape[1]
+    for i in range(lo, hi):
         for c in range(d):
             back[i, c] = 0.0
-        first, last = offsets[i], offsets[i + 1]
-        if d == 2:
-            xi, yi = Y[i, 0], Y[i, 1]
-            for start in range(first, last, _TILE):
-                m = min(_TILE, last - start)
-                for t in range(m):
-                    j = listed_by[start + t]
-                    x[t], y[t], g[t] = Y[j, 0], Y[j, 1], slope[j]
-                sx, sy = zero, zero
-                for t in range(m):
-                    dx = xi - x[t]
-                    dy = yi - y[t]
-                    s = dx * dx + dy * dy + floor
-                    inverse = g[t] / np.sqrt(max(s, least))
-                    sx += dx * inverse
-                    sy += dy * inverse
-                back[i, 0] += sx
-                back[i, 1] += sy
-        else:
-            for e in range(first, last):
-                j = listed_by[e]
-                s = floor
-                for c in range(d):
-                    s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
-                inverse = slope[j] / np.sqrt(max(s, least))
-                for c in range(d):
-                    back[i, c] += inverse * (Y[i, c] - Y[j, c])
+        for e in range(offsets[i], offsets[i + 1]):
+            j = listed_by[e]
+            s = floor
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+            inverse = slope[j] / np.sqrt(max(s, least))
+            for c in range(d):
+                back[i, c] += inverse * (Y[i, c] - Y[j, c])
 
 
 @kernel

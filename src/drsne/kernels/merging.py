@@ -26,36 +26,16 @@ def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[n
 
 
 @kernel
-def count(starts, columns, values, offsets, names, moved, lengths, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``lengths[i + 1]``, the entries of row i of ``(C + C^T) / (2 n)`` that are not zero, from sorted rows of both."""
-    n = starts.shape[0] - 1
-    scale = 0.5 / n
-    for i in range(lo, hi):
-        a, a_end, b, b_end = starts[i], starts[i + 1], offsets[i], offsets[i + 1]
-        length = 0
-        while a < a_end or b < b_end:
-            v = 0.0
-            left = b == b_end or (a < a_end and columns[a] <= names[b])
-            right = a == a_end or (b < b_end and names[b] <= columns[a])
-            if left:
-                v += values[a]
-                a += 1
-            if right:
-                v += moved[b]
-                b += 1
-            if values.dtype.type(v * scale) > 0:
-                length += 1
-        lengths[i + 1] = length
-
-
-@kernel
 def merge(starts, columns, values, offsets, names, moved, indptr, into, data, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Columns and values of the rows that :func:`count` counted."""
-    n = starts.shape[0] - 1
-    scale = 0.5 / n
+    """Rows of ``(C + C^T) / (2 n)`` without zeros, from the sorted rows of both.
+
+    Where ``into`` is empty only counts: ``indptr[i + 1]`` is then the length of row i.
+    """
+    scale = 0.5 / (starts.shape[0] - 1)
+    counting = into.shape[0] == 0
     for i in range(lo, hi):
         a, a_end, b, b_end = starts[i], starts[i + 1], offsets[i], offsets[i + 1]
-        e = indptr[i]
+        e = 0 if counting else indptr[i]
         while a < a_end or b < b_end:
             v = 0.0
             left = b == b_end or (a < a_end and columns[a] <= names[b])
@@ -68,6 +48,9 @@ def merge(starts, columns, values, offsets, names, moved, indptr, into, data, bl
                 v += moved[b]
                 b += 1
             if values.dtype.type(v * scale) > 0:
-                into[e] = j
-                data[e] = v * scale
+                if not counting:
+                    into[e] = j
+                    data[e] = v * scale
                 e += 1
+        if counting:
+            indptr[i + 1] = e

@@ -182,7 +182,8 @@ def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo,
         i = row[r]
         value[:] = np.inf
         index[:] = n
-        for j in candidates[r, : count[r]]:
+        for c in range(count[r]):
+            j = int(candidates[r, c])
             _offer(value, index, _dense_distance(X, i, j), j)
         if value[0] >= bounds[r]:
             value[:] = np.inf
@@ -191,8 +192,9 @@ def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo,
                 if j != i:
                     _offer(value, index, _dense_distance(X, i, j), j)
         _sort(value, index)
-        indices[r] = index
-        distances[r] = np.sqrt(value)
+        for m in range(k):  # loops: an assignment of arrays takes a second longer to compile
+            indices[r, m] = index[m]
+            distances[r, m] = np.sqrt(value[m])
 
 
 @kernel
@@ -205,7 +207,8 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
         i = row[r]
         value[:] = np.inf
         index[:] = n
-        for j in candidates[r, : count[r]]:
+        for c in range(count[r]):
+            j = int(candidates[r, c])
             _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
         if value[0] >= bounds[r]:
             value[:] = np.inf
@@ -214,8 +217,9 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
                 if j != i:
                     _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
         _sort(value, index)
-        indices[r] = index
-        distances[r] = np.sqrt(value)
+        for m in range(k):  # loops: an assignment of arrays takes a second longer to compile
+            indices[r, m] = index[m]
+            distances[r, m] = np.sqrt(value[m])
 
 
 @kernel
