@@ -153,9 +153,12 @@ def crossovers(workers: Workers, quick: bool) -> str:
             Y = centres[rng.integers(20, size=n)] + 5.0 * rng.normal(size=(n, d))
             row = [d, n]
             for name in ("exact", "fft", "tree"):
-                kind = engines.load(name)
-                ms = best(lambda kind=kind, Y=Y: kind(workers).repulsion(Y, 0.0)) if kind.supports(d) else None
-                row.append("" if ms is None else f"{ms:.2f}")
+                if not engines.load(name).supports(d):
+                    row.append("")
+                    continue
+                engine = engines.load(name)(workers)
+                ms = best(lambda engine=engine, Y=Y: engine.repulsion(Y, 0.0))
+                row.append(f"{ms:.2f}" + (f" ({engine.used})" if name == "fft" else ""))
             rows.append([*row, engines.resolve("auto", n, d)])
     return table(["dimensions", "n", "exact ms", "fft ms", "tree ms", "auto takes"], rows)
 
