@@ -22,12 +22,17 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 X = StandardScaler().fit_transform(load_digits().data)
 t = time.perf_counter()
-from drsne import DRSNE
-model = DRSNE(random_state=0, n_jobs=2)
-model.set_params(callbacks=lambda iteration, *_: first.append(time.perf_counter()) if not first else None)
-first = []
-model.fit(X)
-print(time.perf_counter() - t, first[0] - t)
+from drsne import DRSNE, _estimator
+minimize, taken = _estimator.minimize, []
+def timed(*arguments, **options):
+    start = time.perf_counter()
+    outcome = minimize(*arguments, **options)
+    taken.append(time.perf_counter() - start)
+    return outcome
+_estimator.minimize = timed
+DRSNE(random_state=0, n_jobs=2).fit(X)
+total = time.perf_counter() - t
+print(total, total - taken[0])
 """
 
 
@@ -70,8 +75,8 @@ def main() -> None:
         "Start-up",
         "python benchmarks/startup.py",
         f"Seconds, medians of {repeat}. Fits are of Digits (1797 x 64), default settings, 1000 iterations, two "
-        "threads, imports included; with a callback, so the losses are computed at every iteration.",
-        table(["", "seconds", "until the first iteration is done"], rows),
+        "threads, imports included. (In a cold fit some kernels are compiled in the optimisation.)",
+        table(["", "seconds", "without the optimisation"], rows),
     )
 
 
