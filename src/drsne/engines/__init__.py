@@ -36,8 +36,8 @@ def load(name: str) -> Any:
     return import_module(f"drsne.engines.{name}").ENGINE
 
 
-# Points up to which "auto" takes all pairs, by map dimensions (benchmarks/engines.py): the others begin to be faster at
-# half as many, by less than a millisecond, and take seconds to compile in a first fit.
+# Points up to which "auto" takes all pairs, by map dimensions (benchmarks/engines.py). The tree begins to be faster at
+# some 1,500, by less than a millisecond, and takes seconds to compile in a first fit.
 CROSSOVER = {1: 2000, 2: 2500, 3: 2500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 

@@ -4,7 +4,7 @@ One potential, one charge per point, two transforms a step: ``U_i = sum_j w_ij``
 derivative the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). Where points are sparse the kernel is
 split: a smooth far part on a coarser mesh, the rest summed over near pairs. Where a mesh does not serve (a map much
 smaller than the kernel, or spread so thinly that the mesh would be larger than the work it saves) the tree engine
-does. Which of the three is cheapest is decided at each evaluation, from the map alone.
+does. Which of the three is cheapest is decided at each evaluation, by measured costs.
 """
 
 from __future__ import annotations

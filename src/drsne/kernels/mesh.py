@@ -18,6 +18,24 @@ _HALF, _SIXTH = np.float32(1 / 2), np.float32(1 / 6)
 
 
 @kernel
+def _weights(f):  # type: ignore[no-untyped-def]
+    """Cubic B-spline at the four nodes around a point that lies ``f`` past the second of them."""
+    e = _ONE - f
+    w0, w3 = e * e * e * _SIXTH, f * f * f * _SIXTH
+    w1 = (_ONE + _THREE * e + _THREE * e * e * f) * _SIXTH
+    return w0, w1, _ONE - w0 - w1 - w3, w3
+
+
+@kernel
+def _slopes(f):  # type: ignore[no-untyped-def]
+    """Derivatives of these weights."""
+    e = _ONE - f
+    d0, d3 = -e * e * _HALF, f * f * _HALF
+    d1 = (_THREE * f - _FOUR) * f * _HALF
+    return d0, d1, -d0 - d1 - d3, d3
+
+
+@kernel
 def bounds(Y, out, block, lo, hi):  # type: ignore[no-untyped-def]
     """Least and largest coordinates of the block's points."""
     low0, low1, high0, high1 = Y[lo, 0], Y[lo, 1], Y[lo, 0], Y[lo, 1]
@@ -94,16 +112,8 @@ def spread(lanes, starts, n_columns, side, margin, per_unit, grid, block, lo, hi
         if row + 2 < lo or row - 1 >= hi:
             continue
         f, g = u - top, v - left
-        e = _ONE - f
-        wx[0] = e * e * e * _SIXTH
-        wx[3] = f * f * f * _SIXTH
-        wx[1] = (_ONE + _THREE * e + _THREE * e * e * (_ONE - e)) * _SIXTH
-        wx[2] = _ONE - wx[0] - wx[1] - wx[3]
-        e = _ONE - g
-        w0 = e * e * e * _SIXTH
-        w3 = g * g * g * _SIXTH
-        w1 = (_ONE + _THREE * e + _THREE * e * e * (_ONE - e)) * _SIXTH
-        w2 = _ONE - w0 - w1 - w3
+        wx[0], wx[1], wx[2], wx[3] = _weights(f)
+        w0, w1, w2, w3 = _weights(g)
         for a in range(max(0, lo - row + 1), min(4, hi - row + 1)):
             x = wx[a]
             line = grid[row - 1 + a]
@@ -124,25 +134,10 @@ def read(lanes, order, per_unit, potential, near, forces, partition, block, lo, 
         top, left = np.floor(u), np.floor(v)
         row, column = int(top), int(left)
         f, g = u - top, v - left
-        e = _ONE - f
-        wx[0] = e * e * e * _SIXTH
-        wx[3] = f * f * f * _SIXTH
-        wx[1] = (_ONE + _THREE * e + _THREE * e * e * (_ONE - e)) * _SIXTH
-        wx[2] = _ONE - wx[0] - wx[1] - wx[3]
-        # Derivatives of the weights: those of B-splines are differences of lower B-splines.
-        dx[0] = -e * e * _HALF
-        dx[3] = f * f * _HALF
-        dx[1] = (_THREE * f - _FOUR) * f * _HALF
-        dx[2] = -dx[0] - dx[1] - dx[3]
-        e = _ONE - g
-        w0 = e * e * e * _SIXTH
-        w3 = g * g * g * _SIXTH
-        w1 = (_ONE + _THREE * e + _THREE * e * e * (_ONE - e)) * _SIXTH
-        w2 = _ONE - w0 - w1 - w3
-        d0 = -e * e * _HALF
-        d3 = g * g * _HALF
-        d1 = (_THREE * g - _FOUR) * g * _HALF
-        d2 = -d0 - d1 - d3
+        wx[0], wx[1], wx[2], wx[3] = _weights(f)
+        dx[0], dx[1], dx[2], dx[3] = _slopes(f)
+        w0, w1, w2, w3 = _weights(g)
+        d0, d1, d2, d3 = _slopes(g)
         value, fx, fy = _ZERO, _ZERO, _ZERO
         for a in range(4):
             line = potential[row - 1 + a]
