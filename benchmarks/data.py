@@ -1,4 +1,4 @@
-"""Data for the benchmarks: four sets that need no file, two that are read from DRSNE_DATA_HOME."""
+"""Data for the benchmarks: four sets that need no file, four that are read from DRSNE_DATA_HOME."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def digits() -> np.ndarray:
 def clusters(n: int = 2000) -> np.ndarray:
     """The paper's Controlled Clusters: three 3-D Gaussians of standard deviation 0.2, 0.5 and 1."""
     rng = np.random.RandomState(0)
-    parts = zip(((-6, 0, 0), (0, 6, 0), (6, 0, 0)), (0.2, 0.5, 1.0), (n // 3, n // 3, n - 2 * (n // 3)), strict=True)
+    sizes = [n // 3 + (c < n % 3) for c in range(3)]
+    parts = zip(((-6, 0, 0), (0, 6, 0), (6, 0, 0)), (0.2, 0.5, 1.0), sizes, strict=True)
     return np.vstack([rng.normal(centre, sigma, (m, 3)) for centre, sigma, m in parts])
 
 
@@ -47,6 +48,35 @@ def images(name: str, n: int = 5000) -> np.ndarray:
     return StandardScaler().fit_transform(X[rows].astype(np.float64))
 
 
+def shuttle(n: int = 5000) -> np.ndarray:
+    """The paper's sample of Shuttle, by class, standardised; from ``shuttle.npz`` in DRSNE_DATA_HOME."""
+    with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / "shuttle.npz") as file:
+        X, y = file["X"], file["y"]
+    rng = np.random.RandomState(42)
+    classes, counts = np.unique(y, return_counts=True)
+    share = n * counts / counts.sum()
+    take = np.floor(share).astype(int)
+    take[np.argsort(take - share, kind="stable")[: n - take.sum()]] += 1
+    rows = [rng.choice(np.flatnonzero(y == c), m, replace=False) for c, m in zip(classes, take, strict=True)]
+    rows = np.concatenate(rows)
+    rng.shuffle(rows)
+    return StandardScaler().fit_transform(X[rows].astype(np.float64))
+
+
+def pbmc() -> np.ndarray:
+    """PBMC3k as in the paper, 50 principal components of 2700 cells; from ``pbmc3k_raw.h5ad`` in DRSNE_DATA_HOME."""
+    import scanpy as sc
+
+    cells = sc.read_h5ad(Path(os.environ["DRSNE_DATA_HOME"]) / "pbmc3k_raw.h5ad")
+    sc.pp.normalize_total(cells, target_sum=1e4)
+    sc.pp.log1p(cells)
+    sc.pp.highly_variable_genes(cells, n_top_genes=2000)
+    cells = cells[:, cells.var["highly_variable"]].copy()
+    sc.pp.scale(cells, max_value=10)
+    sc.tl.pca(cells, n_comps=50, svd_solver="arpack")
+    return np.asarray(cells.obsm["X_pca"], dtype=np.float64)
+
+
 def have(name: str) -> bool:
     """Whether ``<name>.npz`` is in DRSNE_DATA_HOME."""
     return (Path(os.environ.get("DRSNE_DATA_HOME", "")) / f"{name}.npz").is_file()
@@ -54,6 +84,31 @@ def have(name: str) -> bool:
 
 SETS = {"Digits": digits, "Clusters": clusters, "Helix": helix, "4 Gaussians 50-d": gaussians50}
 FILES = {"MNIST": "mnist", "Fashion-MNIST": "fashion_mnist"}
+# The paper's main comparison, as large as there.
+EIGHT = {
+    "Digits": digits,
+    "Fashion-MNIST": lambda: images("fashion_mnist"),
+    "MNIST": lambda: images("mnist"),
+    "4 Gaussians 50-d": lambda: gaussians50(5000),
+    "PBMC": pbmc,
+    "Shuttle": shuttle,
+    "Clusters": lambda: clusters(5000),
+    "Helix": lambda: helix(5000),
+}
+
+
+def classes(name: str) -> np.ndarray | None:
+    """What colours the points of one of the EIGHT: classes, the place along the Helix, or nothing."""
+    if name == "Digits":
+        return load_digits().target
+    if name == "Clusters":
+        return np.repeat([0, 1, 2], [1667, 1667, 1666])
+    if name == "Helix":
+        return -np.log(1 - np.random.RandomState(0).rand(5000) * (1 - np.exp(-3.0))) / 3.0
+    if name in FILES:
+        with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / f"{FILES[name]}.npz") as file:
+            return file["y"][np.random.RandomState(42).choice(len(file["y"]), 5000, replace=False)]
+    return None
 
 
 def load(name: str) -> np.ndarray:

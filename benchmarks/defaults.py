@@ -1,143 +1,187 @@
-"""The study behind the defaults: density_weight, the schedule, and the smoothing of radii.
+"""The study behind the defaults: the schedule, density_weight, density_neighbors, and the smoothing of radii.
 
-    python benchmarks/defaults.py [--seeds 3]
+    python benchmarks/defaults.py [--jobs 2] [--seeds 0 1 2] [--parts schedule ...]
+    python benchmarks/defaults.py --report
 
-Four data sets that need no file, and MNIST and Fashion-MNIST where DRSNE_DATA_HOME has them. Scores are
-trustworthiness at 10, concentration correlation at 30 and density rank correlation at 30, as means over seeds.
+The eight sets of benchmarks/quality.py. Each map is a line of results/defaults.jsonl, written when it is scored: a killed
+study goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import tempfile
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from data import FILES, SETS, have, load
+from data import EIGHT, digits
 from joblib import Parallel, delayed
-from report import table, write
+from quality import Scorer, saved
+from report import RESULTS, table, write
 
-from drsne import DRSNE, Objective, Smoothing, metrics
-from drsne.presets import default_schedule
+from drsne import DRSNE, Objective, Smoothing
+from drsne.graph import knn
+from drsne.presets import ADAM_BETAS, ADAM_RATE, DENSITY_RAMP, default_schedule
 
-WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 25.0)
-IMAGE_WEIGHTS = (0.0, 1.0, 2.0, 3.0, 5.0)  # for the larger sets
+ROWS = RESULTS / "defaults.jsonl"
 CHOSEN = DRSNE().density_weight
-# How the tables were read; read them again when they are made anew.
-WEIGHT_NOTE = """\
-The default is 2: over lambda = 0 the concentration correlation rises by .2 or more on every set, for .01 of
-trustworthiness on MNIST and .003 or less elsewhere; 3 costs MNIST .017."""
-SMOOTHING_NOTE = """\
-"duplicates" is 1000 digits and 40 of them 40 times over. Digits has no duplicates and does not mind. The default is
-0.001: it keeps the profile of regions 100 times as crowded as the median within 10 %, where 0.01 would halve it; data
-with many exact duplicates gain trustworthiness from 0.01 (pass it in an Objective)."""
+# What the last phase is made of, and the three weightings that it is tried on: weights of the two readings.
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "no ramp": {"ramp": 0.0},
+    "ramp over half": {"ramp": 0.5},
+    "rate 1": {"rate": 1.0},
+    "rate 4": {"rate": 4.0},
+    "betas (0.9, 0.999)": {"betas": (0.9, 0.999)},
+    "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0.0, "rate": 1.0, "betas": (0.9, 0.999)},
+    "250 iterations": {"n_iter": 250},
+    "1000 iterations": {"n_iter": 1000},
+}
+WEIGHTINGS = {"mild": (CHOSEN, 0.0), "strong": (20.0, 5.0)}
+WEIGHTS = (1.0, 1.5, CHOSEN, 2.5, 3.0)
+NEIGHBORS = (15, 20, 30, 45, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
 def with_duplicates() -> np.ndarray:
     """Digits, with 40 images repeated 40 times: as many points again, on top of one another."""
-    X = SETS["Digits"]()[:1000]
+    X = digits()[:1000]
     return np.vstack([X, np.repeat(X[::25], 40, axis=0)])
 
 
-def schedule(n: int, *, max_iter: int, early: int, share: float, rate: float, join: str = "tsne"):
-    """The default's phases with other numbers; ``join="exaggerated"`` leaves the plain t-SNE phase out."""
-    base = default_schedule(
-        n, max_iter=2 * max_iter, n_iter_exaggeration=early, early_exaggeration=12.0, learning_rate="auto", density=True
-    )
-    first, second, third = base.phases
-    last = round(share * max_iter)
-    third = replace(third, n_iter=last, optimizer=replace(third.optimizer, rate=rate))
-    first, second = replace(first, n_iter=early), replace(second, n_iter=max_iter - last - early)
-    return replace(base, phases=(first, third) if join == "exaggerated" else (first, second, third))
+def jobs_of(part: str) -> dict[str, dict[str, Any]]:
+    """Variants of a part of the study, by name."""
+    if part == "schedule":
+        return {
+            f"{label}, {kind}": {"weights": weights, **numbers}
+            for label, numbers in SCHEDULES.items()
+            for kind, weights in WEIGHTINGS.items()
+        }
+    if part == "weight":
+        return {f"lambda = {w:g}": {"weights": (w, 0.0)} for w in WEIGHTS} | {"lambda = 0": {"weights": (0.0, 0.0)}}
+    if part == "neighbors":
+        return {f"k = {k}": {"k": k} for k in NEIGHBORS}
+    return {f"{r:g}": {"smoothing": r} for r in RELATIVE}
 
 
-SCHEDULES = {
-    "default: 250 + 250 + 500, rate 1": {"max_iter": 1000, "early": 250, "share": 0.5, "rate": 1.0},
-    "250 + 450 + 300, rate 1": {"max_iter": 1000, "early": 250, "share": 0.3, "rate": 1.0},
-    "250 + 150 + 600, rate 1": {"max_iter": 1000, "early": 250, "share": 0.6, "rate": 1.0},
-    "125 + 125 + 250, rate 1": {"max_iter": 500, "early": 125, "share": 0.5, "rate": 1.0},
-    "190 + 185 + 375, rate 1": {"max_iter": 750, "early": 190, "share": 0.5, "rate": 1.0},
-    "250 + 250 + 500, rate 0.3": {"max_iter": 1000, "early": 250, "share": 0.5, "rate": 0.3},
-    "250 + 250 + 500, rate 3": {"max_iter": 1000, "early": 250, "share": 0.5, "rate": 3.0},
-    "250 + 0 + 500, rate 1": {"max_iter": 750, "early": 250, "share": 2 / 3, "rate": 1.0, "join": "exaggerated"},
-}
+def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list[np.ndarray], list[float]]:
+    """Maps and final losses of variants, which share all that comes before the density term."""
+    numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
+    schedule = default_schedule(len(X), max_iter=1000, density=True, **numbers)
+    graph = tuple(knn(X, 90))
+    options = {"random_state": seed, "neighbors": graph, "keep_affinities": False}
+    start = DRSNE(schedule=replace(schedule, phases=schedule.phases[:-1]), **options).fit_transform(X)
+    out, losses = [], []
+    for variant in variants:
+        inside, outside = variant.get("weights", (CHOSEN, 0.0))
+        if inside + outside == 0.0:
+            model = DRSNE(density_weight=0, **options).fit(X)
+        else:
+            n_iter = variant.get("n_iter", schedule.phases[-1].n_iter)
+            adam = replace(
+                schedule.phases[-1].optimizer,
+                rate=variant.get("rate", ADAM_RATE),
+                betas=variant.get("betas", ADAM_BETAS),
+            )
+            ramp = round(variant.get("ramp", DENSITY_RAMP) * n_iter)
+            phase = replace(schedule.phases[-1], n_iter=n_iter, optimizer=adam, ramp=ramp)
+            r = variant.get("smoothing", Smoothing().relative)
+            smoothing = Smoothing(relative=r, length=1e-12 if r == 0 else 0.0)
+            objective = Objective(
+                input_weight=inside,
+                embedding_weight=outside,
+                input_smoothing=smoothing,
+                embedding_smoothing=smoothing,
+            )
+            k = variant.get("k", DRSNE().density_neighbors)
+            last = replace(schedule, phases=(phase,))
+            model = DRSNE(
+                density_weight=1, density_neighbors=k, objective=objective, init=start, schedule=last, **options
+            ).fit(X)
+        out.append(model.embedding_)
+        losses.append(model.kl_divergence_ + (inside + outside > 0) * model.concentration_loss_)
+    return out, losses
 
 
-def scores(name: str, seed: int, **options) -> tuple[float, ...]:
-    X = with_duplicates() if name == "duplicates" else load(name)
-    if isinstance(options.get("schedule"), dict):
-        options["schedule"] = schedule(len(X), **options["schedule"])
-    model = DRSNE(random_state=seed, **options).fit(X)
-    Y = model.embedding_
-    loss = model.kl_divergence_ + options.get("density_weight", CHOSEN) * model.concentration_loss_
-    return (
-        metrics.trustworthiness(X, Y),
-        metrics.concentration_correlation(X, Y),
-        metrics.density_rank_correlation(X, Y),
-        model.kl_divergence_,
-        loss,
-    )
-
-
-def study(sets, variants, seeds) -> dict[tuple[str, str], np.ndarray]:
-    """Mean scores for each set and variant."""
+def run(part: str, name: str, path: Path, labels: list[str], seed: int) -> None:
     import warnings
 
-    warnings.filterwarnings("ignore", "perplexity=", UserWarning)  # the duplicates
-    jobs = [(name, label) for name in sets for label in variants]
-    run = delayed(scores)
-    every = Parallel(n_jobs=-1, verbose=1)(
-        run(name, s, **variants[label]) for name, label in jobs for s in range(seeds)
-    )
-    return {job: np.mean(every[at * seeds : (at + 1) * seeds], axis=0) for at, job in enumerate(jobs)}
+    warnings.simplefilter("ignore")
+    X = np.load(path)
+    found, losses = maps(X, seed, [jobs_of(part)[label] for label in labels])
+    with ROWS.open("a") as file:
+        for label, score, loss in zip(labels, Scorer(X)(found), losses, strict=True):
+            row = {"part": part, "set": name, "variant": label, "seed": seed, **score, "loss": loss}
+            file.write(json.dumps(row) + "\n")
 
 
-def wide(sets, variants, found) -> str:
+def read() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+
+
+def wide(part: str, rows: list[dict[str, Any]]) -> str:
     """A row a variant, a column a set: TW / CC / rho_S, loss."""
+    names = list(dict.fromkeys(row["set"] for row in rows if row["part"] == part))
 
     def cell(name: str, label: str) -> str:
-        if (name, label) not in found:
+        some = [row for row in rows if (row["part"], row["set"], row["variant"]) == (part, name, label)]
+        if not some:
             return ""
-        return "{:.4f} / {:.3f} / {:.3f}, {:.3f}".format(*found[name, label][[0, 1, 2, 4]])
+        keys = ("trustworthiness", "concentration_correlation", "density_rank_correlation", "loss")
+        return "{:.4f} / {:.3f} / {:.3f}, {:.3f}".format(*(np.mean([row[key] for row in some]) for key in keys))
 
-    return table(["", *sets], [[label, *(cell(name, label) for name in sets)] for label in variants])
+    return table(["", *names], [[label, *(cell(name, label) for name in names)] for label in jobs_of(part)])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=3)
-    seeds = parser.parse_args().seeds
-    sets = list(SETS)
-    for name, file in FILES.items():
-        if not have(file):
-            print(f"{name} is left out: DRSNE_DATA_HOME has no {file}.npz")
-    images = [name for name, file in FILES.items() if have(file)]
-    weights = {f"lambda = {w:g}": {"density_weight": w} for w in WEIGHTS}
-    fewer = {label: weights[label] for label in weights if weights[label]["density_weight"] in IMAGE_WEIGHTS}
-    schedules = {label: {"schedule": numbers} for label, numbers in SCHEDULES.items()}
-    smoothing = {
-        f"{r:g}": {
-            "objective": Objective(
-                input_smoothing=Smoothing(relative=r, length=1e-12 if r == 0 else 0.0),
-                embedding_smoothing=Smoothing(relative=r, length=1e-12 if r == 0 else 0.0),
-            )
-        }
-        for r in RELATIVE
-    }
-    mixed = ["Digits", "duplicates"]
+def report() -> None:
+    rows = read()
+    note = (
+        "Means over seeds 0 to 2; each cell is trustworthiness (10) / concentration correlation (29) / density rank "
+        "correlation (30), final loss."
+    )
     write(
         "defaults",
         "Defaults",
         "python benchmarks/defaults.py",
-        f"Means over {seeds} seeds; each cell is trustworthiness (10) / concentration correlation (30) / density rank "
-        "correlation (30), final loss. Digits has 1797 points, the images 5000, the others 2000.",
-        f"## density_weight\n\n{WEIGHT_NOTE}\n\n"
-        + wide(sets + images, weights, study(sets, weights, seeds) | study(images, fewer, seeds)),
-        f"## Schedule, at lambda = {CHOSEN:g}\n\nIterations of early exaggeration + t-SNE + Adam with the density "
-        "term.\n\n" + wide(sets, schedules, study(sets, schedules, seeds)),
-        f"## Smoothing of radii, relative to the median radius, at lambda = {CHOSEN:g}\n\n{SMOOTHING_NOTE}\n\n"
-        + wide(mixed, smoothing, study(mixed, smoothing, seeds)),
+        note,
+        "## Schedule\n\nThe default's last phase: 500 iterations of Adam, rate "
+        f"{ADAM_RATE:g} with a cosine decay, betas {ADAM_BETAS}, the weight rising over the first {DENSITY_RAMP:g}. "
+        f'"mild" is lambda = {CHOSEN:g} on the neighbours in the data, "strong" 20 on those and 5 on those in the map.\n\n'
+        + wide("schedule", rows),
+        "## density_weight\n\n" + wide("weight", rows),
+        f"## density_neighbors, at lambda = {CHOSEN:g}\n\n" + wide("neighbors", rows),
+        f"## Smoothing of radii, relative to the median radius, at lambda = {CHOSEN:g}\n\n" + wide("smoothing", rows),
     )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parts = ("schedule", "weight", "neighbors", "smoothing")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
+    parser.add_argument("--parts", nargs="*", choices=parts, default=parts)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "drsne-quality")
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    if not options.report:
+        paths = saved(list(EIGHT), options.folder)
+        doubled = options.folder / "duplicates.npy"
+        np.save(doubled, with_duplicates())
+        there = {(row["part"], row["set"], row["variant"], row["seed"]) for row in read()}
+        jobs = []
+        for part in options.parts:
+            sets = {"Digits": paths["Digits"], "duplicates": doubled} if part == "smoothing" else paths
+            for seed in options.seeds:
+                for name, path in sets.items():
+                    labels = [label for label in jobs_of(part) if (part, name, label, seed) not in there]
+                    if labels:
+                        jobs.append((part, name, path, labels, seed))
+        Parallel(n_jobs=options.jobs, verbose=5)(delayed(run)(*job) for job in jobs)
+    report()
 
 
 if __name__ == "__main__":

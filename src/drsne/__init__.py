@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drsne import affinities, concentration, graph, metrics, pl, presets
-    from drsne._estimator import DRSNE, memory_estimate
+    from drsne._estimator import DRSNE, density_path, memory_estimate
     from drsne.affinities import Calibration
     from drsne.concentration import Smoothing
     from drsne.objective import Objective
     from drsne.optimize import Adam, Momentum, Phase, Schedule
+    from drsne.path import DensityPath
 
 __version__ = "0.1.0"
 
 _HOME = {
     "DRSNE": "drsne._estimator",
+    "density_path": "drsne._estimator",
     "memory_estimate": "drsne._estimator",
     "Calibration": "drsne.affinities",
+    "DensityPath": "drsne.path",
     "Objective": "drsne.objective",
     "Smoothing": "drsne.concentration",
     "Adam": "drsne.optimize",
@@ -36,6 +39,7 @@ __all__ = [
     "DRSNE",
     "Adam",
     "Calibration",
+    "DensityPath",
     "Momentum",
     "Objective",
     "Phase",
@@ -44,6 +48,7 @@ __all__ = [
     "__version__",
     "affinities",
     "concentration",
+    "density_path",
     "graph",
     "memory_estimate",
     "metrics",

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from drsne import _checks, _parameters, engines, initialization, memory
-from drsne._rounding import rounded
-from drsne.affinities import Affinities, affinities
-from drsne.concentration import profile
-from drsne.graph import KnnGraph, available, check_precomputed, nearest
-from drsne.objective import Objective, Problem
+from drsne import _checks, _parameters, engines, memory, path
+from drsne._stages import Stage, prepare
+from drsne.graph import check_precomputed
+from drsne.objective import NEIGHBORHOODS, Objective
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
-from drsne.presets import default_schedule, most_exaggerated
+from drsne.path import DensityPath
+from drsne.presets import default_schedule, most_exaggerated, path_schedules
 from drsne.progress import ProgressBar
-from drsne.ready import given
-from drsne.reduction import fitted_pca, scores
-
-Array = NDArray[np.float64]
-_LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
-
-
-class _Sizes(NamedTuple):
-    """Sizes after they were fitted to the data."""
-
-    perplexity: float
-    affinity_neighbors: int
-    density_neighbors: int
 
 
 class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,16 +39,21 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         Dimensions of the map.
     perplexity : float, default=30.0
         Effective number of neighbours of the KL term. Lowered with a warning where the data have too few rows.
-    density_weight : float, default=2.0
+    density_weight : float or "auto", default=2.1
         ``lambda``, the weight of the density term; 0 is plain t-SNE. Useful values lie between 1 and 50,
         whatever the number of samples. (The values printed in the paper are ours divided by ``n_samples``.)
+        "auto" follows a path of weights (:func:`drsne.density_path`) and keeps the map with the largest concentration
+        correlation that ``max_trustworthiness_drop`` allows.
     density_neighbors : int, default=30
         k, neighbours that make up a point's concentration, without the point itself.
     density_exponent : float, default=1.0
         ``alpha`` in ``c = r^-alpha``, in both spaces; 1 in the paper. Loss and gradient grow as
         ``alpha^2``: compare exponents at equal ``lambda * alpha^2``.
-    neighborhoods : {"input"}, default="input"
-        Whose neighbours the concentration of the map is measured over: those in the data.
+    neighborhoods : {"input", "embedding", "both"}, default="input"
+        Over whose neighbours the concentration of the map is measured: those of each point in the data (the
+        paper's), its own nearest ones in the map, which is what a reader of the map sees, or both.
+    max_trustworthiness_drop : float, default=0.01
+        With ``density_weight="auto"``: how much trustworthiness may be lost against ``lambda = 0``.
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn's neighbours, or "precomputed" for a distance matrix or a sparse neighbour
         graph of distances.
@@ -90,7 +81,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     learning_rate : float or "auto", default="auto"
         Of the t-SNE phases, as in scikit-learn: "auto" is ``max(n_samples / exaggeration / 4, 50)``.
     objective : Objective, default=None
-        The objective in detail; covers ``density_exponent``, which must then be left at its default.
+        The objective in detail; covers ``density_exponent`` and ``neighborhoods``, which must then be left at their
+        defaults.
     schedule : Schedule, default=None
         The optimisation in detail; covers ``max_iter``, ``n_iter_exaggeration``, ``early_exaggeration`` and
         ``learning_rate``, which must then be left at their defaults.
@@ -117,7 +109,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
         ``log c~_i`` in the data and in the map: 0 is average, log 2 twice as crowded.
     kl_divergence_, concentration_loss_ : float
-        The two terms at the map; the loss is ``kl_divergence_ + density_weight * concentration_loss_``.
+        The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
+    density_weight_ : float
+        ``lambda`` of the map.
+    path_ : DensityPath or None
+        All maps of ``density_weight="auto"``, with their scores.
     n_iter_ : int
         Iterations done.
     history_ : dict of ndarray
@@ -155,10 +151,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         n_components: int = 2,
         *,
         perplexity: float = 30.0,
-        density_weight: float = 2.0,
+        density_weight: float | str = 2.1,
         density_neighbors: int = 30,
         density_exponent: float = 1.0,
         neighborhoods: str = "input",
+        max_trustworthiness_drop: float = 0.01,
         metric: Any = "euclidean",
         init: Any = "pca",
         neighbors: Any = None,
@@ -183,6 +180,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         self.density_neighbors = density_neighbors
         self.density_exponent = density_exponent
         self.neighborhoods = neighborhoods
+        self.max_trustworthiness_drop = max_trustworthiness_drop
         self.metric = metric
         self.init = init
         self.neighbors = neighbors
@@ -216,25 +214,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         DRSNE
             The fitted estimator.
         """
-        defaults = DRSNE().get_params(deep=False)
-        params = {name: getattr(self, name) for name in defaults}
-        _parameters.check(params, defaults)
-        data, dtype = self._check_data(X)
-        if not sp.issparse(data):
-            memory.warn_if_short(data.shape, params)
-        objective = self._objective()
-        schedule = self._schedule(data.shape[0])
-        rng = check_random_state(self.random_state)
-        with Workers(self.n_jobs) as workers:
-            pca = fitted_pca(data, self.pca_components) if self.pca_components is not None else None
-            data = data if pca is None else scores(pca, data)
-            problem, found, start = self._prepare(data, objective, rng, workers)
-            with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
-                watchers = _parameters.callbacks(self.callbacks)
-                outcome = minimize(problem, start, schedule, callbacks=watchers, progress=bar)
-            self._keep(outcome, problem, found, dtype)
-        self.pca_ = pca
-        self._complain(outcome)
+        data, dtype = self._checked(X)
+        if isinstance(self.density_weight, str):
+            self._fit_path(data, dtype)
+        else:
+            self._fit_one(data, dtype)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
@@ -269,6 +253,71 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _checked(self, X: Any) -> tuple[Any, type]:
+        """Parameters and data checked; the data as float64, and the type the map is returned in."""
+        defaults = DRSNE().get_params(deep=False)
+        params = {name: getattr(self, name) for name in defaults}
+        _parameters.check(params, defaults)
+        data, dtype = self._check_data(X)
+        if not sp.issparse(data):
+            memory.warn_if_short(data.shape, params)
+        return data, dtype
+
+    def _fit_one(self, data: Any, dtype: type) -> None:
+        schedule, weight = self._schedule(data.shape[0]), float(self.density_weight)
+        with Workers(self.n_jobs) as workers:
+            stage = prepare(self, data, self._objective(), weight, workers)
+            with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
+                watchers = _parameters.callbacks(self.callbacks)
+                outcome = minimize(stage.problem, stage.start, schedule, callbacks=watchers, progress=bar)
+            self._keep(outcome, stage, weight, dtype)
+        self.path_ = None
+        _complain(outcome)
+
+    def _fit_path(self, data: Any, dtype: type) -> None:
+        """Maps along a path of weights; the best that meets the constraint is kept."""
+        with Workers(self.n_jobs) as workers:
+            found, outcomes, stage = self._follow(data, dtype, path.WEIGHTS, workers)
+            self.path_ = found
+            chosen = found.select(max_trustworthiness_drop=self.max_trustworthiness_drop)
+            least = found.baseline - self.max_trustworthiness_drop
+            if len(found) > 1 and not (found.metrics["trustworthiness"][1:] >= least).any():
+                best = 1 + int(np.argmax(found.metrics["trustworthiness"][1:]))
+                raise ValueError(
+                    f"No density_weight of the path keeps the trustworthiness within "
+                    f"max_trustworthiness_drop={self.max_trustworthiness_drop:g} of {found.baseline:.4f}, that of plain "
+                    f"t-SNE; the best reachable is {found.metrics['trustworthiness'][best]:.4f}, at "
+                    f"{found.weights[best]:g}. Raise max_trustworthiness_drop, or pass a density_weight; path_ has all "
+                    "maps."
+                )
+            self._keep(outcomes[chosen], stage, float(found.weights[chosen]), dtype)
+        _complain(outcomes[-1])
+
+    def _follow(
+        self, data: Any, dtype: type, weights: Sequence[float], workers: Workers
+    ) -> tuple[DensityPath, list[Outcome], Stage]:
+        """Maps at lambda = 0 and at the weights, with scores."""
+        if self._precomputed and sp.issparse(data):
+            raise ValueError(
+                "A path of density weights needs all distances to score its maps; X is a sparse graph with "
+                "metric='precomputed'. Pass the data or a full distance matrix, or a number as density_weight."
+            )
+        opening, step = path_schedules(
+            data.shape[0],
+            max_iter=self.max_iter,
+            n_iter_exaggeration=self.n_iter_exaggeration,
+            early_exaggeration=float(self.early_exaggeration),
+            learning_rate=self.learning_rate,
+        )
+        stage = prepare(self, data, self._objective(), 1.0, workers)
+        n_iter = opening.n_iter + sum(w > 0 for w in weights) * step.n_iter
+        with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
+            watchers = _parameters.callbacks(self.callbacks)
+            outcomes = path.follow(
+                stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar
+            )
+        return path.scored(outcomes, weights, data, self.metric, dtype), outcomes, stage
+
     def _check_data(self, X: Any) -> tuple[Any, type]:
         """``X`` as float64, and the type the map is returned in."""
         _checks.refuse_text("X", X)
@@ -283,7 +332,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         if self.objective is not None:
             return self.objective
         exponent = float(self.density_exponent)
-        return Objective(input_exponent=exponent, embedding_exponent=exponent)
+        readings = dict(zip(("input_weight", "embedding_weight"), NEIGHBORHOODS[self.neighborhoods], strict=True))
+        return Objective(**readings, input_exponent=exponent, embedding_exponent=exponent)
 
     def _schedule(self, n_samples: int) -> Schedule:
         if self.schedule is not None:
@@ -304,80 +354,9 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             density=density,
         )
 
-    def _prepare(
-        self, X: Any, objective: Objective, rng: np.random.RandomState, workers: Workers
-    ) -> tuple[Problem, Affinities, Array]:
-        """Neighbours, affinities and start; the neighbours' distances are let go."""
-        ready = None if self.neighbors is None else given(self.neighbors, X.shape[0], workers)
-        sizes = self._sizes(X, objective, ready)
-        wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
-        graph = nearest(X, wanted, metric=self.metric, workers=workers) if ready is None else ready.first(wanted)
-        near = graph.first(sizes.affinity_neighbors)
-        dtype = np.float32 if objective.precision == "single" else np.float64
-        found = affinities(near, sizes.perplexity, objective.calibration, workers, dtype)
-        start = self._start(X, found.P, rng, workers)
-        return self._problem(graph.first(sizes.density_neighbors), objective, found.P, workers), found, start
-
-    def _sizes(self, X: Any, objective: Objective, ready: KnnGraph | None) -> _Sizes:
-        """Perplexity and k as asked, or lowered to what the data allow, with one warning.
-
-        Near the number of neighbours all affinities are alike and a map shows nothing; a third of it is a good value.
-        """
-        most = X.shape[0] - 1 if ready is None else ready.indices.shape[1]
-        if self._precomputed and sp.issparse(X):
-            most = min(most, available(X))
-            if most < 1:
-                raise ValueError(
-                    "X must list at least one neighbour for every sample with metric='precomputed'; some have none. "
-                    "Build the graph with more neighbours."
-                )
-        perplexity, k = float(self.perplexity), int(self.density_neighbors)
-        lowered = []
-        if perplexity > max(1.0, _LARGEST_SHARE * most):
-            perplexity = max(1.0, most / 3.0)
-            lowered.append(f"perplexity from {self.perplexity:g} to {perplexity:.4g}")
-        if k > most:
-            k = most
-            lowered.append(f"density_neighbors from {self.density_neighbors} to {k}")
-        if lowered:
-            _checks.warn(f"Lowered {' and '.join(lowered)}: {X.shape[0]} samples with {most} neighbours each.")
-        return _Sizes(perplexity, min(most, objective.calibration.n_neighbors(perplexity, X.shape[0])), k)
-
-    def _problem(self, graph: KnnGraph, objective: Objective, P: sp.csr_matrix, workers: Workers) -> Problem:
-        target = profile(graph.distances.mean(axis=1), objective.input_exponent, objective.input_smoothing).log
-        n, d = len(target), int(self.n_components)
-        name = engines.resolve(self.engine, n, d)
-        return Problem(
-            objective,
-            P=P,
-            neighbors=np.ascontiguousarray(graph.indices),
-            # Rounded: what the data's units leave in the last bits must not reach the map.
-            target=rounded(target) if objective.precision == "single" else target,
-            weight=float(self.density_weight),
-            engine=engines.build(
-                name,
-                workers,
-                n_components=d,
-                precision=objective.precision,
-                options=self.engine_options,
-            ),
-            workers=workers,
-        )
-
-    def _start(self, X: Any, P: sp.csr_matrix, rng: np.random.RandomState, workers: Workers) -> Array:
-        n, d = X.shape[0], int(self.n_components)
-        if not isinstance(self.init, str):
-            return initialization.given(self.init, n, d)
-        if self.init == "random":
-            return initialization.random(n, d, rng)
-        if not self._precomputed:
-            return initialization.pca(X, d, rng, workers)
-        if sp.issparse(X):
-            return initialization.diffusion(P, d, rng)
-        return initialization.classical_scaling(X, d, rng, workers)
-
-    def _keep(self, outcome: Outcome, problem: Problem, found: Affinities, dtype: type) -> None:
+    def _keep(self, outcome: Outcome, stage: Stage, weight: float, dtype: type) -> None:
         """Fitted attributes, all at once: a fit that fails leaves those of the one before."""
+        problem, found = stage.problem, stage.affinities
         try:
             concentration = problem.concentration(outcome.embedding)
         except KeyboardInterrupt:  # one more, after the map is done: the map counts
@@ -387,6 +366,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
             self.affinities_ = found.P
+        self.density_weight_, self.pca_ = weight, stage.pca
         self.input_concentration_ = problem.target
         self.concentration_ = concentration
         self.kl_divergence_ = outcome.kl
@@ -394,16 +374,60 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         self.n_iter_ = outcome.n_iter
         self.history_ = outcome.history
 
-    def _complain(self, outcome: Outcome) -> None:
-        if outcome.stopped_by == "interrupt":
-            _checks.warn(
-                f"Interrupted after {outcome.n_iter} iterations; embedding_ is the last map. Pass it as init to go on."
-            )
-        if outcome.stopped_by == "overflow":
-            raise FloatingPointError(
-                f"The gradient is no longer finite after {outcome.n_iter} iterations; embedding_ is the last finite "
-                "map. Lower learning_rate, density_weight, density_exponent or the scale of init."
-            )
+
+def _complain(outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
+    if outcome.stopped_by == "interrupt":
+        _checks.warn(f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to go on.")
+    if outcome.stopped_by == "overflow":
+        raise FloatingPointError(
+            f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "
+            "learning_rate, density_weight, density_exponent or the scale of init."
+        )
+
+
+def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
+    """Maps along a path of lambda, each started from the last, with their scores.
+
+    Neighbours, affinities and the profile of the data are computed once; all maps together take about as long as two
+    fits.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The data.
+    weights : sequence of float, default=None
+        lambda of the maps, ascending; by default twelve from 0 to 60.
+    **params
+        Parameters of :class:`drsne.DRSNE` but for ``density_weight`` and ``schedule``.
+
+    Returns
+    -------
+    DensityPath
+        The maps, their scores, a choice among them and pictures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne import density_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 0.1, (50, 5)), rng.normal(3, 1.0, (50, 5))])
+    >>> path = density_path(X, [0, 1, 10], perplexity=10, density_neighbors=10, random_state=0)
+    >>> [Y.shape for Y in path.embeddings]
+    [(100, 2), (100, 2), (100, 2)]
+    >>> int(path.select(max_trustworthiness_drop=0.05)) in (0, 1, 2)
+    True
+    """
+    if "density_weight" in params:
+        raise TypeError(
+            f"density_weight={params['density_weight']!r} cannot be given to density_path, which takes a list of them. "
+            "Pass weights."
+        )
+    model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
+    data, dtype = model._checked(X)
+    with Workers(model.n_jobs) as workers:
+        found, outcomes, _ = model._follow(data, dtype, listed, workers)
+    _complain(outcomes[-1], "the path ends there")
+    return found
 
 
 def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:

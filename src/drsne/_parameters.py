@@ -7,12 +7,12 @@ from typing import Any
 
 from drsne import _checks, engines
 from drsne.graph import check_metric
-from drsne.objective import Objective
+from drsne.objective import NEIGHBORHOODS, Objective
 from drsne.optimize import Schedule
 
 # What a given dataclass covers, and so must not also be given as a plain parameter.
 COVERED = {
-    "objective": (Objective, ("density_exponent",)),
+    "objective": (Objective, ("density_exponent", "neighborhoods")),
     "schedule": (Schedule, ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")),
 }
 
@@ -27,9 +27,9 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
         _checks.integer(name, given[name], at_least=least, hint=hint(name))
     for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
         _checks.number(name, given[name], at_least=low, hint=hint(name))
-    _checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
+    _check_weight(given)
     _checks.number("density_exponent", given["density_exponent"], above=0, hint=hint("density_exponent"))
-    _checks.choice("neighborhoods", given["neighborhoods"], ("input",))
+    _checks.choice("neighborhoods", given["neighborhoods"], tuple(NEIGHBORHOODS))
     _checks.choice("engine", given["engine"], ("auto", *engines.names()))
     engines.check_options(given["engine"], given["engine_options"])
     if isinstance(given["pca_components"], str):
@@ -51,6 +51,19 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     for name in COVERED:
         _check_covered(name, given, defaults)
     callbacks(given["callbacks"])
+
+
+def _check_weight(given: Mapping[str, Any]) -> None:
+    _checks.number("max_trustworthiness_drop", given["max_trustworthiness_drop"], at_least=0)
+    if not isinstance(given["density_weight"], str):
+        _checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
+        return
+    _checks.choice("density_weight", given["density_weight"], ("auto",), also=" or a number of at least 0")
+    if given["schedule"] is not None:
+        raise ValueError(
+            "schedule must be None with density_weight='auto', whose maps are steps along a path of weights. Pass "
+            "max_iter, or a density_weight."
+        )
 
 
 def _check_precomputed(given: Mapping[str, Any]) -> None:

@@ -14,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import _checks
+from drsne.arrangement import Arrangement
 from drsne.kernels import concentration as kernels
+from drsne.map_neighbors import nearest_in_map
 from drsne.parallel import Workers
 
 Array = NDArray[np.float64]
 _FOR_MEDIAN = 8192
+REFRESHED_EVERY = 10  # iterations between two searches for the neighbours in a map
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +167,7 @@ class Rolling:
     """
 
     def __init__(self, near: Neighborhoods) -> None:
-        self._near = near
+        self.near = near
         self._lengths: Array = np.empty((0, 0))
         self._own: NDArray[Any] = np.empty((0, 0, 0))
         self._back: NDArray[Any] = np.empty((0, 0, 0))
@@ -173,7 +176,7 @@ class Rolling:
 
     def radii(self, Y: NDArray[Any], smoothing: Smoothing, workers: Workers, iteration: int | None) -> Array:
         """Mean distances at ``Y``; all shares are new where ``iteration`` does not follow on the last one."""
-        near, (n, d) = self._near, Y.shape
+        near, (n, d) = self.near, Y.shape
         if self._own.shape != (near.n_parts, n, d) or self._own.dtype != Y.dtype:
             self._lengths = np.empty((near.n_parts, n))
             self._own, self._back = (np.empty((near.n_parts, n, d), Y.dtype) for _ in range(2))
@@ -187,13 +190,50 @@ class Rolling:
 
     def pull_back(self, Y: NDArray[Any], slope: Array, smoothing: Smoothing, workers: Workers, forces: Array) -> None:
         """Add ``sum_l slope_l dr_l/dy_i`` to the force on every point."""
-        per_length = slope / self._near.k
+        per_length = slope / self.near.k
         for part in self._parts:
-            self._near.pull_back(Y, part, per_length, smoothing, workers, self._back[part])
+            self.near.pull_back(Y, part, per_length, smoothing, workers, self._back[part])
         if len(self._own) == 1:  # no need to compile what is only faster for many
             forces += per_length[:, None] * self._own[0] + self._back[0]
             return
         workers.run(kernels.add_forces, len(Y), per_length, self._own, self._back, forces)
+
+
+class InputNeighborhoods:
+    """The neighbours in the data: the same for every map."""
+
+    def __init__(self, neighbors: NDArray[np.int32], sample: int | None) -> None:
+        self.neighbors, self._sample = neighbors, sample
+        self._rolling = Rolling(Neighborhoods(neighbors, sample))
+
+    def at(self, Y: NDArray[Any], iteration: int | None, workers: Workers) -> Rolling:
+        """The sums over them."""
+        return self._rolling
+
+    def arranged(self, arrangement: Arrangement) -> InputNeighborhoods:
+        """The same for another order of the points."""
+        return InputNeighborhoods(arrangement.table(self.neighbors), self._sample)
+
+
+class EmbeddingNeighborhoods:
+    """Each point's own nearest neighbours in the map, found anew every few iterations and held fixed between."""
+
+    def __init__(self, k: int, sample: int | None) -> None:
+        self._k, self._sample = k, sample
+        self._held: Rolling | None = None
+        self._since: int | None = None
+
+    def at(self, Y: NDArray[Any], iteration: int | None, workers: Workers) -> Rolling:
+        """The sums over them; without an ``iteration`` over those of this very map."""
+        fresh = self._since is None or iteration is None or not 0 <= iteration - self._since < REFRESHED_EVERY
+        if self._held is None or fresh:
+            self._held = Rolling(Neighborhoods(nearest_in_map(Y, self._k, workers), self._sample))
+            self._since = iteration
+        return self._held
+
+    def arranged(self, arrangement: Arrangement) -> EmbeddingNeighborhoods:
+        """None yet: they are found in the order that the points have then."""
+        return EmbeddingNeighborhoods(self._k, self._sample)
 
 
 def loss_and_slope(

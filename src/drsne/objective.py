@@ -17,7 +17,16 @@ from drsne import _checks
 from drsne._rounding import lane_type
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.arrangement import Arrangement, along_curve
-from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Profile, Rolling, Smoothing, loss_and_slope, profile
+from drsne.concentration import (
+    DEFAULT_SMOOTHING,
+    EmbeddingNeighborhoods,
+    InputNeighborhoods,
+    Neighborhoods,
+    Profile,
+    Smoothing,
+    loss_and_slope,
+    profile,
+)
 from drsne.engines import Engine
 from drsne.kernels import attraction as kernels
 from drsne.parallel import Workers, n_blocks
@@ -26,6 +35,7 @@ Array = NDArray[np.float64]
 _MANY = 8192  # points from which on their order in memory matters, and samples of neighbours are enough
 _LEAST_SAMPLE = 10  # neighbours
 _ARRANGED_EVERY = 50  # iterations
+NEIGHBORHOODS = {"input": (1.0, 0.0), "embedding": (0.0, 1.0), "both": (1.0, 0.25)}  # weights of the two readings
 _LEAST_PARTITION = np.finfo(np.float64).tiny  # a map so wide that no pair is left repels nothing
 
 
@@ -41,6 +51,10 @@ class Objective:
     normalizer : {"attached", "detached"}, default="attached"
         Whether the mean concentration of the map is differentiated. Detached (the authors' code) adds a
         net force that swells or shrinks the map.
+    input_weight, embedding_weight : float, default=1.0 and 0.0
+        Weights, beside lambda, of the two readings of a map's concentration: over each point's neighbours in the
+        data (the paper's), and over its own nearest neighbours in the map. Both are held against the same profile of
+        the data.
     input_exponent, embedding_exponent : float, default=1.0
         alpha in ``c = r^-alpha``, in each space.
     input_smoothing, embedding_smoothing : Smoothing
@@ -67,6 +81,8 @@ class Objective:
 
     support: str = "symmetric"
     normalizer: str = "attached"
+    input_weight: float = 1.0
+    embedding_weight: float = 0.0
     input_exponent: float = 1.0
     embedding_exponent: float = 1.0
     input_smoothing: Smoothing = DEFAULT_SMOOTHING
@@ -83,6 +99,12 @@ class Objective:
         _checks.choice("precision", self.precision, ("single", "double"))
         for name in ("input_exponent", "embedding_exponent"):
             _checks.number(name, getattr(self, name), above=0)
+        for name in ("input_weight", "embedding_weight"):
+            _checks.number(name, getattr(self, name), at_least=0)
+        if not self.input_weight + self.embedding_weight:
+            raise ValueError(
+                "input_weight and embedding_weight must not both be 0. Pass density_weight=0 for plain t-SNE."
+            )
         if isinstance(self.sampled_neighbors, str):
             _checks.choice("sampled_neighbors", self.sampled_neighbors, ("auto",), also=", an integer or None")
         elif self.sampled_neighbors is not None:
@@ -153,24 +175,28 @@ class Evaluation(NamedTuple):
     concentration: float | None
 
 
+class _Reading(NamedTuple):
+    """A reading of the map's concentration: over whose neighbours, with what weight."""
+
+    weight: float
+    neighborhoods: InputNeighborhoods | EmbeddingNeighborhoods
+
+
 class _Terms(NamedTuple):
     """What the terms of a loss are summed over, in some order of the points."""
 
     pairs: dict[str, Pairs]  # "objective", and "all" where that is another
-    neighborhoods: Neighborhoods
-    rolling: Rolling
+    readings: tuple[_Reading, ...]
     target: Array
     arrangement: Arrangement | None
 
     def pairs_of(self, name: str) -> Pairs:
         return self.pairs.get(name, self.pairs["objective"])
 
-    def arranged(self, arrangement: Arrangement, sample: int | None) -> _Terms:
-        near = Neighborhoods(arrangement.table(self.neighborhoods.neighbors), sample)
+    def arranged(self, arrangement: Arrangement) -> _Terms:
         return _Terms(
             {name: pairs.arranged(arrangement) for name, pairs in self.pairs.items()},
-            near,
-            Rolling(near),
+            tuple(_Reading(weight, near.arranged(arrangement)) for weight, near in self.readings),
             arrangement.arranged(self.target),
             arrangement,
         )
@@ -216,9 +242,14 @@ class Problem:
         if objective.support == "directed":
             scaled = P / P.sum(dtype=np.float64)
             pairs = {"objective": Pairs.directed(P, neighbors, delta), "all": Pairs.of(scaled, delta)}
-        self._sample = objective.sample_of(neighbors.shape[1], len(target))
-        near = Neighborhoods(neighbors, self._sample)
-        self._given = self._at = _Terms(pairs, near, Rolling(near), target, None)
+        k = neighbors.shape[1]
+        sample = objective.sample_of(k, len(target))
+        readings = (
+            _Reading(objective.input_weight, InputNeighborhoods(neighbors, sample)),
+            _Reading(objective.embedding_weight, EmbeddingNeighborhoods(k, sample)),
+        )
+        kept = tuple(reading for reading in readings if reading.weight)
+        self._given = self._at = _Terms(pairs, kept, target, None)
 
     def evaluate(
         self,
@@ -248,37 +279,41 @@ class Problem:
         return Evaluation(gradient if arrangement is None else arrangement.restored(gradient), kl, concentration)
 
     def concentration(self, Y: Array) -> Array:
-        """The profile of a map, log c~_i."""
+        """The profile of a map, log c~_i, over the neighbours in the data where these take part, else in the map."""
         arrangement = self._at.arrangement
         M = Y if arrangement is None else arrangement.arranged(Y)
-        log = self._profile(M.astype(lane_type(M, self.objective.precision), copy=False)).log
+        lanes = M.astype(lane_type(M, self.objective.precision), copy=False)
+        log = self._profile(lanes, self._at.readings[0].neighborhoods.at(lanes, None, self._workers).near).log
         return log if arrangement is None else arrangement.restored(log)
 
     def _arrange(self, Y: Array) -> None:
         """Let points that are near in the map be near in memory."""
         self._at = self._given  # let go of the old arrangement before the new one is made
         arrangement = Arrangement(along_curve(Y, self._workers).order, self._workers)
-        self._at = self._given.arranged(arrangement, self._sample)
+        self._at = self._given.arranged(arrangement)
 
-    def _profile(self, lanes: NDArray[Any]) -> Profile:
+    def _profile(self, lanes: NDArray[Any], near: Neighborhoods) -> Profile:
         objective = self.objective
-        radii = self._at.neighborhoods.radii(lanes, objective.embedding_smoothing, self._workers)
+        radii = near.radii(lanes, objective.embedding_smoothing, self._workers)
         return profile(radii, objective.embedding_exponent, objective.embedding_smoothing)
 
     def _density_term(
         self, lanes: NDArray[Any], weight: float, gradient: Array, losses: bool, iteration: int | None
     ) -> float | None:
         """Adds n times ``weight`` times its gradient to ``gradient``; its value where asked for."""
-        if not weight:
-            return self._loss(self._profile(lanes))[0] if losses else None
-        smoothing, rolling = self.objective.embedding_smoothing, self._at.rolling
-        radii = rolling.radii(lanes, smoothing, self._workers, iteration)
-        loss, slope = self._loss(profile(radii, self.objective.embedding_exponent, smoothing))
-        rolling.pull_back(lanes, (len(lanes) * weight) * slope, smoothing, self._workers, gradient)
-        if not losses:
+        if not weight and not losses:
             return None
-        fresh = iteration is None or self._at.neighborhoods.n_parts == 1
-        return loss if fresh else self._loss(self._profile(lanes))[0]
+        total, smoothing = 0.0, self.objective.embedding_smoothing
+        for factor, neighborhoods in self._at.readings:
+            rolling = neighborhoods.at(lanes, iteration, self._workers)
+            if weight:
+                radii = rolling.radii(lanes, smoothing, self._workers, iteration)
+                loss, slope = self._loss(profile(radii, self.objective.embedding_exponent, smoothing))
+                rolling.pull_back(lanes, (len(lanes) * weight * factor) * slope, smoothing, self._workers, gradient)
+            if losses and (not weight or rolling.near.n_parts > 1 and iteration is not None):
+                loss, _ = self._loss(self._profile(lanes, rolling.near))
+            total += factor * loss if losses else 0.0
+        return total if losses else None
 
     def _loss(self, low: Profile) -> tuple[float, Array]:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing

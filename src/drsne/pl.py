@@ -50,6 +50,72 @@ def compare(
     return figure
 
 
+_STRIP = 6  # maps at most
+
+
+def trade_off(
+    path: Any, labels: ArrayLike | None = None, *, chosen: int, criterion: str = "concentration_correlation"
+) -> Any:
+    """Trustworthiness against another score along a path of lambda, and some of its maps as a strip.
+
+    Parameters
+    ----------
+    path : DensityPath
+        The maps and their scores, with two-dimensional maps for the strip.
+    labels : array-like of shape (n_samples,), default=None
+        Colours of the points.
+    chosen : int
+        The map to mark.
+    criterion : str, default="concentration_correlation"
+        The score on the horizontal axis: a key of ``path.metrics``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with ``figure.savefig(...)``.
+    """
+    figure_type, grid = _matplotlib()
+    x, y = path.metrics[criterion], path.metrics["trustworthiness"]
+    flat = path.embeddings[0].shape[1] == 2
+    shown = _spread(len(path.weights), chosen) if flat else []
+    figure = figure_type(figsize=(max(6.5, 2.6 * len(shown)), 4.2 + (2.9 if flat else 0.0)), layout="constrained")
+    upper, lower = (figure.subfigures(2, 1, height_ratios=(4.2, 2.9)) if flat else (figure, None))
+    axis = upper.subplots()
+    axis.plot(x, y, "-o", color="0.45", markersize=5, zorder=2)
+    axis.plot(x[chosen], y[chosen], "o", color="tab:red", markersize=10, zorder=3, label=_weight(path, chosen))
+    for at in range(len(path.weights)):
+        axis.annotate(
+            f"{path.weights[at]:g}", (x[at], y[at]), xytext=(6, 6), textcoords="offset points", fontsize=9, color="0.3"
+        )
+    axis.axhline(path.baseline, color="0.8", linewidth=1, zorder=1)
+    axis.set_xlabel(criterion.replace("_", " "))
+    axis.set_ylabel("trustworthiness")
+    axis.set_title("Path of lambda (numbers: lambda; line: trustworthiness at 0)")
+    axis.legend(loc="lower left", frameon=False)
+    axis.margins(0.08, 0.12)
+    if lower is not None:
+        size = float(np.clip(4000 / len(path.embeddings[0]), 0.3, 12))
+        strip = grid(lower, 1, len(shown))[0]
+        _label_row(strip, {_weight(path, at): np.asarray(path.embeddings[at]) for at in shown}, labels, size)
+        for at, panel in zip(shown, strip, strict=True):
+            if at == chosen:
+                panel.title.set_color("tab:red")
+    return figure
+
+
+def _weight(path: Any, at: int) -> str:
+    return f"lambda = {path.weights[at]:g}"
+
+
+def _spread(m: int, chosen: int) -> list[int]:
+    """Up to six places along a path, its ends and the chosen one among them."""
+    places = np.unique(np.linspace(0, m - 1, min(m, _STRIP)).round().astype(int))
+    inner = places[1:-1]
+    if chosen not in places and len(inner):
+        inner[np.argmin(np.abs(inner - chosen))] = chosen
+    return sorted({int(at) for at in (places[0], *inner, places[-1])})
+
+
 def _matplotlib() -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
@@ -64,7 +130,8 @@ def _label_row(axes: Any, maps: Mapping[str, NDArray[Any]], labels: ArrayLike | 
     if labels is not None:
         unique, codes = np.unique(np.asarray(labels), return_inverse=True)
         names = unique.tolist()
-        colours = {"c": codes, "cmap": "tab10" if len(names) <= 10 else "tab20"}
+        few = "tab10" if len(names) <= 10 else "tab20"
+        colours = {"c": codes, "cmap": few if len(names) <= 20 else "viridis"}
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
         points = axis.scatter(Y[:, 0], Y[:, 1], s=size, linewidths=0, **colours)
         _finish(axis, title)

@@ -14,10 +14,13 @@ from drsne.concentration import Smoothing
 from drsne.objective import Objective
 from drsne.optimize import Adam, Momentum, Phase, Schedule
 
-# The default schedule, chosen by benchmarks/defaults.py (figures in benchmarks/results/defaults.md).
+# The default schedule, chosen by benchmarks/schedules.py (figures in benchmarks/results/schedules.md).
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
-ADAM_RATE = 1.0  # map units
+DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
+ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
+PATH_OPENING, PATH_STEP = 0.6, 0.1  # of the iterations: t-SNE before a path of lambda, and each step along it
+PATH_RATE = 2.0  # map units
 RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between losses
 MANY = 20_000  # samples from which on the losses cost as much as several iterations
 LEAST_RATE = 50.0  # of the t-SNE phases, as in scikit-learn
@@ -39,7 +42,7 @@ def default_schedule(
     learning_rate: float | str,
     density: bool,
 ) -> Schedule:
-    """t-SNE with early exaggeration, then Adam with a falling rate, joined by the density term.
+    """t-SNE with early exaggeration, then Adam with a falling rate and a rising density term.
 
     Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
     keeps it collapsed. Without the density term all iterations are t-SNE's.
@@ -61,10 +64,38 @@ def default_schedule(
             max_step=MAX_STEP,
         ),
         Phase(n_iter=max_iter - last - early, optimizer=descent(1.0, 0.8), max_step=MAX_STEP),
-        Phase(n_iter=last, optimizer=Adam(rate=ADAM_RATE), decay="cosine", density=True),
+        Phase(
+            n_iter=last,
+            optimizer=Adam(rate=ADAM_RATE, betas=ADAM_BETAS),
+            decay="cosine",
+            density=True,
+            ramp=round(DENSITY_RAMP * last),
+        ),
     )
     every = RECORD_EVERY if n_samples < MANY else RECORD_EVERY_OF_MANY
     return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0), record_every=every)
+
+
+def path_schedules(
+    n_samples: int,
+    *,
+    max_iter: int,
+    n_iter_exaggeration: int,
+    early_exaggeration: float,
+    learning_rate: float | str,
+) -> tuple[Schedule, Schedule]:
+    """For a path of lambda: the t-SNE map that it starts from, and the step to each next weight."""
+    opening = default_schedule(
+        n_samples,
+        max_iter=max(1, round(PATH_OPENING * max_iter)),
+        n_iter_exaggeration=n_iter_exaggeration,
+        early_exaggeration=early_exaggeration,
+        learning_rate=learning_rate,
+        density=False,
+    )
+    n_iter = max(1, round(PATH_STEP * max_iter))
+    phase = Phase(n_iter=n_iter, optimizer=Adam(rate=PATH_RATE, betas=ADAM_BETAS), decay="cosine", density=True)
+    return opening, Schedule(phases=(phase,), record_every=opening.record_every)
 
 
 def most_exaggerated(max_iter: int, *, density: bool) -> int:

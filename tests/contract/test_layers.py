@@ -13,14 +13,14 @@ LAYERS = (
     {"_checks", "_rounding", "progress", "kernels"},
     {"parallel"},
     {"arrangement", "search"},
-    {"engines", "ready"},
+    {"cells", "ready"},
+    {"engines", "map_neighbors"},
     {"graph"},
-    {"affinities", "concentration", "initialization", "memory", "metrics", "reduction"},
+    {"affinities", "concentration", "initialization", "memory", "metrics", "pl", "reduction"},
     {"objective"},
     {"optimize"},
-    {"presets", "_parameters"},
+    {"presets", "_parameters", "path", "_stages"},
     {"_estimator"},
-    {"pl"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 

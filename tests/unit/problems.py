@@ -58,7 +58,7 @@ def with_(objective: Objective, **changes) -> Objective:
 
 
 def neighbors_of(problem: Problem):
-    return problem._given.neighborhoods.neighbors
+    return problem._given.readings[0].neighborhoods.neighbors
 
 
 def pairs_of(problem: Problem, name="objective"):
@@ -70,3 +70,8 @@ def pairs_of(problem: Problem, name="objective"):
 
 def affinities_of(problem: Problem):
     return pairs_of(problem, "all")[0]
+
+
+def radii_of(problem: Problem, Y):
+    """Mean distances to the neighbours in the data."""
+    return np.linalg.norm(Y[:, None] - Y[neighbors_of(problem)], axis=2).mean(axis=1)

@@ -11,6 +11,7 @@ from problems import (
     neighbors_of,
     numerical_gradient,
     pairs_of,
+    radii_of,
     relative_error,
     small_problem,
     some_map,
@@ -126,7 +127,7 @@ def test_every_smoothing_constant(normalizer):
 def test_relative_smoothing_is_a_length_held_fixed():
     Y = some_map()
     relative = small_problem(with_(DOUBLE, embedding_smoothing=Smoothing(relative=0.05)))
-    median = np.median(relative._at.neighborhoods.radii(Y, EXACT, relative._workers))
+    median = np.median(radii_of(relative, Y))
     fixed = small_problem(with_(DOUBLE, embedding_smoothing=Smoothing(relative=0.0, length=0.05 * median)))
     np.testing.assert_allclose(
         concentration_gradient(relative, Y), concentration_gradient(fixed, Y), rtol=1e-9, atol=1e-14

@@ -63,7 +63,7 @@ def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
 def test_shares_renewed_in_turn_are_the_whole_sum_where_the_map_stands():
     sampled = small_problem(with_(DOUBLE, sampled_neighbors=3), n=60, k=11)
     whole = small_problem(with_(DOUBLE, sampled_neighbors=None), n=60, k=11)
-    assert sampled._at.neighborhoods.n_parts == 4
+    assert sampled._at.readings[0].neighborhoods.at(None, None, None).near.n_parts == 4
     Y = some_map(n=60)
     expected = whole.evaluate(Y, losses=True)
     for iteration in range(6):

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from drsne import _checks
 from drsne._rounding import lane_type
-from drsne.arrangement import BITS, along_curve
+from drsne.cells import cells
 from drsne.kernels import tree as kernels
 from drsne.parallel import Workers, n_blocks
 
-LEAF = 24  # points
 _GRAIN = 8  # leaves per block
 
 
@@ -56,31 +55,14 @@ class TreeEngine:
         """The partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         (n, d), base = Y.shape, 1.0 + smoothing
         Y = (Y - Y.mean(axis=0)) / np.sqrt(base)
-        order, codes = along_curve(Y, self._workers)
-        lane = lane_type(Y, self._precision)
-        lanes = np.zeros((3, n), lane)
-        lanes[:d] = Y[order].T
-        first, last, after, height = _nodes(codes, BITS[d], d)
-        centre, spread, box = (np.empty((rows, len(first)), lane) for rows in (3, 6, 6))
-        self._workers.run(kernels.moments, len(first), lanes, first, last, centre, spread, box)
-        leaves = np.flatnonzero(height == 0)
+        lane: Any = lane_type(Y, self._precision)
+        order, lanes, nodes, summed = cells(Y, lane, self._workers)
+        leaves = np.flatnonzero(nodes[3] == 0)
         forces, partition = np.empty((n, d)), np.empty(n_blocks(len(leaves), _GRAIN))
-        nodes, summed = (first, last, after, height), (centre, spread, box)
         opening, one = lane(self._theta**2), lane(1.0)
         arguments = (lanes, order, nodes, leaves, summed, opening, one, forces, partition)
         self._workers.run(kernels.forces, len(leaves), *arguments, grain=_GRAIN)
         return float(partition.sum()) / base, forces / base**1.5
-
-
-def _nodes(code: NDArray[np.int64], bits: int, d: int) -> tuple[NDArray[Any], ...]:
-    """First and last point, successor and height of every node."""
-    size = max(16, 4 * len(code) // LEAF)
-    while True:
-        arrays = tuple(np.empty(size, np.int64) for _ in range(4))
-        count = kernels.build(code, bits, d, LEAF, *arrays)
-        if count >= 0:
-            return tuple(array[:count] for array in arrays)
-        size *= 2
 
 
 ENGINE = TreeEngine

@@ -223,6 +223,58 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
 
 
 @kernel
+def nearest_in_cells(lanes, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The nearest of all points for those at places lo to hi of a tree's curve (kernels/tree.py), nearest first.
+
+    A list gathers what is nearer than ``limit``; when it is full it keeps the k nearest and the limit falls to the
+    farthest of those. Points beside each other on the curve give the first limit.
+    """
+    n, k = lanes.shape[1], out.shape[1]
+    room = 4 * k + 64
+    value, index = np.empty(room, lanes.dtype), np.empty(room, np.int64)
+    for r in range(lo, hi):
+        x, y, z = lanes[0, r], lanes[1, r], lanes[2, r]
+        start = max(0, min(r - k, n - 2 * k - 1))
+        count = 0
+        for j in range(start, min(n, start + 2 * k + 1)):
+            if j != r:
+                value[count] = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                count += 1
+        _keep_least(value, index, count, k)
+        limit = value[0]
+        for m in range(1, k):
+            limit = max(limit, value[m])
+        limit = np.nextafter(limit, limit + limit + 1)  # those at the limit too, once
+        count = 0
+        v = 0
+        while v < first.shape[0]:
+            dx = max(box[0, v] - x, max(x - box[3, v], lanes.dtype.type(0)))
+            dy = max(box[1, v] - y, max(y - box[4, v], lanes.dtype.type(0)))
+            dz = max(box[2, v] - z, max(z - box[5, v], lanes.dtype.type(0)))
+            if not dx * dx + dy * dy + dz * dz < limit:
+                v = after[v]
+                continue
+            if height[v] == 0:
+                for j in range(first[v], last[v]):
+                    s = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                    if s < limit and j != r:
+                        value[count] = s
+                        index[count] = j
+                        count += 1
+                        if count == room:
+                            _keep_least(value, index, count, k)
+                            count = k
+                            limit = value[0]
+                            for m in range(1, k):
+                                limit = max(limit, value[m])
+            v += 1
+        _keep_least(value, index, count, k)
+        ascending = np.argsort(value[:k])
+        for m in range(k):
+            out[order[r], m] = order[index[ascending[m]]]
+
+
+@kernel
 def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
     """The k smallest entries of each row of a distance matrix, the row's own point left out."""
     k = indices.shape[1]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from drsne import _checks
+from drsne.search import unit_scale
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -45,6 +47,36 @@ def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> 
     if max_samples is None or _checks.integer("max_samples", max_samples, at_least=2) >= n_samples:
         return np.arange(n_samples)
     return np.sort(check_random_state(random_state).choice(n_samples, max_samples, replace=False))
+
+
+class Space(NamedTuple):
+    """Points, known by their distances."""
+
+    n: int
+    scale: float  # unit of the distances
+    distances: Callable[[Rows], Array]  # of some rows to all points; an array that the caller may change
+
+
+def euclidean(A: Any, *, centred: bool = False) -> Space:
+    """The space of the rows of ``A``, at a scale at which squares stay finite."""
+    from sklearn.metrics import pairwise_distances
+
+    scale = unit_scale(A.data if issparse(A) else A)
+    A = A / scale
+    if centred and not issparse(A):
+        A = A - A.mean(axis=0)  # far from the origin, distances from products would lose digits
+    return Space(A.shape[0], scale, lambda some: np.asarray(pairwise_distances(A[some], A)))
+
+
+def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
+    """The space of data with a metric of the estimator."""
+    from sklearn.metrics import pairwise_distances
+
+    if isinstance(metric, str) and metric == "euclidean":
+        return euclidean(X, centred=centred)
+    if isinstance(metric, str) and metric == "precomputed":
+        return Space(X.shape[0], 1.0, lambda some: X[some].copy())
+    return Space(X.shape[0], 1.0, lambda some: np.asarray(pairwise_distances(X[some], X, metric=metric)))
 
 
 def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne.graph import nearest
 from drsne.metrics import concentration, density
-from drsne.metrics._inputs import check_pair, sampled_rows
+from drsne.metrics._inputs import Array, Rows, check_pair, euclidean, sampled_rows, space_of
 from drsne.metrics.separation import silhouette
-from drsne.metrics.stress import stress
-from drsne.metrics.trust import continuity, trustworthiness
+from drsne.metrics.stress import of_maps as stress_of_maps
+from drsne.metrics.trust import kept, own_neighbors
 from drsne.parallel import Workers
 
 _RANK_NEIGHBORS = 10
@@ -54,23 +56,34 @@ def evaluate(
     ['concentration_correlation', 'continuity', 'density_rank_correlation']
     """
     data, low = check_pair(X, Y)
-    n = len(low)
     seed = _seed(random_state)
-    rows = sampled_rows(n, max_samples, seed)
-    k = min(_DENSITY_NEIGHBORS, n - 1)
-    few = max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
-    with Workers() as workers:
-        graph = nearest(data, k, metric="euclidean", workers=workers, rows=rows)
-    out = {
-        "trustworthiness": trustworthiness(data, low, few, max_samples=max_samples, random_state=seed),
-        "continuity": continuity(data, low, few, max_samples=max_samples, random_state=seed),
-        "concentration_correlation": concentration.correlation(graph, low, rows),
-        "density_rank_correlation": density.correlation(graph.distances[:, -1], low, k, rows),
-        "stress": stress(data, low, max_samples=max_samples, random_state=seed),
-    }
+    rows = sampled_rows(len(low), max_samples, seed)
+    out = {name: float(values[0]) for name, values in of_maps(data, [low], rows, rows).items()}
     if labels is not None:
         out["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
     return out
+
+
+def of_maps(
+    X: Any, maps: Sequence[Array], rows: Rows, fewer: Rows, *, metric: Any = "euclidean"
+) -> dict[str, Array]:
+    """The scores of several maps of the same data, which is measured once for all of them.
+
+    ``rows`` are scored; continuity and stress, which need all distances in every map, over ``fewer``.
+    """
+    n = X.shape[0]
+    k, few = min(_DENSITY_NEIGHBORS, n - 1), max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
+    space = space_of(X, metric)
+    with Workers() as workers:
+        graph, close = (nearest(X, m, metric=metric, workers=workers, rows=r) for m, r in ((k, rows), (few, fewer)))
+    listed = np.hstack([own_neighbors(Y, few, rows) for Y in maps])
+    return {
+        "trustworthiness": kept(space, listed, few, rows),
+        "continuity": np.array([kept(euclidean(Y), close.indices, few, fewer)[0] for Y in maps]),
+        "concentration_correlation": np.array([concentration.correlation(graph, Y, rows) for Y in maps]),
+        "density_rank_correlation": np.array([density.correlation(graph.distances[:, -1], Y, k, rows) for Y in maps]),
+        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer),
+    }
 
 
 def _seed(random_state: Any) -> int:

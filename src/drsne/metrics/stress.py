@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 
-from drsne.metrics._inputs import blocks, check_pair, sampled_rows
+from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, euclidean, sampled_rows
 from drsne.search import unit_scale
 
 
@@ -42,19 +42,30 @@ def stress(
     >>> round(stress(X, 3 * X), 12), round(stress(X, 3 * X, scaled=True), 7)
     (2.0, 0.0)
     """
+    data, points = check_pair(X, Y)
+    rows = sampled_rows(len(points), max_samples, random_state)
+    return float(of_maps(euclidean(data, centred=True), [points], rows, scaled)[0])
+
+
+def of_maps(space: Space, maps: Sequence[Array], rows: Rows, scaled: bool = False) -> Array:
+    """The stress of several maps of the same data."""
     from sklearn.metrics import pairwise_distances
 
-    data, points = check_pair(X, Y)
-    scale = max(unit_scale(data.data if issparse(data) else data), unit_scale(points))
-    data, points = data / scale, points / scale  # squares stay finite
-    if not issparse(data):
-        data = data - data.mean(axis=0)  # far from the origin, distances from products would lose digits
-    points = points - points.mean(axis=0)
-    high = low = both = 0.0
-    for some in blocks(sampled_rows(len(points), max_samples, random_state), len(points)):
-        D, E = pairwise_distances(data[some], data), pairwise_distances(points[some], points)
-        high, low, both = high + float((D * D).sum()), low + float((E * E).sum()), both + float((D * E).sum())
+    # Squares stay finite, and distances from products keep their digits far from the origin.
+    scales = [unit_scale(Y) for Y in maps]
+    unit = [Y / scale for Y, scale in zip(maps, scales, strict=True)]
+    unit = [Y - Y.mean(axis=0) for Y in unit]
+    high, low, both = 0.0, np.zeros(len(maps)), np.zeros(len(maps))
+    for some in blocks(rows, space.n):
+        D = space.distances(some)
+        high += float((D * D).sum())
+        for m, Y in enumerate(unit):
+            E = pairwise_distances(Y[some], Y)
+            low[m] += (E * E).sum()
+            both[m] += (D * E).sum()
     if high == 0.0:
-        return float("nan")
-    factor = (both / low if low > 0 else 0.0) if scaled else 1.0
-    return float(np.sqrt(max(0.0, high - 2.0 * factor * both + factor * factor * low) / high))
+        return np.full(len(maps), np.nan)
+    factor = np.array(scales) / space.scale
+    if scaled:
+        factor = np.divide(both, low, out=np.zeros_like(both), where=low > 0)
+    return np.asarray(np.sqrt(np.maximum(0.0, high - 2.0 * factor * both + factor * factor * low) / high))

@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from drsne.graph import nearest
-from drsne.metrics._inputs import Array, Rows, blocks, check_neighbors, check_pair, sampled_rows
+from drsne.metrics._inputs import Array, Rows, Space, blocks, check_neighbors, check_pair, euclidean, sampled_rows
 from drsne.parallel import Workers
 from drsne.search import unit_scale
 
 _TREE_DIMENSIONS = 15
+_SORTED_FROM = 40  # listed neighbours from which on sorting a row beats counting for each
 
 
 def trustworthiness(
@@ -49,7 +50,8 @@ def trustworthiness(
     """
     data, low = check_pair(X, Y)
     k = check_neighbors(n_neighbors, len(low), half=True)
-    return _intrusions(data, low, k, sampled_rows(len(low), max_samples, random_state))
+    rows = sampled_rows(len(low), max_samples, random_state)
+    return float(kept(euclidean(data), own_neighbors(low, k, rows), k, rows)[0])
 
 
 def continuity(
@@ -75,28 +77,20 @@ def continuity(
     """
     data, low = check_pair(X, Y)
     k = check_neighbors(n_neighbors, len(low), half=True)
-    return _intrusions(low, data, k, sampled_rows(len(low), max_samples, random_state))
+    rows = sampled_rows(len(low), max_samples, random_state)
+    return float(kept(euclidean(low), own_neighbors(data, k, rows), k, rows)[0])
 
 
-def _intrusions(truth: Any, other: Any, k: int, rows: Rows) -> float:
-    """1 less the normalised excess ranks in ``truth`` of the neighbours in ``other``."""
-    from sklearn.metrics import pairwise_distances
-
-    n = truth.shape[0]
-    truth, other = truth / _scale(truth), other / _scale(other)  # exact, and squares stay finite
-    neighbors = own_neighbors(other, k, rows)
-    excess, at = 0, 0
-    for some in blocks(rows, n):
-        D = pairwise_distances(truth[some], truth)
+def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows) -> Array:
+    """1 less the normalised excess ranks in ``space`` of listed neighbours, for each k columns of the list."""
+    excess, at = np.zeros(neighbors.shape[1], np.int64), 0
+    for some in blocks(rows, space.n):
+        D = space.distances(some)
         D[np.arange(len(some)), some] = np.inf
-        ranks = _ranks(D, neighbors[at : at + len(some)])
-        excess += int(np.maximum(ranks - k, 0).sum())
+        excess += np.maximum(_ranks(D, neighbors[at : at + len(some)]) - k, 0).sum(axis=0)
         at += len(some)
-    return 1.0 - 2.0 * excess / float(len(rows) * k * (2 * n - 3 * k - 1))
-
-
-def _scale(A: Any) -> float:
-    return unit_scale(A.data if issparse(A) else A)
+    per_map = excess.reshape(-1, k).sum(axis=1)
+    return np.asarray(1.0 - 2.0 * per_map / float(len(rows) * k * (2 * space.n - 3 * k - 1)))
 
 
 def own_neighbors(A: Any, k: int, rows: Rows) -> NDArray[np.intp]:
@@ -110,24 +104,26 @@ def own_neighbors(A: Any, k: int, rows: Rows) -> NDArray[np.intp]:
     if issparse(A) or A.shape[1] > _TREE_DIMENSIONS:
         with Workers() as workers:
             return nearest(A, k, metric="euclidean", workers=workers, rows=rows).indices.astype(np.intp)
+    A = A / unit_scale(A)
     found = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A).kneighbors(A[rows], return_distance=False)
     own = found == rows[:, None]
     own[~own.any(axis=1), 0] = True  # hidden by duplicates
     return np.asarray(found[~own].reshape(len(rows), k))
 
 
-def _ranks(D: Array, neighbors: NDArray[np.intp]) -> NDArray[np.intp]:
+def _ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
     """Rank (from 1) of each listed neighbour among a row of distances."""
-    ranks = np.empty(neighbors.shape, dtype=np.intp)
-    tied = np.zeros(len(D), dtype=bool)
-    for m, column in enumerate(neighbors.T):
-        d = D[np.arange(len(D)), column][:, None]
-        ranks[:, m] = (d > D).sum(axis=1) + 1
-        tied |= (d >= D).sum(axis=1) > ranks[:, m]
+    d = np.take_along_axis(D, neighbors, axis=1)
+    if neighbors.shape[1] < _SORTED_FROM:
+        below, upto = (np.stack([np.sum(than(c[:, None], D), axis=1) for c in d.T], 1) for than in (np.greater, np.greater_equal))
+    else:
+        rows = list(zip(np.sort(D, axis=1), d, strict=True))
+        below, upto = (np.stack([np.searchsorted(*row, side=side) for row in rows]) for side in ("left", "right"))
+    ranks = below + 1
     # Equal distances: the order that a sort of the row gives them, as in scikit-learn.
-    for r in np.flatnonzero(tied):
+    for r in np.flatnonzero((upto > ranks).any(axis=1)):
         order = np.argsort(D[r])
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.arange(1, len(order) + 1)
         ranks[r] = place[neighbors[r]]
-    return ranks
+    return np.asarray(ranks)

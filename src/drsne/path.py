@@ -1,0 +1,214 @@
+"""Maps along a path of lambda, each started from the last, and the choice among them (docs/theory.md, section 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne import _checks
+from drsne.metrics import evaluation
+from drsne.metrics._inputs import sampled_rows
+from drsne.objective import Problem
+from drsne.optimize import Callback, Outcome, Schedule, minimize
+
+Array = NDArray[np.float64]
+WEIGHTS = (0.0, 0.1, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 35.0, 60.0)
+SCORED = 5000  # points that are scored at most
+SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
+_SMALLER_IS_BETTER = ("stress",)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DensityPath:
+    """Maps of the same data along a path of lambda, each started from the last.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (m,)
+        lambda of every map, ascending.
+    embeddings : list of ndarray of shape (n_samples, n_components)
+        The maps.
+    metrics : dict of str to ndarray of shape (m,)
+        Their scores, named as in :func:`drsne.metrics.evaluate`: of up to 5000 points, continuity and stress of up to
+        1000.
+    kl_divergence, concentration_loss : ndarray of shape (m,)
+        The two terms of the loss at every map.
+    baseline : float
+        Trustworthiness of the map at lambda = 0, on the path or not.
+    """
+
+    weights: Array
+    embeddings: list[NDArray[Any]]
+    metrics: dict[str, Array]
+    kl_divergence: Array
+    concentration_loss: Array
+    baseline: float
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def select(
+        self,
+        min_trustworthiness: float | None = None,
+        max_trustworthiness_drop: float | None = None,
+        criterion: str = "concentration_correlation",
+    ) -> int:
+        """The best map that is trustworthy enough: the paper's constrained choice.
+
+        Parameters
+        ----------
+        min_trustworthiness : float, default=None
+            Least trustworthiness.
+        max_trustworthiness_drop : float, default=None
+            Largest loss of trustworthiness against lambda = 0.
+        criterion : str, default="concentration_correlation"
+            The score that is best at the chosen map: a key of ``metrics``. Of equals the smallest lambda is taken.
+
+        Returns
+        -------
+        int
+            Index into ``weights`` and ``embeddings``.
+        """
+        _checks.choice("criterion", criterion, tuple(self.metrics))
+        least = -np.inf
+        if min_trustworthiness is not None:
+            least = _checks.number("min_trustworthiness", min_trustworthiness)
+        if max_trustworthiness_drop is not None:
+            drop = _checks.number("max_trustworthiness_drop", max_trustworthiness_drop)
+            least = max(least, self.baseline - drop)
+        trust = self.metrics["trustworthiness"]
+        allowed = trust >= least
+        if not allowed.any():
+            best = int(np.argmax(trust))
+            raise ValueError(
+                f"No map of the path has a trustworthiness of at least {least:.4f}; the best reachable is "
+                f"{trust[best]:.4f}, at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Allow less, "
+                "or add smaller weights."
+            )
+        score = self.metrics[criterion] * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
+        places = np.flatnonzero(allowed)
+        return int(places[np.argmax(np.nan_to_num(score[places], nan=-np.inf))])
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each map: weight, losses and scores."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas.") from error
+        columns = {"density_weight": self.weights, **self.metrics}
+        losses = {"kl_divergence": self.kl_divergence, "concentration_loss": self.concentration_loss}
+        return pd.DataFrame({**columns, **losses})
+
+    def plot(
+        self, labels: Any = None, *, chosen: int | None = None, criterion: str = "concentration_correlation"
+    ) -> Any:
+        """The trade-off between trustworthiness and ``criterion``, and the maps as a strip.
+
+        Parameters
+        ----------
+        labels : array-like of shape (n_samples,), default=None
+            Colours of the points.
+        chosen : int, default=None
+            The map to mark, such as the answer of :meth:`select`; by default that within .01 of lambda = 0.
+        criterion : str, default="concentration_correlation"
+            The score on the other axis.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Save it with ``figure.savefig(...)``.
+        """
+        from drsne import pl
+
+        _checks.choice("criterion", criterion, tuple(self.metrics))
+        if chosen is None:
+            chosen = self.select(max_trustworthiness_drop=max(0.01, self.baseline - self.metrics["trustworthiness"].max()), criterion=criterion)
+        return pl.trade_off(self, labels, chosen=chosen, criterion=criterion)
+
+
+class _Weighted:
+    """A problem of weight one, at another weight."""
+
+    def __init__(self, problem: Problem, weight: float) -> None:
+        self._problem, self._weight = problem, weight
+
+    def evaluate(self, Y: Array, *, density: float, **options: Any) -> Any:
+        return self._problem.evaluate(Y, density=self._weight * density, **options)
+
+
+def follow(
+    problem: Problem,
+    start: Array,
+    weights: Sequence[float],
+    opening: Schedule,
+    step: Schedule,
+    *,
+    callbacks: Sequence[Callback] = (),
+    progress: Callable[[int, dict[str, float]], None] | None = None,
+) -> list[Outcome]:
+    """The map at lambda = 0 and, each started from the last, those at the positive ``weights``, as far as it came.
+
+    ``problem`` has the weight one. Iterations are counted, and histories kept, from the start of the path.
+    """
+    outcomes: list[Outcome] = []
+    Y = start
+    for weight in (0.0, *(w for w in weights if w > 0.0)):
+        done = outcomes[-1].n_iter if outcomes else 0
+        last = minimize(
+            _Weighted(problem, weight),
+            Y,
+            step if outcomes else opening,
+            callbacks=[_later(callback, done) for callback in callbacks],
+            progress=None if progress is None else _later(progress, done),
+        )
+        Y = last.embedding
+        outcomes.append(_after(outcomes[-1], last) if outcomes else last)
+        if last.stopped_by is not None:
+            break
+    return outcomes
+
+
+def _later(function: Callable[..., Any], done: int) -> Callable[..., Any]:
+    return lambda iteration, *rest: function(done + iteration, *rest)
+
+
+def _after(before: Outcome, last: Outcome) -> Outcome:
+    # The first entry of a step is the last of the one before.
+    history = {name: np.concatenate([before.history[name], values[1:]]) for name, values in last.history.items()}
+    history["iteration"][len(before.history["iteration"]) :] += before.n_iter
+    return last._replace(n_iter=before.n_iter + last.n_iter, history=history)
+
+
+def scored(
+    outcomes: Sequence[Outcome], weights: Sequence[float], X: Any, metric: Any, dtype: type = np.float64
+) -> DensityPath:
+    """The path of the ``weights`` that were reached, with the scores of its maps."""
+    reached = (0.0, *(w for w in weights if w > 0.0))[: len(outcomes)]
+    rows, fewer = (sampled_rows(X.shape[0], most, 0) for most in (SCORED, SCORED_PAIRWISE))
+    metrics = evaluation.of_maps(X, [outcome.embedding for outcome in outcomes], rows, fewer, metric=metric)
+    first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # lambda = 0 was only the way to the others
+    return DensityPath(
+        weights=np.array(reached[first:]),
+        embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
+        metrics={name: values[first:] for name, values in metrics.items()},
+        kl_divergence=np.array([outcome.kl for outcome in outcomes[first:]]),
+        concentration_loss=np.array([outcome.concentration for outcome in outcomes[first:]]),
+        baseline=float(metrics["trustworthiness"][0]),
+    )
+
+
+def check_weights(weights: Any) -> tuple[float, ...]:
+    """Weights of a path, ascending."""
+    if weights is None:
+        return WEIGHTS
+    try:
+        listed = [_checks.number("weights", w, at_least=0) for w in weights]
+    except TypeError as error:
+        raise TypeError(f"weights must be a list of numbers of at least 0; got {weights!r}.") from error
+    if not listed or any(b <= a for a, b in zip(listed, listed[1:], strict=False)):
+        raise ValueError(f"weights must be a list of ascending numbers, each once; got {weights!r}. Sort them.")
+    return tuple(listed)

@@ -1,0 +1,254 @@
+"""Paths of lambda: the maps, their scores, the choice among them, and density_weight="auto"."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import pairwise_distances
+
+import drsne
+from drsne import DRSNE, DensityPath, density_path, metrics
+from drsne.path import WEIGHTS
+
+QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 400, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
+
+
+@pytest.fixture(scope="module")
+def path(X):
+    return density_path(X, [0, 1, 5, 40], **QUICK)
+
+
+def made(trust, cc, weights=None, baseline=None):
+    m = len(trust)
+    return DensityPath(
+        weights=np.arange(m, dtype=float) if weights is None else np.array(weights),
+        embeddings=[np.zeros((5, 2))] * m,
+        metrics={"trustworthiness": np.array(trust), "concentration_correlation": np.array(cc), "stress": np.array(cc)},
+        kl_divergence=np.zeros(m),
+        concentration_loss=np.zeros(m),
+        baseline=trust[0] if baseline is None else baseline,
+    )
+
+
+def test_maps_and_scores(X, path):
+    assert path.weights.tolist() == [0, 1, 5, 40]
+    assert len(path) == len(path.embeddings) == 4
+    assert set(path.metrics) == set(metrics.evaluate(X, path.embeddings[0]))
+    for at, Y in enumerate(path.embeddings):
+        assert Y.shape == (120, 2)
+        expected = metrics.evaluate(X, Y)
+        for name, values in path.metrics.items():
+            assert values[at] == pytest.approx(expected[name], abs=1e-12), name
+    assert path.baseline == path.metrics["trustworthiness"][0]
+    assert np.all(np.diff(path.metrics["concentration_correlation"]) > 0)
+    assert np.all(np.diff(path.concentration_loss) < 0)
+    assert np.all(np.diff(path.kl_divergence) > 0)
+
+
+def test_each_map_starts_from_the_last(X, path):
+    """Neighbouring maps are near each other without any alignment."""
+    for before, after in zip(path.embeddings, path.embeddings[1:], strict=False):
+        moved = np.median(np.linalg.norm(after - before, axis=1))
+        assert moved < 0.2 * np.ptp(before, axis=0).max()
+
+
+def test_a_step_is_as_good_as_a_fit(digits):
+    X, options = digits[:700], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 600, "random_state": 0}
+    path = density_path(X, [0, 2, 8], **options)
+    model = DRSNE(density_weight=8.0, **options).fit(X)
+    loss = path.kl_divergence[2] + 8.0 * path.concentration_loss[2]
+    assert loss < 1.03 * (model.kl_divergence_ + 8.0 * model.concentration_loss_)
+
+
+def test_zero_need_not_be_on_the_path(X, path):
+    some = density_path(X, [5.0], **QUICK)
+    assert some.weights.tolist() == [5.0]
+    assert some.baseline == path.baseline
+
+
+def test_same_seed_same_path_at_any_number_of_threads(X, path):
+    again = density_path(X, [0, 1, 5, 40], n_jobs=3, **QUICK)
+    for one, two in zip(path.embeddings, again.embeddings, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_frame(path):
+    frame = path.to_frame()
+    assert len(frame) == 4
+    assert frame["density_weight"].tolist() == [0, 1, 5, 40]
+    assert set(path.metrics) < set(frame.columns)
+
+
+def test_select_is_the_constrained_choice():
+    path = made([0.98, 0.99, 0.975, 0.95], [0.1, 0.5, 0.8, 0.9])
+    assert path.select() == 3
+    assert path.select(min_trustworthiness=0.97) == 2
+    assert path.select(max_trustworthiness_drop=0.01) == 2
+    assert path.select(max_trustworthiness_drop=0.001) == 1
+    assert path.select(min_trustworthiness=0.985, max_trustworthiness_drop=0.5) == 1
+    assert path.select(criterion="trustworthiness") == 1
+    assert path.select(criterion="stress") == 0  # smaller is better
+    assert made([0.9, 0.9], [np.nan, 0.2]).select() == 1
+    assert made([0.9, 0.9], [np.nan, np.nan]).select() == 0
+    assert made([0.9, 0.9], [0.3, 0.3]).select() == 0
+    assert made([0.9, 0.8], [0.3, np.nan], baseline=0.8).select(max_trustworthiness_drop=0.0) == 0
+
+
+def test_select_says_what_can_be_reached():
+    path = made([0.95, 0.9], [0.1, 0.5], weights=[2.0, 3.0], baseline=0.98)
+    with pytest.raises(ValueError, match=r"at least 0\.9700; the best reachable is 0\.9500, at density_weight=2"):
+        path.select(max_trustworthiness_drop=0.01)
+    with pytest.raises(ValueError, match="criterion must be one of .*; got 'beauty'"):
+        path.select(criterion="beauty")
+    with pytest.raises(TypeError, match="min_trustworthiness must be a finite number"):
+        path.select(min_trustworthiness="high")
+
+
+@pytest.mark.parametrize("criterion", ["concentration_correlation", "density_rank_correlation"])
+def test_plot(path, criterion, tmp_path):
+    figure = path.plot(np.repeat([0, 1, 2], 40), criterion=criterion)
+    figure.savefig(tmp_path / "path.png")
+    assert (tmp_path / "path.png").stat().st_size > 10_000
+    titles = [axis.get_title() for sub in figure.subfigs for axis in sub.axes]
+    assert [f"lambda = {w:g}" for w in path.weights] == titles[1:]
+
+
+def test_plot_of_maps_that_are_not_flat(X):
+    figure = density_path(X, [0, 3], **QUICK | {"n_components": 3, "max_iter": 40}).plot(chosen=1)
+    assert len(figure.axes) == 1
+
+
+@pytest.mark.parametrize(
+    ("weights", "kind", "message"),
+    [
+        ([3, 1], ValueError, "weights must be a list of ascending numbers"),
+        ([1, 1], ValueError, "weights must be a list of ascending numbers"),
+        ([], ValueError, "weights must be a list of ascending numbers"),
+        ([-1, 1], ValueError, "weights must be a finite number of at least 0; got -1"),
+        ([0, np.nan], ValueError, "weights must be a finite number of at least 0; got nan"),
+        (5.0, TypeError, "weights must be a list"),
+        (["a"], TypeError, "weights must be"),
+    ],
+)
+def test_weights_are_checked(X, weights, kind, message):
+    with pytest.raises(kind, match=message):
+        density_path(X, weights, **QUICK)
+
+
+def test_what_a_path_cannot_take(X):
+    with pytest.raises(TypeError, match=r"density_weight=3 cannot be given to density_path.*Pass weights"):
+        density_path(X, density_weight=3)
+    schedule = drsne.presets.paper(120, 0.01, 10)["schedule"]
+    with pytest.raises(ValueError, match="schedule must be None with density_weight='auto'"):
+        density_path(X, schedule=schedule)
+    graph = drsne.graph.knn(X, 30)
+    with pytest.raises(ValueError, match="sparse graph with metric='precomputed'"):
+        density_path(sparse_graph(graph, 120), metric="precomputed", **QUICK)
+
+
+def sparse_graph(graph, n):
+    from scipy.sparse import csr_matrix
+
+    k = graph.indices.shape[1]
+    return csr_matrix((graph.distances.ravel(), graph.indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+
+
+@pytest.mark.parametrize("metric", ["cosine", "manhattan", "precomputed"])
+def test_scores_are_in_the_metric_of_the_fit(X, metric):
+    D = pairwise_distances(X, metric="manhattan" if metric == "precomputed" else metric)
+    path = density_path(D if metric == "precomputed" else X, [0, 2], metric=metric, **QUICK)
+    from sklearn.manifold import trustworthiness
+
+    for Y, value in zip(path.embeddings, path.metrics["trustworthiness"], strict=True):
+        assert value == pytest.approx(trustworthiness(D, Y, n_neighbors=10, metric="precomputed"), abs=1e-9)
+
+
+def test_callbacks_count_on_and_can_stop(X):
+    seen = []
+
+    def watch(iteration, embedding, losses):
+        seen.append(iteration)
+        return iteration == 330
+
+    path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=watch, **QUICK)
+    assert seen == sorted(set(seen))
+    assert seen[-1] == 330
+    assert 1 < len(path) < 6
+    assert path.weights.tolist() == list(range(len(path)))
+
+
+def test_interrupted_paths_keep_their_maps(X):
+    def stop(iteration, embedding, losses):
+        if iteration == 330:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="Interrupted after 3[23].? iterations; the path ends there"):
+        path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=stop, **QUICK)
+    assert 1 < len(path) < 6
+    assert all(np.isfinite(Y).all() for Y in path.embeddings)
+
+
+def test_auto(X):
+    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
+    path = model.path_
+    assert path.weights.tolist() == list(WEIGHTS)
+    chosen = path.select(max_trustworthiness_drop=0.05)
+    assert model.density_weight_ == path.weights[chosen] > 0
+    np.testing.assert_array_equal(model.embedding_, path.embeddings[chosen])
+    assert metrics.trustworthiness(X, model.embedding_) >= path.baseline - 0.05
+    assert model.kl_divergence_ == path.kl_divergence[chosen]
+    assert model.concentration_loss_ == path.concentration_loss[chosen]
+    assert model.history_["iteration"][-1] == model.n_iter_
+    assert np.all(np.diff(model.history_["iteration"]) > 0)
+    log = np.corrcoef(model.input_concentration_, model.concentration_)[0, 1]
+    assert log == pytest.approx(path.metrics["concentration_correlation"][chosen], abs=0.1)
+
+
+def test_a_plain_fit_has_a_weight_and_no_path(X):
+    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
+    model.set_params(density_weight=3).fit(X)
+    assert model.density_weight_ == 3.0
+    assert model.path_ is None
+
+
+def test_auto_says_what_can_be_reached_and_keeps_the_path(X, monkeypatch):
+    from drsne import path
+
+    monkeypatch.setattr(path, "WEIGHTS", (0.0, 1e4, 1e5))
+    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, **QUICK)
+    with pytest.raises(ValueError, match=r"max_trustworthiness_drop=0 of .*the best reachable is 0\.\d{4}, at 1e?\+?0"):
+        model.fit(X)
+    assert len(model.path_) == 3
+
+
+def test_auto_in_single_precision(X):
+    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X.astype(np.float32))
+    assert model.embedding_.dtype == model.path_.embeddings[0].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"density_weight": "much"}, "density_weight must be one of .*auto.*; got 'much'"),
+        ({"max_trustworthiness_drop": -0.1}, "max_trustworthiness_drop must be a finite number of at least 0; got -0.1"),
+    ],
+)
+def test_parameters_are_checked(X, options, message):
+    with pytest.raises(ValueError, match=message):
+        DRSNE(**options).fit(X)
+
+
+def test_few_points():
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=40).fit(rng.normal(size=(4, 3)))
+    assert np.isfinite(model.embedding_).all()

@@ -1,0 +1,176 @@
+"""Concentration over the neighbours in the map: the search, the gradient, what the estimator makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
+
+from drsne import DRSNE, Objective, metrics
+from drsne.concentration import REFRESHED_EVERY
+from drsne.map_neighbors import nearest_in_map
+from drsne.parallel import Workers
+
+EMBEDDING = with_(DOUBLE, input_weight=0.0, embedding_weight=1.0)
+
+
+def by_hand(Y, k):
+    D = np.linalg.norm(Y[:, None] - Y[None], axis=2)
+    np.fill_diagonal(D, np.inf)
+    return np.sort(D, axis=1)[:, :k]
+
+
+def lengths(Y, near):
+    return np.linalg.norm(Y[:, None] - Y[near], axis=2)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("k", [1, 30, 300, 699])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_neighbours_in_a_map(d, k, dtype):
+    rng = np.random.default_rng(0)
+    Y = np.vstack([rng.normal(5 * g, 10.0 ** (g - 2), (175, d)) for g in range(4)]).astype(dtype)  # scales over decades
+    near = nearest_in_map(Y, k, Workers())
+    assert near.shape == (700, k)
+    assert not (near == np.arange(700)[:, None]).any()
+    assert all(len(set(row)) == k for row in near.tolist())
+    np.testing.assert_allclose(lengths(Y, near), by_hand(Y.astype(np.float64), k), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_neighbours_where_points_coincide(d):
+    rng = np.random.default_rng(0)
+    collapsed = np.zeros((3000, d))
+    heaps = np.repeat(rng.normal(size=(20, d)), 40, axis=0)
+    for Y, k in ((collapsed, 30), (heaps, 30), (heaps, 60)):
+        near = nearest_in_map(Y, k, Workers())
+        assert not (near == np.arange(len(Y))[:, None]).any()
+        assert all(len(set(row)) == k for row in near.tolist())
+        if Y is heaps:
+            np.testing.assert_allclose(lengths(Y, near), by_hand(Y, k), atol=1e-12)
+
+
+def test_neighbours_do_not_depend_on_threads():
+    Y = np.random.default_rng(0).normal(size=(5000, 2))
+    with Workers(1) as one, Workers(4) as four:
+        np.testing.assert_array_equal(nearest_in_map(Y, 30, one), nearest_in_map(Y, 30, four))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("weights", [(0.0, 1.0), (0.7, 1.6)])
+@pytest.mark.parametrize("normalizer", ["attached", "detached"])
+def test_gradient_with_neighbours_held_fixed(d, weights, normalizer):
+    """Neighbours found at one map stay for the next iterations: loss and gradient there are over those."""
+    objective = with_(DOUBLE, input_weight=weights[0], embedding_weight=weights[1], embedding_exponent=1.5)
+    problem = small_problem(with_(objective, normalizer=normalizer))
+    old, Y = some_map(d=d, seed=5), some_map(d=d)
+    problem.evaluate(old, iteration=0)
+
+    def at(Y, density=1.0):
+        return problem.evaluate(Y, density=density, losses=True, iteration=1)
+
+    gradient = (at(Y).gradient - at(Y, 0.0).gradient) / (problem.weight * len(Y))
+    found = nearest_in_map(old, 7, Workers())
+    inputs = small_problem(objective)._given.readings
+    readings = [(weights[1], found)]
+    if weights[0]:
+        readings.append((weights[0], inputs[0].neighborhoods.neighbors))
+
+    def loss(Y, mean=None):
+        total = 0.0
+        for i, (weight, near) in enumerate(readings):
+            c = lengths(Y, near).mean(axis=1) ** -1.5
+            total += weight * ((problem.target - np.log(c / (c.mean() if mean is None else mean[i]))) ** 2).mean()
+        return total
+
+    held = [(lengths(Y, near).mean(axis=1) ** -1.5).mean() for _, near in readings]
+    numerical = numerical_gradient(lambda Z: loss(Z, None if normalizer == "attached" else held), Y)
+    assert at(Y).concentration == pytest.approx(loss(Y), rel=1e-12)
+    assert relative_error(gradient, numerical) < 1e-7
+
+
+def test_neighbours_are_found_anew_every_few_iterations():
+    problem = small_problem(EMBEDDING)
+    old, new = some_map(seed=5), some_map()
+    problem.evaluate(old, iteration=0)
+    fresh = problem.evaluate(new, losses=True).concentration
+    for iteration in (0, REFRESHED_EVERY):
+        problem.evaluate(old, iteration=0)
+        value = problem.evaluate(new, losses=True, iteration=iteration + 1).concentration
+        assert (value == pytest.approx(fresh, rel=1e-12)) == (iteration > 0)
+
+
+def test_no_force_scales_turns_or_moves_the_map():
+    problem, Y = small_problem(EMBEDDING), some_map()
+    G = (problem.evaluate(Y).gradient - problem.evaluate(Y, density=0.0).gradient) / len(Y)
+    size = np.linalg.norm(G)
+    assert np.abs(G.sum(axis=0)).max() < 1e-12 * size * len(Y)
+    assert abs((G * Y).sum()) < 1e-10 * size * np.linalg.norm(Y)
+    assert abs((G[:, 0] * Y[:, 1] - G[:, 1] * Y[:, 0]).sum()) < 1e-10 * size * np.linalg.norm(Y)
+
+
+def test_the_two_readings_add_up():
+    Y = some_map()
+    parts = [small_problem(with_(DOUBLE, input_weight=a, embedding_weight=b)) for a, b in ((2, 0), (0, 3), (2, 3))]
+    bare = parts[0].evaluate(Y, density=0.0).gradient
+    one, two, both = (problem.evaluate(Y, losses=True) for problem in parts)
+    np.testing.assert_allclose(both.gradient - bare, one.gradient + two.gradient - 2 * bare, rtol=1e-8, atol=1e-9)
+    assert both.concentration == pytest.approx(one.concentration + two.concentration, rel=1e-12)
+
+
+def test_many_points(monkeypatch):
+    """In another order in memory, with sums renewed in turn, the reading is the same."""
+    from drsne import objective
+
+    settings = with_(EMBEDDING, input_weight=0.5)
+    plain = small_problem(settings, n=120, k=12)
+    expected = plain.evaluate(some_map(n=120), losses=True)
+    monkeypatch.setattr(objective, "_MANY", 100)
+    problem = small_problem(with_(settings, sampled_neighbors=5), n=120, k=12)
+    for iteration in range(4):
+        at = problem.evaluate(some_map(n=120), losses=True, iteration=iteration)
+        assert relative_error(at.gradient, expected.gradient) < 1e-10
+        assert at.concentration == pytest.approx(expected.concentration, rel=1e-10)
+
+
+def test_what_each_reading_keeps(digits):
+    """The neighbours in the data raise the concentration correlation, those in the map the density rank correlation."""
+    X = digits[:700]
+    options = {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 500, "random_state": 0, "density_weight": 10.0}
+    maps = {mode: DRSNE(neighborhoods=mode, **options).fit(X) for mode in ("input", "embedding", "both")}
+    scores = {mode: metrics.evaluate(X, model.embedding_) for mode, model in maps.items()}
+    cc = {mode: score["concentration_correlation"] for mode, score in scores.items()}
+    rho = {mode: score["density_rank_correlation"] for mode, score in scores.items()}
+    assert cc["input"] > cc["embedding"] + 0.1
+    assert rho["embedding"] > rho["input"] + 0.1
+    assert rho["both"] > rho["input"]
+    assert cc["both"] > cc["embedding"]
+    model = maps["embedding"]
+    near = nearest_in_map(model.embedding_, 15, Workers())
+    seen = np.log(1 / lengths(model.embedding_, near).mean(axis=1))
+    assert np.corrcoef(seen, model.concentration_)[0, 1] > 0.9999
+    total = model.kl_divergence_ + 10.0 * model.concentration_loss_
+    assert np.isfinite(total)
+
+
+def test_every_number_of_threads_gives_the_same_map(blobs):
+    options = {"perplexity": 10.0, "density_neighbors": 8, "max_iter": 120, "random_state": 0, "neighborhoods": "both"}
+    one, three = (DRSNE(n_jobs=jobs, **options).fit_transform(blobs) for jobs in (1, 3))
+    np.testing.assert_array_equal(one, three)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_weight": 0.0}, "input_weight and embedding_weight must not both be 0"),
+        ({"embedding_weight": -1.0}, "embedding_weight must be a finite number of at least 0; got -1.0"),
+    ],
+)
+def test_weights_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        Objective(**options)
+
+
+def test_an_objective_covers_the_reading(blobs):
+    with pytest.raises(ValueError, match="neighborhoods must be left at its default where objective is given"):
+        DRSNE(neighborhoods="both", objective=Objective()).fit(blobs)
