@@ -3,8 +3,8 @@
     python benchmarks/defaults.py [--jobs 2] [--seeds 0 1 2] [--parts schedule ...]
     python benchmarks/defaults.py --report
 
-The eight sets of benchmarks/quality.py. Each map is a line of results/defaults.jsonl, written when it is scored: a killed
-study goes on where it stopped.
+The eight sets of benchmarks/quality.py. Each map is a line of results/defaults.jsonl, written when it is scored: a
+killed study goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ def report() -> None:
         note,
         "## Schedule\n\nThe default's last phase: 500 iterations of Adam, rate "
         f"{ADAM_RATE:g} with a cosine decay, betas {ADAM_BETAS}, the weight rising over the first {DENSITY_RAMP:g}. "
-        f'"mild" is lambda = {CHOSEN:g} on the neighbours in the data, "strong" 20 on those and 5 on those in the map.\n\n'
-        + wide("schedule", rows),
+        f'"mild" is lambda = {CHOSEN:g} on the neighbours in the data, "strong" 20 on those and 5 on those in the '
+        "map.\n\n" + wide("schedule", rows),
         "## density_weight\n\n" + wide("weight", rows),
         f"## density_neighbors, at lambda = {CHOSEN:g}\n\n" + wide("neighbors", rows),
         f"## Smoothing of radii, relative to the median radius, at lambda = {CHOSEN:g}\n\n" + wide("smoothing", rows),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from itertools import pairwise
 
 import numpy as np
 from data import EIGHT, classes
@@ -25,7 +26,7 @@ DROP = DRSNE().max_trustworthiness_drop
 def moved(maps: list[np.ndarray]) -> list[float]:
     """Median displacement between neighbouring maps, aligned, as a share of the first one's span."""
     out = []
-    for before, after in zip(maps, maps[1:], strict=False):
+    for before, after in pairwise(maps):
         one, two, _ = procrustes(before, after)
         out.append(float(np.median(np.linalg.norm(one - two, axis=1)) / np.ptp(one, axis=0).max()))
     return out
@@ -126,16 +127,18 @@ def report(rows: list[dict]) -> None:
             gaps = ", ".join(f"{label} {value:.2f}" for label, value in row["gap"].items())
             shapes.append(f"- Helix, seed {row['seed']}: largest gap over median gap: {gaps}")
         if "radii" in row:
-            sizes = "; ".join(f"{label} {', '.join(f'{r:.2f}' for r in value)}" for label, value in row["radii"].items())
+            sizes = "; ".join(
+                f"{label} {', '.join(f'{r:.2f}' for r in value)}" for label, value in row["radii"].items()
+            )
             shapes.append(f"- Clusters, seed {row['seed']}: median map radii for sigma = .2, .5, 1: {sizes}")
     write(
         "paths",
         "Paths of lambda",
         "python benchmarks/paths.py",
-        f'`density_weight="auto"` with the constraint of {DROP:g} in trustworthiness (TW), on seeds that chose no setting: '
-        "the drop is against a fit at lambda = 0; the time is that of a whole automatic fit, scores included, over a fit "
-        "with the default weight beside it; a move is the median displacement between neighbouring maps of the path after "
-        "Procrustes alignment, over the span of the map.",
+        f'`density_weight="auto"` with the constraint of {DROP:g} in trustworthiness (TW), on seeds that chose no '
+        "setting: the drop is against a fit at lambda = 0; the time is that of a whole automatic fit, scores included, "
+        "over a fit with the default weight beside it; a move is the median displacement between neighbouring maps of "
+        "the path after Procrustes alignment, over the span of the map.",
         table(header, lines),
         "\n".join(shapes),
         "\n\n".join(f"![{p.stem}]({p.name})" for p in sorted(RESULTS.glob("path_*.png"))),

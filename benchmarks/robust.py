@@ -63,13 +63,15 @@ def main() -> None:
             ]
             for w in WEIGHTS
         ]
-        parts.append(f"## {name}, perplexity {perplexity:g}\n\n" + table(["lambda", *(f"k = {k}" for k in NEIGHBORS)], lines))
+        parts.append(
+            f"## {name}, perplexity {perplexity:g}\n\n" + table(["lambda", *(f"k = {k}" for k in NEIGHBORS)], lines)
+        )
     write(
         "robust",
         "Every weight, every k, every perplexity",
         "python benchmarks/robust.py",
-        f"{len(rows)} fits, {sum(row['finite'] for row in rows)} with finite maps; the final loss is at most {worst:.3f} of "
-        "the loss when the density term joined. Cells: loss when it joined > final loss (trustworthiness).",
+        f"{len(rows)} fits, {sum(row['finite'] for row in rows)} with finite maps; the final loss is at most "
+        f"{worst:.3f} of the loss when the density term joined. Cells: loss when it joined > final loss (trustworthiness).",
         *parts,
     )
 

@@ -271,7 +271,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
                 watchers = _parameters.callbacks(self.callbacks)
                 outcome = minimize(stage.problem, stage.start, schedule, callbacks=watchers, progress=bar)
             self._keep(outcome, stage, weight, dtype)
-        self.path_ = None
+        self.path_: DensityPath | None = None
         _complain(outcome)
 
     def _fit_path(self, data: Any, dtype: type) -> None:
@@ -279,17 +279,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         with Workers(self.n_jobs) as workers:
             found, outcomes, stage = self._follow(data, dtype, path.WEIGHTS, workers)
             self.path_ = found
-            chosen = found.select(max_trustworthiness_drop=self.max_trustworthiness_drop)
-            least = found.baseline - self.max_trustworthiness_drop
-            if len(found) > 1 and not (found.metrics["trustworthiness"][1:] >= least).any():
-                best = 1 + int(np.argmax(found.metrics["trustworthiness"][1:]))
-                raise ValueError(
-                    f"No density_weight of the path keeps the trustworthiness within "
-                    f"max_trustworthiness_drop={self.max_trustworthiness_drop:g} of {found.baseline:.4f}, that of plain "
-                    f"t-SNE; the best reachable is {found.metrics['trustworthiness'][best]:.4f}, at "
-                    f"{found.weights[best]:g}. Raise max_trustworthiness_drop, or pass a density_weight; path_ has all "
-                    "maps."
-                )
+            chosen = path.automatic(found, self.max_trustworthiness_drop)
             self._keep(outcomes[chosen], stage, float(found.weights[chosen]), dtype)
         _complain(outcomes[-1])
 
@@ -313,9 +303,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         n_iter = opening.n_iter + sum(w > 0 for w in weights) * step.n_iter
         with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
-            outcomes = path.follow(
-                stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar
-            )
+            outcomes = path.follow(stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar)
         return path.scored(outcomes, weights, data, self.metric, dtype), outcomes, stage
 
     def _check_data(self, X: Any) -> tuple[Any, type]:
@@ -332,13 +320,15 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         if self.objective is not None:
             return self.objective
         exponent = float(self.density_exponent)
-        readings = dict(zip(("input_weight", "embedding_weight"), NEIGHBORHOODS[self.neighborhoods], strict=True))
-        return Objective(**readings, input_exponent=exponent, embedding_exponent=exponent)
+        inside, outside = NEIGHBORHOODS[self.neighborhoods]
+        return Objective(
+            input_weight=inside, embedding_weight=outside, input_exponent=exponent, embedding_exponent=exponent
+        )
 
     def _schedule(self, n_samples: int) -> Schedule:
         if self.schedule is not None:
             return self.schedule
-        density, asked = self.density_weight > 0, self.n_iter_exaggeration
+        density, asked = float(self.density_weight) > 0, self.n_iter_exaggeration
         most = most_exaggerated(self.max_iter, density=density)
         if asked > most and asked != DRSNE().n_iter_exaggeration:
             _checks.warn(

@@ -27,13 +27,13 @@ def cells(Y: NDArray[np.float64], lane: type, workers: Workers) -> Cells:
     """The tree over ``Y``, with coordinates of type ``lane``."""
     n, d = Y.shape
     order, codes = along_curve(Y, workers)
-    lanes = np.zeros((3, n), lane)
+    lanes: NDArray[Any] = np.zeros((3, n), lane)
     lanes[:d] = Y[order].T
     nodes = _nodes(codes, BITS[d], d)
     count = len(nodes[0])
-    centre, spread, box = (np.empty((rows, count), lane) for rows in (3, 6, 6))
-    workers.run(kernels.moments, count, lanes, *nodes[:2], centre, spread, box)
-    return Cells(order, lanes, nodes, (centre, spread, box))
+    summed: tuple[NDArray[Any], ...] = tuple(np.empty((rows, count), lane) for rows in (3, 6, 6))
+    workers.run(kernels.moments, count, lanes, *nodes[:2], *summed)
+    return Cells(order, lanes, nodes, summed)
 
 
 def _nodes(code: NDArray[np.int64], bits: int, d: int) -> tuple[NDArray[Any], ...]:

@@ -310,7 +310,7 @@ class Problem:
                 radii = rolling.radii(lanes, smoothing, self._workers, iteration)
                 loss, slope = self._loss(profile(radii, self.objective.embedding_exponent, smoothing))
                 rolling.pull_back(lanes, (len(lanes) * weight * factor) * slope, smoothing, self._workers, gradient)
-            if losses and (not weight or rolling.near.n_parts > 1 and iteration is not None):
+            if losses and (not weight or (rolling.near.n_parts > 1 and iteration is not None)):
                 loss, _ = self._loss(self._profile(lanes, rolling.near))
             total += factor * loss if losses else 0.0
         return total if losses else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,8 +127,24 @@ class DensityPath:
 
         _checks.choice("criterion", criterion, tuple(self.metrics))
         if chosen is None:
-            chosen = self.select(max_trustworthiness_drop=max(0.01, self.baseline - self.metrics["trustworthiness"].max()), criterion=criterion)
+            chosen = self.select(
+                max_trustworthiness_drop=max(0.01, self.baseline - self.metrics["trustworthiness"].max()),
+                criterion=criterion,
+            )
         return pl.trade_off(self, labels, chosen=chosen, criterion=criterion)
+
+
+def automatic(path: DensityPath, drop: float) -> int:
+    """The choice of ``density_weight="auto"`` on a path from lambda = 0: an error where no weight above 0 meets it."""
+    trust = path.metrics["trustworthiness"]
+    if len(path) > 1 and not (trust[1:] >= path.baseline - drop).any():
+        best = 1 + int(np.argmax(trust[1:]))
+        raise ValueError(
+            f"No density_weight of the path keeps the trustworthiness within max_trustworthiness_drop={drop:g} of "
+            f"{path.baseline:.4f}, that of plain t-SNE; the best reachable is {trust[best]:.4f}, at "
+            f"{path.weights[best]:g}. Raise max_trustworthiness_drop, or pass a density_weight; path_ has all maps."
+        )
+    return path.select(max_trustworthiness_drop=drop)
 
 
 class _Weighted:
@@ -209,6 +226,6 @@ def check_weights(weights: Any) -> tuple[float, ...]:
         listed = [_checks.number("weights", w, at_least=0) for w in weights]
     except TypeError as error:
         raise TypeError(f"weights must be a list of numbers of at least 0; got {weights!r}.") from error
-    if not listed or any(b <= a for a, b in zip(listed, listed[1:], strict=False)):
+    if not listed or any(b <= a for a, b in pairwise(listed)):
         raise ValueError(f"weights must be a list of ascending numbers, each once; got {weights!r}. Sort them.")
     return tuple(listed)

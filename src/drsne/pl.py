@@ -79,7 +79,7 @@ def trade_off(
     flat = path.embeddings[0].shape[1] == 2
     shown = _spread(len(path.weights), chosen) if flat else []
     figure = figure_type(figsize=(max(6.5, 2.6 * len(shown)), 4.2 + (2.9 if flat else 0.0)), layout="constrained")
-    upper, lower = (figure.subfigures(2, 1, height_ratios=(4.2, 2.9)) if flat else (figure, None))
+    upper, lower = figure.subfigures(2, 1, height_ratios=(4.2, 2.9)) if flat else (figure, None)
     axis = upper.subplots()
     axis.plot(x, y, "-o", color="0.45", markersize=5, zorder=2)
     axis.plot(x[chosen], y[chosen], "o", color="tab:red", markersize=10, zorder=3, label=_weight(path, chosen))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from problems import (
     DOUBLE,
-    EXACT,
     affinities_of,
     neighbors_of,
     numerical_gradient,

@@ -106,7 +106,7 @@ def test_select_says_what_can_be_reached():
     path = made([0.95, 0.9], [0.1, 0.5], weights=[2.0, 3.0], baseline=0.98)
     with pytest.raises(ValueError, match=r"at least 0\.9700; the best reachable is 0\.9500, at density_weight=2"):
         path.select(max_trustworthiness_drop=0.01)
-    with pytest.raises(ValueError, match="criterion must be one of .*; got 'beauty'"):
+    with pytest.raises(ValueError, match=r"criterion must be one of .*; got 'beauty'"):
         path.select(criterion="beauty")
     with pytest.raises(TypeError, match="min_trustworthiness must be a finite number"):
         path.select(min_trustworthiness="high")
@@ -238,7 +238,10 @@ def test_auto_in_single_precision(X):
     ("options", "message"),
     [
         ({"density_weight": "much"}, "density_weight must be one of .*auto.*; got 'much'"),
-        ({"max_trustworthiness_drop": -0.1}, "max_trustworthiness_drop must be a finite number of at least 0; got -0.1"),
+        (
+            {"max_trustworthiness_drop": -0.1},
+            "max_trustworthiness_drop must be a finite number of at least 0; got -0.1",
+        ),
     ],
 )
 def test_parameters_are_checked(X, options, message):

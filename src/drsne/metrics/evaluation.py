@@ -64,9 +64,7 @@ def evaluate(
     return out
 
 
-def of_maps(
-    X: Any, maps: Sequence[Array], rows: Rows, fewer: Rows, *, metric: Any = "euclidean"
-) -> dict[str, Array]:
+def of_maps(X: Any, maps: Sequence[Array], rows: Rows, fewer: Rows, *, metric: Any = "euclidean") -> dict[str, Array]:
     """The scores of several maps of the same data, which is measured once for all of them.
 
     ``rows`` are scored; continuity and stress, which need all distances in every map, over ``fewer``.

@@ -115,7 +115,9 @@ def _ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
     """Rank (from 1) of each listed neighbour among a row of distances."""
     d = np.take_along_axis(D, neighbors, axis=1)
     if neighbors.shape[1] < _SORTED_FROM:
-        below, upto = (np.stack([np.sum(than(c[:, None], D), axis=1) for c in d.T], 1) for than in (np.greater, np.greater_equal))
+        below, upto = (
+            np.stack([np.sum(than(c[:, None], D), axis=1) for c in d.T], 1) for than in (np.greater, np.greater_equal)
+        )
     else:
         rows = list(zip(np.sort(D, axis=1), d, strict=True))
         below, upto = (np.stack([np.searchsorted(*row, side=side) for row in rows]) for side in ("left", "right"))
