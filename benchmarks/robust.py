@@ -71,7 +71,7 @@ def main() -> None:
         "Every weight, every k, every perplexity",
         "python benchmarks/robust.py",
         f"{len(rows)} fits, {sum(row['finite'] for row in rows)} with finite maps; the final loss is at most "
-        f"{worst:.3f} of the loss when the density term joined. Cells: loss when it joined > final loss (trustworthiness).",
+        f"{worst:.3f} of the loss when the density term joined. Cells: that > final loss (trustworthiness).",
         *parts,
     )
 
