@@ -220,8 +220,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         params = {name: getattr(self, name) for name in defaults}
         _parameters.check(params, defaults)
         data, dtype = self._check_data(X)
-        if not sp.issparse(data):
-            memory.warn_if_short(data.shape, params)
+        _parameters.check_for(params, data.shape[0])
+        memory.warn_if_short(data, params)
         objective = self._objective()
         schedule = self._schedule(data.shape[0])
         rng = check_random_state(self.random_state)
@@ -357,7 +357,6 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             engine=engines.build(
                 name,
                 workers,
-                n_components=d,
                 precision=objective.precision,
                 options=self.engine_options,
             ),
