@@ -259,8 +259,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         params = {name: getattr(self, name) for name in defaults}
         _parameters.check(params, defaults)
         data, dtype = self._check_data(X)
-        if not sp.issparse(data):
-            memory.warn_if_short(data.shape, params)
+        _parameters.check_for(params, data.shape[0])
+        memory.warn_if_short(data, params)
         return data, dtype
 
     def _fit_one(self, data: Any, dtype: type) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from drsne import _checks, engines
+from drsne import _checks, engines, initialization, ready
 from drsne.graph import check_metric
 from drsne.objective import NEIGHBORHOODS, Objective
 from drsne.optimize import Schedule
@@ -32,6 +32,7 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     _checks.choice("neighborhoods", given["neighborhoods"], tuple(NEIGHBORHOODS))
     _checks.choice("engine", given["engine"], ("auto", *engines.names()))
     engines.check_options(given["engine"], given["engine_options"])
+    engines.check_dimensions(given["engine"], int(given["n_components"]))
     if isinstance(given["pca_components"], str):
         _checks.choice("pca_components", given["pca_components"], ("auto",), also=", an integer or None")
     elif given["pca_components"] is not None:
@@ -43,6 +44,8 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
         _checks.number("learning_rate", given["learning_rate"], above=0, hint='Or pass "auto".')
     check_metric(given["metric"])
     _check_precomputed(given)
+    if given["neighbors"] is not None:
+        ready.check_kind(given["neighbors"])
     if isinstance(given["init"], str):
         _checks.choice("init", given["init"], ("pca", "random"), also=" or an array")
     _checks.jobs(given["n_jobs"])
@@ -64,6 +67,14 @@ def _check_weight(given: Mapping[str, Any]) -> None:
             "schedule must be None with density_weight='auto', whose maps are steps along a path of weights. Pass "
             "max_iter, or a density_weight."
         )
+
+
+def check_for(given: Mapping[str, Any], n_samples: int) -> None:
+    """Raise for what is wrong for so many samples, before anything is searched."""
+    d = int(given["n_components"])
+    engines.check_chosen(given["engine"], given["engine_options"], n_samples, d)
+    if not isinstance(given["init"], str):
+        initialization.given(given["init"], n_samples, d)
 
 
 def _check_precomputed(given: Mapping[str, Any]) -> None:

@@ -101,9 +101,7 @@ def _problem(
         # Rounded: what the data's units leave in the last bits must not reach the map.
         target=rounded(target) if objective.precision == "single" else target,
         weight=weight,
-        engine=engines.build(
-            name, workers, n_components=d, precision=objective.precision, options=model.engine_options
-        ),
+        engine=engines.build(name, workers, precision=objective.precision, options=model.engine_options),
         workers=workers,
     )
 

@@ -79,6 +79,8 @@ def knn(
     if k >= data.shape[0]:
         raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower it.")
     if isinstance(metric, str) and metric == "precomputed":
+        if method == "approximate":
+            raise ValueError("method must be 'auto' or 'exact' with metric='precomputed'; got 'approximate'.")
         data = check_precomputed(data)
         if sp.issparse(data) and k > (most := available(data)):
             raise ValueError(

@@ -63,9 +63,12 @@ def available() -> int | None:
         return None
 
 
-def warn_if_short(shape: tuple[int, int], params: dict[str, Any]) -> None:
-    """Warn where a fit will take more memory than there is."""
-    free, needed = available(), estimate(*shape, params) - _BASE
+def warn_if_short(X: Any, params: dict[str, Any]) -> None:
+    """Warn where a fit of ``X``, which is in memory already, will take more than there is."""
+    n, d = X.shape
+    d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # of sparse data, what is stored counts
+    there = n * d * 8 * (2 if params["pca_components"] is None else 1)
+    free, needed = available(), estimate(n, d, params) - _BASE - there
     if free is not None and needed > free:
         _checks.warn(
             f"This fit takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower perplexity or "

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from queue import SimpleQueue
 from threading import Lock, Thread
+from time import sleep
 from types import TracebackType
 from typing import Any
 
@@ -59,7 +61,7 @@ class Workers:
         trace: TracebackType | None,
     ) -> None:
         for helper in self._helpers:
-            helper.give(None)
+            helper.tasks.put(None)
         self._helpers = []
         _Blas.restore()
 
@@ -70,24 +72,83 @@ class Workers:
             for block in blocks:
                 kernel(*arguments, *block)
             return
-        ticket = count()
-
-        def work() -> None:
-            while (turn := next(ticket)) < len(blocks):
-                kernel(*arguments, *blocks[turn])
-
-        helping: list[_Helper] = []
+        helpers = self._helpers[: len(blocks) - 1]
+        job = _Job(kernel, arguments, blocks, len(helpers))
         try:
-            for helper in self._helpers[: len(blocks) - 1]:
-                helper.give(work)
-                helping.append(helper)
-            work()
+            for slot, helper in enumerate(helpers):
+                helper.tasks.put((job, slot))
+            job.work()
+            job.wait()
         finally:
-            # An interrupt must not leave threads writing into arrays that the caller reuses.
-            errors = [helper.wait() for helper in helping]
-        for error in errors:
-            if error is not None:
-                raise error
+            if not job.complete:
+                job.abandon()
+        if job.error is not None:
+            raise job.error
+
+
+class _Job:
+    """Blocks that several threads take in turn.
+
+    An interrupt may come between any two instructions of the main thread, so nothing is told by a token that could be
+    taken and lost: ``over`` is a flag that is looked at again, and whoever works raises one of ``busy`` first.
+    """
+
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        blocks: list[tuple[int, int, int]],
+        n_helpers: int,
+    ) -> None:
+        self._kernel, self._arguments, self._blocks = kernel, arguments, blocks
+        self._turns, self._ends = count(), count(1)
+        self._busy = [False] * n_helpers
+        self._over = self._abandoned = False
+        self._news: SimpleQueue[None] = SimpleQueue()
+        self.complete = False
+        self.error: BaseException | None = None
+
+    def work(self, slot: int | None = None) -> None:
+        """Do blocks while there are any; in the thread of a helper, keep what they raise."""
+        if slot is None:
+            self._take()
+            return
+        self._busy[slot] = True
+        try:
+            self._take()
+        except BaseException as error:
+            self.error, self._abandoned = error, True
+            self._end()
+        finally:
+            self._busy[slot] = False
+
+    def _take(self) -> None:
+        while not self._abandoned and (turn := next(self._turns)) < len(self._blocks):
+            self._kernel(*self._arguments, *self._blocks[turn])
+            if next(self._ends) == len(self._blocks):
+                self.complete = True
+                self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        self._news.put(None)
+
+    def wait(self) -> None:
+        """Until the last block is done, or one has failed."""
+        while not self._over:
+            self._news.get()
+
+    def abandon(self) -> None:
+        """Let nobody start another block, and wait for those at work, through interrupts: nobody may go on writing."""
+        interrupt: KeyboardInterrupt | None = None
+        while not self._abandoned or any(self._busy):
+            try:
+                self._abandoned = True
+                sleep(1e-4)
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
 
 class _Helper(Thread):
@@ -95,40 +156,14 @@ class _Helper(Thread):
 
     def __init__(self) -> None:
         super().__init__(name="drsne", daemon=True)
-        self._task: Callable[[], None] | None = None
-        self._error: BaseException | None = None
-        self._given, self._done = Lock(), Lock()
-        self._given.acquire()
-        self._done.acquire()
+        self.tasks: SimpleQueue[tuple[_Job, int] | None] = SimpleQueue()
         self.start()
 
     def run(self) -> None:
-        while True:
-            self._given.acquire()
-            if self._task is None:
-                return
-            try:
-                self._task()
-            except BaseException as error:
-                self._error = error
-            self._done.release()
-
-    def give(self, task: Callable[[], None] | None) -> None:
-        """Start on ``task``; None ends the thread."""
-        self._task = task
-        self._given.release()
-
-    def wait(self) -> BaseException | None:
-        """Wait for its end, through interrupts, which are raised then; what the task raised."""
-        interrupt: KeyboardInterrupt | None = None
-        while True:
-            try:
-                self._done.acquire()
-                break
-            except KeyboardInterrupt as error:
-                interrupt = error
-        self._task, raised, self._error = None, self._error, None
-        return raised or interrupt
+        while (task := self.tasks.get()) is not None:
+            job, slot = task
+            job.work(slot)
+            del job, task  # the arrays of a job that is done must not wait for the next one
 
 
 class _Blas:

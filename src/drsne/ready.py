@@ -51,13 +51,24 @@ def given(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
     return tidied(indptr, indices, distances, workers)
 
 
-def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
-    if not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2:
+def check_kind(neighbors: Any) -> None:
+    """Raise unless ``neighbors`` may be ready neighbours."""
+    if not sp.issparse(neighbors) and (not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2):
         raise TypeError(
             "neighbors must be a pair (indices, distances), a sparse graph of distances or None; got "
             f"{type(neighbors).__name__}."
         )
-    indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
+
+
+def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+    check_kind(neighbors)
+    try:
+        indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
+    except ValueError as error:  # ragged
+        raise ValueError(
+            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got rows of different lengths. Fill up "
+            "with indices of -1."
+        ) from error
     if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples or indices.shape[1] < 1:
         raise ValueError(
             f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got {indices.shape} and "
@@ -79,6 +90,8 @@ def _given_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
             f"neighbors must be a graph of shape (n_samples, n_samples)={(n_samples, n_samples)}; got "
             f"{neighbors.shape}. Build it on the same rows as X."
         )
+    if neighbors.dtype.kind not in "fiu":
+        raise ValueError(f"neighbors must be a graph of real distances; got {neighbors.dtype}. Pass their lengths.")
     graph = sp.csr_matrix(neighbors)
     return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data.astype(np.float64)
 

@@ -32,11 +32,20 @@ def apart(rng, d, distance):
     return Y
 
 
+def clumps(rng, d, spread):
+    """Exaggerated maps of clustered data: most points amid a crowd that pulls on them from all sides alike."""
+    centres, size = rng.uniform(-spread, spread, (50, d)), np.logspace(-1, -3, 50)
+    which = rng.integers(50, size=2500)
+    return centres[which] + size[which, None] * rng.normal(size=(2500, d))
+
+
 MAPS = {
     "start": lambda rng, d: 1e-4 * rng.normal(size=(1500, d)),
     "opening": lambda rng, d: 0.1 * rng.normal(size=(1500, d)),
     "unit": lambda rng, d: rng.normal(size=(1500, d)) + 5.0,
     "exaggerated": lambda rng, d: blobs(rng, 2500, d, 8.0, 0.3),
+    "clumps": lambda rng, d: clumps(rng, d, 10.0),
+    "clumps far apart": lambda rng, d: clumps(rng, d, 50.0),
     "final": lambda rng, d: blobs(rng, 2500, d, 50.0, 4.0),
     "sparse": lambda rng, d: 100.0 * rng.normal(size=(700, d)),
     "outliers": with_outliers,
@@ -149,3 +158,15 @@ def test_auto_takes_the_fastest_for_the_size():
         assert engines.resolve("auto", 500, d) == "exact"
         assert engines.resolve("auto", 100_000, d) == above
     assert engines.resolve("tree", 10, 2) == "tree"
+
+
+def test_a_mesh_that_turns_out_too_coarse_is_not_used_again_at_once():
+    """Between two checks of the error, what failed the last one stays ruled out."""
+    Y = MAPS["clumps"](np.random.default_rng(0), 2)
+    engine = engines.load("fft")(Workers())
+    engine.repulsion(MAPS["exaggerated"](np.random.default_rng(0), 2), 0.0)
+    assert engine.used == "mesh"
+    other = engines.load("fft")(Workers())
+    for _ in range(3):
+        other.repulsion(Y, 0.0)
+        assert other.used != "mesh"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -38,3 +39,55 @@ def test_interrupt_keeps_the_map(n_jobs):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "embedding_ is the last map" in out
+
+
+STORM = """
+import warnings
+import numpy as np
+from drsne import DRSNE
+
+warnings.simplefilter("ignore")
+X = np.random.default_rng(0).normal(size=(3000, 5))
+fit = lambda: DRSNE(perplexity=8, density_neighbors=8, n_jobs=3, engine="fft", max_iter=10**6, random_state=0).fit(X)
+print("running", flush=True)
+for _ in range(8):
+    try:
+        fit()
+    except KeyboardInterrupt:
+        pass
+print("done", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupts_at_any_moment_never_hang():
+    """Several in a row, while threads take and finish blocks."""
+    command = [sys.executable, "-c", STORM]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout.readline().strip() == "running"
+        end = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.4)
+            for _ in range(3):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.002)
+        hung = process.poll() is None
+        process.kill()
+    assert not hung
+
+
+def test_workers_pass_on_what_a_block_raises_and_go_on():
+    from drsne.parallel import Workers
+
+    def fails(block, lo, hi):
+        if block == 3:
+            raise ValueError("block 3")
+
+    seen = []
+    with Workers(3) as workers:
+        for _ in range(200):
+            with pytest.raises(ValueError, match="block 3"):
+                workers.run(fails, 8, grain=1)
+        for _ in range(200):
+            workers.run(lambda block, lo, hi: seen.append(block), 8, grain=1)
+    assert sorted(seen) == sorted(list(range(8)) * 200)

@@ -124,12 +124,22 @@ def test_affinities_can_be_dropped(X):
         ({"engine_options": {"speed": 1}}, ValueError, "engine='auto'; got 'speed'. It knows accuracy, theta"),
         ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft' has no maps of n_components=3.*exact, tree"),
         ({"engine": "tree", "n_components": 4}, ValueError, "engine='tree' has no maps of n_components=4.*exact"),
+        ({"engine": "auto", "engine_options": {"theta": 0.0}, "init": "many"}, ValueError, "no option of engine='fft'"),
+        ({"neighbors": "junk"}, TypeError, "neighbors must be a pair"),
+        ({"init": np.zeros((3, 2))}, ValueError, r"init must have shape \(n_samples, n_components\)=\(140, 2\)"),
         ({"keep_affinities": 1}, TypeError, "keep_affinities must be True or False"),
         ({"pca_components": 0}, ValueError, "pca_components must be an integer of at least 1"),
         ({"pca_components": "all"}, ValueError, "pca_components must be"),
     ],
 )
-def test_wrong_options_are_refused(X, options, error, message):
+def test_wrong_options_are_refused(X, options, error, message, monkeypatch):
+    """Before anything is searched."""
+    from drsne import _stages
+
+    monkeypatch.setattr(_stages, "nearest", lambda *a, **k: pytest.fail("too late"))
+    if isinstance(options.get("init"), str):  # as if there were many samples
+        options = {**options, "init": "pca"}
+        monkeypatch.setitem(drsne.engines.CROSSOVER, 2, 100)
     with pytest.raises(error, match=message):
         DRSNE(**{**QUICK, **options}).fit(X)
 
@@ -141,6 +151,30 @@ def test_options_reach_the_engine_that_knows_them(X):
     np.testing.assert_allclose(fine.embedding_, exact.embedding_, atol=1e-2 * np.ptp(exact.embedding_))
     # "auto" takes exact here, which has no use for an accuracy of the mesh
     DRSNE(**QUICK, engine_options={"accuracy": "high"}).fit(X)
+
+
+@pytest.mark.parametrize(("factor", "offset"), [(1e200, 0.0), (1e160, 0.0), (1e-170, 0.0), (1.0, 1e8), (1e-3, 1e6)])
+def test_principal_components_of_extreme_data(factor, offset):
+    from drsne.reduction import fitted_pca, scores
+
+    X = np.random.default_rng(0).normal(size=(200, 60)) * np.logspace(1, -1, 60)
+    plain = scores(fitted_pca(X, 3), X)
+    Z = X * factor + offset
+    with np.errstate(all="raise"):
+        got = scores(fitted_pca(Z, 3), Z) / factor
+    signs = np.sign((got * plain).sum(axis=0))
+    np.testing.assert_allclose(got * signs, plain, atol=1e-5 if offset == 0 else 1e-2)
+
+
+def test_principal_components_of_nothing(X):
+    from scipy.sparse import csr_matrix
+
+    for flat in (np.ones((30, 70)), csr_matrix((30, 2500))):
+        with np.errstate(all="raise"):
+            assert drsne.reduction.fitted_pca(flat, 5) is None
+    wide = csr_matrix(np.random.default_rng(0).normal(size=(30, 2500)))
+    with pytest.warns(UserWarning, match="Lowered pca_components from 30 to 29"):
+        drsne.reduction.fitted_pca(wide, 30)
 
 
 def test_principal_components_only_where_asked_for(X):

@@ -116,6 +116,20 @@ def test_approximate_holds_on_hard_data(case):
     assert np.isclose(found.distances, truth.distances, rtol=1e-6, atol=1e-12).mean() > 0.95
 
 
+@pytest.mark.parametrize("method", ["exact", "approximate"])
+@pytest.mark.parametrize("row", [0.0, 3.0])
+def test_many_equal_rows(method, row):
+    X = clustered(3000, 8)
+    X[::2] = row
+    found = knn(X, 20, method=method)
+    for at in range(0, 3000, 7):
+        d = np.linalg.norm(X - X[at], axis=1)
+        d[at] = np.inf
+        if method == "exact" or at % 2 == 0:
+            np.testing.assert_allclose(found.distances[at], np.sort(d)[:20], atol=1e-9)
+        assert len(set(found.indices[at].tolist())) == 20
+
+
 def test_a_poor_approximation_is_noticed_and_mended():
     X = np.random.default_rng(0).normal(size=(3000, 40))
     with Workers() as workers, pytest.warns(UserWarning, match=r"approximate search found only \d+% of the neighbours"):

@@ -69,15 +69,31 @@ def check_options(name: str, options: Any) -> None:
         engine.check_options(options)
 
 
-def build(name: str, workers: Workers, *, n_components: int, precision: str, options: Any = None) -> Engine:
-    """An engine; of the options, those it knows."""
-    kind = load(name)
-    if not kind.supports(n_components):
+def check_dimensions(name: str, n_components: int) -> None:
+    """Raise where an engine has no maps of so many dimensions."""
+    if name != "auto" and not load(name).supports(n_components):
         able = [other for other in names() if load(other).supports(n_components)]
         raise ValueError(
             f"engine={name!r} has no maps of n_components={n_components}. Pass engine='auto' or one of "
             f"{', '.join(able)}."
         )
+
+
+def check_chosen(name: str, options: Any, n_samples: int, n_components: int) -> None:
+    """Raise for options of "auto" that the engine it takes does not have; all pairs are as accurate as anyone asks."""
+    chosen = resolve(name, n_samples, n_components)
+    for option in options or {}:
+        if chosen != "exact" and option not in load(chosen).OPTIONS:
+            able = [each for each in names() if option in load(each).OPTIONS]
+            raise ValueError(
+                f"engine_options[{option!r}] is no option of engine={chosen!r}, which {name!r} takes for {n_samples} "
+                f"samples and n_components={n_components}. Drop it, or pass engine={able[0]!r}."
+            )
+
+
+def build(name: str, workers: Workers, *, precision: str, options: Any = None) -> Engine:
+    """An engine; of the options, those it knows."""
+    kind = load(name)
     taken = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
     engine: Engine = kind(workers, precision=precision, **taken)
     return engine

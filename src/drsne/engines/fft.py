@@ -4,7 +4,8 @@ One potential, one charge per point, two transforms a step: ``U_i = sum_j w_ij``
 derivative the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). Where points are sparse the kernel is
 split: a smooth far part on a coarser mesh, the rest summed over near pairs. Where a mesh does not serve (a map much
 smaller than the kernel, or spread so thinly that the mesh would be larger than the work it saves) the tree engine
-does. Which of the three is cheapest is decided at each evaluation, by measured costs.
+does. Which of the three is cheapest is decided at each evaluation, by measured costs; now and then the forces on some
+points are summed over all pairs too, and a way whose error there is too large is ruled out until the next time.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from drsne import _checks
+from drsne._rounding import lane_type
 from drsne.engines import tree
 from drsne.kernels import mesh as kernels
+from drsne.kernels import pairs
 from drsne.parallel import Workers, n_blocks
 
 Array = NDArray[np.float64]
@@ -34,11 +37,12 @@ class Accuracy:
     radius: float  # of the split: nearer pairs are summed one by one
     least_crowding: float  # pairs within reach per point, below which only the split is accurate
     theta: float  # of the tree that steps in
+    force: float  # relative error of the forces that is allowed
 
 
 ACCURACIES = {
-    "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_crowding=40.0, theta=0.45),
-    "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_crowding=80.0, theta=0.25),
+    "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_crowding=40.0, theta=0.45, force=1.5e-2),
+    "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_crowding=80.0, theta=0.25, force=1e-3),
 }
 # Measured costs by the same program, in units of one node's share of a transform per doubling of the mesh.
 PAIR_COST = 2.0  # a near pair
@@ -51,8 +55,11 @@ _LEAST_EXTENT = 12.0  # of a mesh along an axis: the padding beside a thin map m
 _SPARE = 1.2  # how much larger than needed a mesh may be whose transform is there
 _LINES = 32  # of a transform that are made at once, and rows of the mesh that a block spreads on at least
 _LIGHT = 8192  # points that a block takes at least where there is little to do for each
+_GRAIN = 16  # points of the check that a block takes at least
 _THIN = 1.0  # shortest span below which a map counts as flat
 _REACH = 2  # cells, of half the split radius
+_CHECKED, _CHECKED_EVERY = 256, 25  # points whose forces are also summed over all pairs, and evaluations between
+_MARGIN_OF_CHECK = 0.8  # share of the allowed error that a sample may show
 
 
 class _Mesh(NamedTuple):
@@ -86,11 +93,13 @@ class FFTEngine:
     tolerance = (1.5e-2, 5e-4)
 
     def __init__(self, workers: Workers, *, precision: str = "single", accuracy: str = "normal") -> None:
-        self._workers = workers
+        self._workers, self._precision = workers, precision
         self._accuracy = ACCURACIES[accuracy]
         self._tree = tree.TreeEngine(workers, precision=precision, theta=self._accuracy.theta)
         self._transforms: dict[_Mesh, Single] = {}
         self.used = ""  # how the last evaluation was made: "mesh", "split" or "tree"
+        self._evaluations = 0
+        self._ruled_out: set[str] = set()
 
     @staticmethod
     def supports(n_components: int) -> bool:
@@ -125,11 +134,30 @@ class FFTEngine:
         if split is None or split.padded[0] * split.padded[1] > LARGEST_MESH:
             return self._by_tree(Y)
         cells = _Cells.of(Y, low, span, self._accuracy.radius / _REACH, self._workers)
-        mesh = self._cheapest(len(Y), span, split, cells)
-        if mesh is None:
-            return self._by_tree(Y)
-        Z, F = self._by_mesh(Y, low, mesh, cells)
-        return (Z, F) if LEAST_PARTITION * len(Y) <= Z else self._by_tree(Y)
+        checked = self._evaluations % _CHECKED_EVERY == 0
+        self._evaluations += 1
+        if checked:
+            self._ruled_out = set()
+        while (mesh := self._cheapest(len(Y), span, split, cells)) is not None:
+            Z, F = self._by_mesh(Y, low, mesh, cells)
+            if LEAST_PARTITION * len(Y) > Z:
+                break
+            if not checked or self._error(Y, F, cells.order) <= _MARGIN_OF_CHECK * self._accuracy.force:
+                return Z, F
+            self._ruled_out.add(self.used)
+        return self._by_tree(Y)
+
+    def _error(self, Y: Array, F: Array, order: NDArray[np.int32]) -> float:
+        """Relative error of the forces on some points, evenly spread over the map."""
+        some = order[:: max(1, len(order) // _CHECKED)]
+        lanes = np.ascontiguousarray(np.concatenate((Y[some], np.delete(Y, some, axis=0))).T)
+        lanes -= Y.mean(axis=0)[:, None]
+        lane = lane_type(Y, self._precision)
+        exact, partition = np.empty((len(some), 2)), np.empty(n_blocks(len(some), _GRAIN))
+        arguments = (lanes.astype(lane), lane(1.0), lane(1.0), exact, partition)
+        self._workers.run(pairs.repulsion_2d, len(some), *arguments, grain=_GRAIN)
+        size = float(np.linalg.norm(exact))
+        return float(np.linalg.norm(F[some] - exact)) / size if size > 0.0 else 0.0
 
     def _by_tree(self, Y: Array) -> tuple[float, Array]:
         self.used = "tree"
@@ -150,13 +178,13 @@ class FFTEngine:
 
     def _cheapest(self, n: int, span: Array, split: _Mesh, cells: _Cells) -> _Mesh | None:
         """The mesh to use, or None for the tree."""
-        pairs = cells.pairs()
+        near = cells.pairs()
         plain = self._mesh(span, split=False)
         of_tree = TREE_COST * n * np.log2(n + 1) * (ACCURACIES["normal"].theta / self._accuracy.theta) ** 2
-        of_split = split.cost + PAIR_COST * pairs
-        crowded = pairs >= self._accuracy.least_crowding * n
-        of_plain = plain.cost if crowded and plain.padded[0] * plain.padded[1] <= LARGEST_MESH else np.inf
-        if of_tree < min(of_split, of_plain):
+        of_split = np.inf if "split" in self._ruled_out else split.cost + PAIR_COST * near
+        possible = near >= self._accuracy.least_crowding * n and plain.padded[0] * plain.padded[1] <= LARGEST_MESH
+        of_plain = plain.cost if possible and "mesh" not in self._ruled_out else np.inf
+        if of_tree <= min(of_split, of_plain):
             return None
         return plain if of_plain <= of_split else split
 

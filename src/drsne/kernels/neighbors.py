@@ -139,11 +139,13 @@ def scan(products, norms, points, row, own, at, value, index, count, bound, bloc
                             largest = list_[size]
                             for q in range(size + 1):
                                 largest = max(largest, list_[q])
-                            filled = 0
+                            filled, spare = 0, 1  # one of those at the bound goes, be they many
                             for q in range(size + 1):
-                                if list_[q] < largest:
+                                if list_[q] < largest or spare == 0:
                                     list_[filled], names[filled] = list_[q], names[q]
                                     filled += 1
+                                else:
+                                    spare = 0
                             bound[at[r]] = largest
                             limit = largest - own[r]
         count[at[r]] = filled
@@ -185,7 +187,7 @@ def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo,
         for c in range(count[r]):
             j = int(candidates[r, c])
             _offer(value, index, _dense_distance(X, i, j), j)
-        if value[0] >= bounds[r]:
+        if value[0] >= bounds[r] and value[0] > 0.0:  # nothing is nearer than a duplicate
             value[:] = np.inf
             index[:] = n
             for j in range(n):
@@ -210,7 +212,7 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
         for c in range(count[r]):
             j = int(candidates[r, c])
             _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
-        if value[0] >= bounds[r]:
+        if value[0] >= bounds[r] and value[0] > 0.0:  # nothing is nearer than a duplicate
             value[:] = np.inf
             index[:] = n
             for j in range(n):

@@ -1,0 +1,67 @@
+"""Exact and approximate search: where they cross, and what lists and probes do; MNIST (50 components), k = 90.
+
+python benchmarks/search.py [--threads 2]      (needs MNIST in DRSNE_DATA_HOME)
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+from data import large
+from report import table, write
+
+from drsne import search
+from drsne.parallel import Workers
+
+K, SIZES, ROWS = 90, (10_000, 20_000, 35_000, 50_000, 70_000), 2000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=2)
+    threads = parser.parse_args().threads
+    sizes, settings = [], []
+    with Workers(threads) as workers:
+
+        def timed(X: np.ndarray, exact: bool, **options: int) -> tuple[float, search.KnnGraph]:
+            start = time.perf_counter()
+            rows = np.arange(len(X))
+            found = search.exact(X, K, rows, workers) if exact else search.approximate(X, K, workers, **options)
+            return time.perf_counter() - start, found
+
+        def recall(found: search.KnnGraph, reach: np.ndarray, rows: np.ndarray) -> float:
+            return float((found.distances[rows] <= reach).mean())
+
+        for n in SIZES:
+            X = large("mnist", n).astype(np.float64)
+            timed(X[:2000], True), timed(X[:2000], False)
+            (one, truth), (two, found) = timed(X, True), timed(X, False)
+            rows = np.linspace(0, n - 1, ROWS).astype(int)
+            reach = truth.distances[rows, -1:] * (1 + 1e-9)
+            sizes.append([f"{n:,}", f"{one:.2f}", f"{two:.2f}", f"{recall(found, reach, rows):.4f}"])
+            print(sizes[-1], flush=True)
+        chosen = search.LISTS_PER_ROOT
+        for lists in (1.0, 2.0, 4.0):
+            for probes in (8, 16, 32, 64):
+                search.LISTS_PER_ROOT = lists
+                seconds, found = timed(X, False, probes=probes)
+                settings.append([f"{lists:g}", probes, f"{seconds:.2f}", f"{recall(found, reach, rows):.4f}"])
+                print(settings[-1], flush=True)
+        search.LISTS_PER_ROOT = chosen
+    write(
+        "search",
+        "Exact and approximate search",
+        "python benchmarks/search.py",
+        f"MNIST (50 components), k = {K}, {threads} threads, warm; recall over {ROWS} rows. The approximate search is "
+        f"taken from {search.APPROXIMATE_FROM:,} rows on, with {chosen:g} lists per root of n and {search.PROBES} "
+        "probes: below, the exact answer costs seconds only.",
+        "## Sizes\n\n" + table(["points", "exact s", "approximate s", "recall"], sizes),
+        f"## Lists per root of n, and probes, at {len(X):,} points\n\n"
+        + table(["lists", "probes", "seconds", "recall"], settings),
+    )
+
+
+if __name__ == "__main__":
+    main()
