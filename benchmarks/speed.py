@@ -155,7 +155,7 @@ METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any], dict[str, Any], tu
         ("drsne", "drsne._estimator"),
         ours,
         {"density_weight": weight, "density_neighbors": k},
-        (("drsne._estimator", "nearest", "neighbours"), ("drsne._estimator", "minimize", "optimisation")),
+        (("drsne._stages", "nearest", "neighbours"), ("drsne._estimator", "minimize", "optimisation")),
     )
     for name, weight, k in zip(OURS, (0.0, 2.0, 2.0), (30, 30, 300), strict=True)
 } | {

@@ -198,7 +198,7 @@ def test_attached_concentration_is_invariant_under_scaling(scale):
 
 
 def profile_slope(problem, Y):
-    return problem._loss(problem._profile(Y))
+    return problem._loss(problem._profile(Y, problem._at.readings[0].neighborhoods.at(Y, None, problem._workers).near))
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
