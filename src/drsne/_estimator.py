@@ -279,7 +279,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         with Workers(self.n_jobs) as workers:
             found, outcomes, stage = self._follow(data, dtype, path.WEIGHTS, workers)
             self.path_ = found
-            chosen = path.automatic(found, self.max_trustworthiness_drop)
+            complete = outcomes[-1].stopped_by is None
+            chosen = path.automatic(found, self.max_trustworthiness_drop, complete=complete)
             self._keep(outcomes[chosen], stage, float(found.weights[chosen]), dtype)
         _complain(outcomes[-1])
 
@@ -304,7 +305,10 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
             outcomes = path.follow(stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar)
-        return path.scored(outcomes, weights, data, self.metric, dtype), outcomes, stage
+        found = path.scored(outcomes, weights, data, self.metric, dtype)
+        if np.isnan(found.baseline):
+            _checks.warn("Interrupted while the maps of the path were scored; they are kept, without scores.")
+        return found, outcomes, stage
 
     def _check_data(self, X: Any) -> tuple[Any, type]:
         """``X`` as float64, and the type the map is returned in."""

@@ -134,10 +134,15 @@ class DensityPath:
         return pl.trade_off(self, labels, chosen=chosen, criterion=criterion)
 
 
-def automatic(path: DensityPath, drop: float) -> int:
-    """The choice of ``density_weight="auto"`` on a path from lambda = 0: an error where no weight above 0 meets it."""
+def automatic(path: DensityPath, drop: float, *, complete: bool = True) -> int:
+    """The choice of ``density_weight="auto"`` on a path from lambda = 0.
+
+    An error where no weight of a ``complete`` path but 0 meets the constraint. Without scores it is the last map.
+    """
     trust = path.metrics["trustworthiness"]
-    if len(path) > 1 and not (trust[1:] >= path.baseline - drop).any():
+    if np.isnan(path.baseline):
+        return len(path) - 1
+    if complete and len(path) > 1 and not (trust[1:] >= path.baseline - drop).any():
         best = 1 + int(np.argmax(trust[1:]))
         raise ValueError(
             f"No density_weight of the path keeps the trustworthiness within max_trustworthiness_drop={drop:g} of "
@@ -206,7 +211,10 @@ def scored(
     """The path of the ``weights`` that were reached, with the scores of its maps."""
     reached = (0.0, *(w for w in weights if w > 0.0))[: len(outcomes)]
     rows, fewer = (sampled_rows(X.shape[0], most, 0) for most in (SCORED, SCORED_PAIRWISE))
-    metrics = evaluation.of_maps(X, [outcome.embedding for outcome in outcomes], rows, fewer, metric=metric)
+    try:
+        metrics = evaluation.of_maps(X, [outcome.embedding for outcome in outcomes], rows, fewer, metric=metric)
+    except KeyboardInterrupt:  # the maps count; their scores stay unknown
+        metrics = {name: np.full(len(outcomes), np.nan) for name in evaluation.NAMES}
     first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # lambda = 0 was only the way to the others
     return DensityPath(
         weights=np.array(reached[first:]),

@@ -229,6 +229,31 @@ def test_auto_says_what_can_be_reached_and_keeps_the_path(X, monkeypatch):
     assert len(model.path_) == 3
 
 
+def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
+    def stop(iteration, embedding, losses):
+        if iteration == 250:
+            raise KeyboardInterrupt
+
+    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, callbacks=stop, **QUICK)
+    with pytest.warns(UserWarning, match="Interrupted after 2"):
+        model.fit(X)
+    assert 0 < len(model.path_) < len(WEIGHTS)
+    assert np.isfinite(model.embedding_).all()
+
+    from drsne.metrics import evaluation
+
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation, "of_maps", interrupted)
+    model = DRSNE(density_weight="auto", **QUICK)
+    with pytest.warns(UserWarning, match="Interrupted while the maps of the path were scored"):
+        model.fit(X)
+    assert len(model.path_) == len(WEIGHTS)
+    assert model.density_weight_ == WEIGHTS[-1]
+    assert np.isnan(model.path_.metrics["stress"]).all()
+
+
 def test_auto_in_single_precision(X):
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X.astype(np.float32))
     assert model.embedding_.dtype == model.path_.embeddings[0].dtype == np.float32

@@ -17,6 +17,13 @@ from drsne.metrics.stress import of_maps as stress_of_maps
 from drsne.metrics.trust import kept, own_neighbors
 from drsne.parallel import Workers
 
+NAMES = (
+    "trustworthiness",
+    "continuity",
+    "concentration_correlation",
+    "density_rank_correlation",
+    "stress",
+)  # of the scores that need no labels
 _RANK_NEIGHBORS = 10
 _DENSITY_NEIGHBORS = 30
 
