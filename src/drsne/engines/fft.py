@@ -58,7 +58,9 @@ _LIGHT = 8192  # points that a block takes at least where there is little to do 
 _GRAIN = 16  # points of the check that a block takes at least
 _THIN = 1.0  # shortest span below which a map counts as flat
 _REACH = 2  # cells, of half the split radius
-_CHECKED, _CHECKED_EVERY = 256, 25  # points whose forces are also summed over all pairs, and evaluations between
+_CHECKED = 256  # points whose forces are also summed over all pairs
+_CHECKED_EVERY, _CHECKED_EVERY_OF_MANY = 25, 100  # evaluations between such checks, and from so many points on:
+_MANY = 20_000
 _MARGIN_OF_CHECK = 0.8  # share of the allowed error that a sample may show
 
 
@@ -134,7 +136,7 @@ class FFTEngine:
         if split is None or split.padded[0] * split.padded[1] > LARGEST_MESH:
             return self._by_tree(Y)
         cells = _Cells.of(Y, low, span, self._accuracy.radius / _REACH, self._workers)
-        checked = self._evaluations % _CHECKED_EVERY == 0
+        checked = self._evaluations % (_CHECKED_EVERY if len(Y) < _MANY else _CHECKED_EVERY_OF_MANY) == 0
         self._evaluations += 1
         if checked:
             self._ruled_out = set()
