@@ -75,7 +75,8 @@ def main() -> None:
         "Start-up",
         "python benchmarks/startup.py",
         f"Seconds, medians of {repeat}. Fits are of Digits (1797 x 64), default settings, 1000 iterations, two "
-        "threads, with all imports and the loading of the data. (In a cold fit some kernels are compiled in the optimisation.)",
+        "threads, with all imports and the loading of the data. (In a cold fit some kernels are compiled in the "
+        "optimisation.)",
         table(["", "seconds", "without the optimisation"], rows),
     )
 

@@ -18,6 +18,7 @@ from drsne import _checks
 Array = NDArray[np.float64]
 Callback = Callable[[int, Array, dict[str, float]], Any]
 
+_MANY = 8192  # points from which on a step is compiled
 _CLIP_MARGIN = 1e-6  # of the bound, added to the norm when clipping
 
 
@@ -220,6 +221,8 @@ class _State:
     def step(self, optimizer: Momentum | Adam, gradient: Array, factor: float) -> Array:
         """Displacement of the map for ``gradient`` at ``factor`` times the rate."""
         self.steps += 1
+        if len(gradient) >= _MANY:
+            return self._step_of_many(optimizer, gradient, factor)
         if isinstance(optimizer, Momentum):
             if optimizer.gains:
                 flipped = self.first * gradient >= 0.0  # the step pointed uphill
@@ -241,6 +244,21 @@ class _State:
         root += optimizer.eps
         step = np.divide(self.first, root, out=root)
         step *= -(factor * optimizer.rate) / (1.0 - one**self.steps)
+        return step
+
+    def _step_of_many(self, optimizer: Momentum | Adam, gradient: Array, factor: float) -> Array:
+        """The same in one pass over memory."""
+        from drsne.kernels import steps as kernels
+
+        if isinstance(optimizer, Momentum):
+            least = optimizer.min_gain if optimizer.gains else 0.0
+            rate = factor * optimizer.rate
+            kernels.momentum(gradient, self.first, self.second, least, optimizer.momentum, rate)
+            return self.first
+        one, two = optimizer.betas
+        unbias, rate = 1.0 / math.sqrt(1.0 - two**self.steps), -(factor * optimizer.rate) / (1.0 - one**self.steps)
+        step = np.empty_like(gradient)
+        kernels.adam(gradient, self.first, self.second, one, two, unbias, optimizer.eps, rate, step)
         return step
 
 

@@ -147,3 +147,18 @@ def test_no_phases_is_the_start():
 def test_wrong_settings_are_refused(make, kind, message):
     with pytest.raises(kind, match=message):
         make()
+
+
+@pytest.mark.parametrize("optimizer", [Momentum(rate=0.3), Momentum(rate=0.3, gains=False), Adam(rate=0.5)])
+def test_steps_of_many_points_are_the_same(optimizer, monkeypatch):
+    """Compiled in one pass, or with numpy."""
+    from drsne import optimize
+
+    rng = np.random.default_rng(0)
+    Y, gradients = rng.normal(size=(50, 2)), rng.normal(size=(20, 50, 2))
+    taken = []
+    for many in (10**9, 10):
+        monkeypatch.setattr(optimize, "_MANY", many)
+        state = optimize._State.fresh(optimizer, Y)
+        taken.append([state.step(optimizer, g.copy(), 0.7).copy() for g in gradients])
+    np.testing.assert_allclose(*taken, rtol=1e-12, atol=1e-15)

@@ -58,8 +58,11 @@ _LIGHT = 8192  # points that a block takes at least where there is little to do 
 _GRAIN = 16  # points of the check that a block takes at least
 _THIN = 1.0  # shortest span below which a map counts as flat
 _REACH = 2  # cells, of half the split radius
-_CHECKED, _CHECKED_EVERY = 256, 25  # points whose forces are also summed over all pairs, and evaluations between
-_MARGIN_OF_CHECK = 0.8  # share of the allowed error that a sample may show
+_CHECKED = 256  # points whose forces are also summed over all pairs
+_UNCHECKED, _UNCHECKED_OF_MANY = 25, 100  # evaluations from one check to the next, and from so many points on:
+_MANY = 20_000
+_UNCHECKED_RULED_OUT = 10  # where something is ruled out, which may soon serve again
+_MARGIN_OF_CHECK = 0.9  # share of the allowed error that a sample may show
 
 
 class _Mesh(NamedTuple):
@@ -98,7 +101,7 @@ class FFTEngine:
         self._tree = tree.TreeEngine(workers, precision=precision, theta=self._accuracy.theta)
         self._transforms: dict[_Mesh, Single] = {}
         self.used = ""  # how the last evaluation was made: "mesh", "split" or "tree"
-        self._evaluations = 0
+        self._unchecked = 0  # evaluations until the next check
         self._ruled_out: set[str] = set()
 
     @staticmethod
@@ -134,10 +137,11 @@ class FFTEngine:
         if split is None or split.padded[0] * split.padded[1] > LARGEST_MESH:
             return self._by_tree(Y)
         cells = _Cells.of(Y, low, span, self._accuracy.radius / _REACH, self._workers)
-        checked = self._evaluations % _CHECKED_EVERY == 0
-        self._evaluations += 1
+        checked = self._unchecked == 0
         if checked:
             self._ruled_out = set()
+            self._unchecked = _UNCHECKED if len(Y) < _MANY else _UNCHECKED_OF_MANY
+        self._unchecked -= 1
         while (mesh := self._cheapest(len(Y), span, split, cells)) is not None:
             Z, F = self._by_mesh(Y, low, mesh, cells)
             if LEAST_PARTITION * len(Y) > Z:
@@ -145,6 +149,7 @@ class FFTEngine:
             if not checked or self._error(Y, F, cells.order) <= _MARGIN_OF_CHECK * self._accuracy.force:
                 return Z, F
             self._ruled_out.add(self.used)
+            self._unchecked = _UNCHECKED_RULED_OUT
         return self._by_tree(Y)
 
     def _error(self, Y: Array, F: Array, order: NDArray[np.int32]) -> float:
