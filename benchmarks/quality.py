@@ -33,12 +33,12 @@ from drsne.objective import NEIGHBORHOODS
 from drsne.parallel import Workers
 from drsne.presets import paper
 
-# lambda of each mode; of "both" with two ratios of its weights, 1 : 1/4 (the default) and 1 : 12.
+# lambda of each mode; of "both" with two ratios of its weights, 1 : 1/4 (the default) and 1 : 8.
 WEIGHTS = {
     "drsne, input": (0.0, 0.5, 1.0, DRSNE().density_weight, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0, 100.0),
     "drsne, embedding": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 35.0, 60.0, 100.0, 200.0),
-    "drsne, both": (2.0, 5.0, 12.0, 25.0, 40.0, 70.0),
-    "drsne, both 1:12": (1.0, 2.0, 4.0, 7.0, 12.0, 20.0),
+    "drsne, both": (4.0, 9.0, 15.0, 22.0, 35.0, 60.0),
+    "drsne, both 1:8": (1.0, 2.0, 4.0, 6.5, 9.0, 11.5),
 }
 DENSMAP_WEIGHTS = (0.5, 2.0, 5.0)
 PRESET_WEIGHTS = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # printed scale
@@ -74,7 +74,7 @@ class Scorer:
 def ours(X: np.ndarray, seed: int, method: str, weights: list[float]) -> list[np.ndarray]:
     """The maps of a path of lambda."""
     mode = method.removeprefix("drsne, ")
-    reading = {"neighborhoods": mode} if mode in NEIGHBORHOODS else {"objective": Objective(embedding_weight=12.0)}
+    reading = {"neighborhoods": mode} if mode in NEIGHBORHOODS else {"objective": Objective(embedding_weight=8.0)}
     return density_path(X, WEIGHTS[method], random_state=seed, keep_affinities=False, **reading).embeddings
 
 

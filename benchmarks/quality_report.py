@@ -156,7 +156,7 @@ def _order(method: str) -> int:
         "drsne, input",
         "drsne, embedding",
         "drsne, both",
-        "drsne, both 1:12",
+        "drsne, both 1:8",
     )
     return known.index(method)
 
@@ -165,7 +165,7 @@ STYLE = {
     "drsne, input": ("o-", "tab:blue"),
     "drsne, embedding": ("o-", "tab:green"),
     "drsne, both": ("o-", "tab:red"),
-    "drsne, both 1:12": ("o-", "tab:pink"),
+    "drsne, both 1:8": ("o-", "tab:pink"),
     "DensMAP": ("s--", "tab:purple"),
     "paper preset": ("D--", "tab:brown"),
     "t-SNE": ("X", "black"),
