@@ -7,11 +7,16 @@ docs/theory.md, section 6, third column.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
+
+from drsne import Schedule
+from drsne.objective import Evaluation
+from drsne.optimize import minimize
 
 EPS = 1e-8
 
@@ -76,6 +81,19 @@ class DenseLoop:
             self.loss(Z, weight).backward()
             adam.step()
         return (time.perf_counter() - began) / n_iter
+
+    def run(self, Y: np.ndarray, schedule: Schedule, weight: float) -> np.ndarray:
+        """The map at the end of ``schedule``, with every gradient from autograd."""
+        self.weight = weight
+        return minimize(self, Y, replace(schedule, record_every=10**9)).embedding
+
+    def evaluate(self, Y: np.ndarray, *, exaggeration: float, density: float, **options: object) -> Evaluation:
+        Z = torch.tensor(Y, dtype=torch.float32, requires_grad=True)
+        loss = self.loss(Z, self.weight * density)
+        if exaggeration != 1.0:
+            loss = loss + (exaggeration - 1.0) * (self.P * torch.log1p(torch.cdist(Z, Z) ** 2)).sum()
+        loss.backward()
+        return Evaluation(len(Y) * Z.grad.numpy().astype(np.float64), float("nan"), float("nan"))
 
     def loss(self, Y: torch.Tensor, weight: float) -> torch.Tensor:
         w = self.off / (1.0 + torch.cdist(Y, Y) ** 2)
