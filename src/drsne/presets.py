@@ -14,7 +14,7 @@ from drsne.concentration import Smoothing
 from drsne.objective import Objective
 from drsne.optimize import Adam, Momentum, Phase, Schedule
 
-# The default schedule, chosen by benchmarks/schedules.py (figures in benchmarks/results/schedules.md).
+# The default schedule, tried by benchmarks/defaults.py.
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
