@@ -31,20 +31,16 @@ from drsne.metrics._inputs import euclidean
 from drsne.metrics.trust import kept, own_neighbors
 from drsne.objective import NEIGHBORHOODS
 from drsne.parallel import Workers
+from drsne.path import WEIGHTS
 from drsne.presets import paper
 
-# lambda of each mode; of "both" with two ratios of its weights, 1 : 1/4 (the default) and 1 : 8.
-WEIGHTS = {
-    "drsne, input": (0.0, 0.5, 1.0, DRSNE().density_weight, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0, 100.0),
-    "drsne, embedding": (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 35.0, 60.0, 100.0, 200.0),
-    "drsne, both": (4.0, 9.0, 15.0, 22.0, 35.0, 60.0),
-    "drsne, both 1:8": (1.0, 2.0, 4.0, 6.5, 9.0, 11.5),
-}
+OURS = {f"drsne, {mode}": {"neighborhoods": mode} for mode in NEIGHBORHOODS}
+BESIDE = {"drsne, both, no contrast": {"objective": Objective(embedding_weight=0.25)}}  # seeds 0 to 2 only
+FITS = "drsne, fits"  # not along a path: lambda = 0 and the default
 DENSMAP_WEIGHTS = (0.5, 2.0, 5.0)
 PRESET_WEIGHTS = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # printed scale
-OURS = tuple(WEIGHTS)
 PEERS = ("t-SNE", "UMAP", "PaCMAP", "DensMAP")
-METHODS = (*OURS, *PEERS, "paper preset")
+METHODS = (*OURS, FITS, *PEERS, "paper preset", *BESIDE)
 TRUST, CONCENTRATION, DENSITY = 10, 29, 30  # neighbours of the three scores
 
 
@@ -71,11 +67,9 @@ class Scorer:
         ]
 
 
-def ours(X: np.ndarray, seed: int, method: str, weights: list[float]) -> list[np.ndarray]:
+def ours(X: np.ndarray, seed: int, method: str) -> list[np.ndarray]:
     """The maps of a path of lambda."""
-    mode = method.removeprefix("drsne, ")
-    reading = {"neighborhoods": mode} if mode in NEIGHBORHOODS else {"objective": Objective(embedding_weight=8.0)}
-    return density_path(X, WEIGHTS[method], random_state=seed, keep_affinities=False, **reading).embeddings
+    return density_path(X, random_state=seed, keep_affinities=False, **(OURS | BESIDE)[method]).embeddings
 
 
 def peer(X: np.ndarray, seed: int, method: str, weights: list[float]) -> list[np.ndarray]:
@@ -102,8 +96,10 @@ def run(name: str, path: Path, method: str, weights: list[float], seed: int) -> 
     warnings.simplefilter("ignore")
     X = np.load(path)
     start = time.perf_counter()
-    if method in OURS:
-        maps = ours(X, seed, method, weights)
+    if method in OURS | BESIDE:
+        maps = ours(X, seed, method)
+    elif method == FITS:
+        maps = [DRSNE(density_weight=w, random_state=seed, keep_affinities=False).fit_transform(X) for w in weights]
     elif method == "paper preset":
         maps = preset(X, seed, weights)
     else:
@@ -119,8 +115,10 @@ def run(name: str, path: Path, method: str, weights: list[float], seed: int) -> 
 def wanted(name: str, method: str, seed: int, rows: list[dict[str, Any]]) -> list[float]:
     """Weights that are not there yet."""
     weights: tuple[float, ...] = (0.0,)
-    if method in OURS:
-        weights = WEIGHTS[method]
+    if method in OURS | BESIDE:
+        weights = WEIGHTS
+    elif method == FITS:
+        weights = (0.0, DRSNE().density_weight)
     elif method == "DensMAP":
         weights = DENSMAP_WEIGHTS
     elif method == "paper preset":
@@ -161,7 +159,7 @@ def main() -> None:
             for seed in options.seeds
             for method in options.methods
             for name in paths
-            if (method in OURS or seed in CHOOSING) and (weights := wanted(name, method, seed, rows))
+            if (method in OURS or method == FITS or seed in CHOOSING) and (weights := wanted(name, method, seed, rows))
         ]
         Parallel(n_jobs=options.jobs, verbose=5)(delayed(run)(*job) for job in jobs)
     report()

@@ -47,11 +47,14 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     density_neighbors : int, default=30
         k, neighbours that make up a point's concentration, without the point itself.
     density_exponent : float, default=1.0
-        ``alpha`` in ``c = r^-alpha``, in both spaces; 1 in the paper. Loss and gradient grow as
-        ``alpha^2``: compare exponents at equal ``lambda * alpha^2``.
+        ``alpha`` in ``c = r^-alpha``, in both spaces (in the data twice that, for the neighbourhoods "embedding" and
+        "both"); 1 in the paper. Loss and gradient grow as ``alpha^2``: compare exponents at equal
+        ``lambda * alpha^2``.
     neighborhoods : {"input", "embedding", "both"}, default="input"
         Over whose neighbours the concentration of the map is measured: those of each point in the data (the
-        paper's), its own nearest ones in the map, which is what a reader of the map sees, or both.
+        paper's), its own nearest ones in the map, which is what a reader of the map sees, or both. The last two match
+        it to the square of the data's: neighbourhoods twice as wide in the data are four times as wide in the map,
+        where differences of crowding then stand out from chance (docs/theory.md, section 8).
     max_trustworthiness_drop : float, default=0.01
         With ``density_weight="auto"``: how much trustworthiness may be lost against ``lambda = 0``.
     metric : str or callable, default="euclidean"
@@ -323,10 +326,12 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     def _objective(self) -> Objective:
         if self.objective is not None:
             return self.objective
-        exponent = float(self.density_exponent)
-        inside, outside = NEIGHBORHOODS[self.neighborhoods]
+        exponent, reading = float(self.density_exponent), NEIGHBORHOODS[self.neighborhoods]
         return Objective(
-            input_weight=inside, embedding_weight=outside, input_exponent=exponent, embedding_exponent=exponent
+            input_weight=reading.input_weight,
+            embedding_weight=reading.embedding_weight,
+            input_exponent=reading.contrast * exponent,
+            embedding_exponent=exponent,
         )
 
     def _schedule(self, n_samples: int) -> Schedule:

@@ -35,8 +35,22 @@ Array = NDArray[np.float64]
 _MANY = 8192  # points from which on their order in memory matters, and samples of neighbours are enough
 _LEAST_SAMPLE = 10  # neighbours
 _ARRANGED_EVERY = 50  # iterations
-NEIGHBORHOODS = {"input": (1.0, 0.0), "embedding": (0.0, 1.0), "both": (1.0, 0.25)}  # weights of the two readings
 _LEAST_PARTITION = np.finfo(np.float64).tiny  # a map so wide that no pair is left repels nothing
+
+
+class Reading(NamedTuple):
+    """What ``neighborhoods`` stands for: weights of the two readings of a map (docs/theory.md, section 8)."""
+
+    input_weight: float
+    embedding_weight: float
+    contrast: float  # exponent of the data's concentration over that of the map's
+
+
+NEIGHBORHOODS = {
+    "input": Reading(1.0, 0.0, contrast=1.0),  # the paper's
+    "embedding": Reading(0.0, 1.0, contrast=2.0),
+    "both": Reading(1.0, 0.7, contrast=2.0),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
