@@ -138,7 +138,9 @@ def test_what_each_reading_keeps(digits):
     """The neighbours in the data raise the concentration correlation, those in the map the density rank correlation."""
     X = digits[:700]
     options = {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 500, "random_state": 0, "density_weight": 10.0}
-    maps = {mode: DRSNE(neighborhoods=mode, **options).fit(X) for mode in ("input", "embedding", "both")}
+    weights = {"input": (1.0, 0.0), "embedding": (0.0, 1.0), "both": (1.0, 0.25)}
+    objectives = {mode: Objective(input_weight=a, embedding_weight=b) for mode, (a, b) in weights.items()}
+    maps = {mode: DRSNE(objective=objective, **options).fit(X) for mode, objective in objectives.items()}
     scores = {mode: metrics.evaluate(X, model.embedding_) for mode, model in maps.items()}
     cc = {mode: score["concentration_correlation"] for mode, score in scores.items()}
     rho = {mode: score["density_rank_correlation"] for mode, score in scores.items()}
@@ -152,6 +154,33 @@ def test_what_each_reading_keeps(digits):
     assert np.corrcoef(seen, model.concentration_)[0, 1] > 0.9999
     total = model.kl_divergence_ + 10.0 * model.concentration_loss_
     assert np.isfinite(total)
+
+
+@pytest.mark.parametrize(("mode", "contrast"), [("input", 1.0), ("embedding", 2.0), ("both", 2.0)])
+def test_what_the_data_are_held_against(blobs, mode, contrast):
+    """input_concentration_ is the target: log r^-contrast less that of its mean, for every exponent."""
+    from drsne.graph import knn
+
+    radius = knn(blobs, 8)[1].mean(axis=1)
+    for alpha in (1.0, 0.5):
+        model = DRSNE(neighborhoods=mode, density_exponent=alpha, perplexity=10.0, density_neighbors=8, max_iter=20)
+        target = radius ** (-alpha * contrast)
+        found = model.fit(blobs).input_concentration_
+        np.testing.assert_allclose(found, np.log(target / target.mean()), atol=0.02)  # smoothing of radii
+
+
+def test_contrast_widens_what_is_wide(blobs):
+    """In the map the radii of the modes with contrast follow the square of the data's."""
+    from drsne.graph import knn
+
+    wide = np.log(knn(blobs, 8)[1].mean(axis=1))
+    slopes = {}
+    for mode in ("input", "embedding"):
+        options = {"perplexity": 10.0, "density_neighbors": 8, "random_state": 0, "density_weight": 100.0}
+        Y = DRSNE(neighborhoods=mode, max_iter=600, **options).fit_transform(blobs)
+        slopes[mode] = np.polyfit(wide, np.log(knn(Y, 8)[1].mean(axis=1)), 1)[0]
+    assert 0.7 < slopes["input"] < 1.2
+    assert 1.7 < slopes["embedding"] < 2.2
 
 
 def test_every_number_of_threads_gives_the_same_map(blobs):
