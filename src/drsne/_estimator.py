@@ -395,7 +395,7 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        lambda of the maps, ascending; by default twelve from 0 to 60.
+        lambda of the maps, ascending; by default twelve from 0 to 70.
     **params
         Parameters of :class:`drsne.DRSNE` but for ``density_weight`` and ``schedule``.
 
