@@ -32,11 +32,9 @@ CHOSEN = DRSNE().density_weight
 # What the last phase is made of, and the two settings that it is tried on: weights of the two readings, contrast.
 SCHEDULES: dict[str, dict[str, Any]] = {
     "default": {},
-    "no ramp": {"ramp": 0.0},
     "rate 1": {"rate": 1.0},
     "rate 4": {"rate": 4.0},
     "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0.0, "rate": 1.0, "betas": (0.9, 0.999)},
-    "1000 iterations": {"n_iter": 1000},
 }
 WEIGHTINGS = {"mild": (CHOSEN, 0.0, 1.0), "strong": (14.0, 9.8, 2.0)}
 WEIGHTS = (1.0, CHOSEN, 3.0)
