@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import tempfile
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from data import EIGHT, classes
+from quality import saved
 from report import RESULTS, table, write
 from scipy.spatial import procrustes
 
@@ -45,8 +48,7 @@ def radii(Y: np.ndarray, labels: np.ndarray) -> list[float]:
     return [float(np.median(np.linalg.norm(part - np.median(part, axis=0), axis=1))) for part in parts]
 
 
-def run(name: str, seed: int, threads: int) -> dict:
-    X = EIGHT[name]()
+def run(name: str, X: np.ndarray, seed: int, threads: int) -> dict:
     options = {"random_state": seed, "n_jobs": threads}
     seconds, models = {}, {}
     for label, weight in (("single", DRSNE().density_weight), ("auto", "auto"), ("plain", 0)):
@@ -82,15 +84,17 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="*", default=[7, 8, 9])
     parser.add_argument("--sets", nargs="*", choices=list(EIGHT), default=list(EIGHT))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "drsne-quality")
     options = parser.parse_args()
     rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
     there = {(row["set"], row["seed"]) for row in rows}
     DRSNE(density_weight="auto", max_iter=50).fit(EIGHT["Digits"]())  # compiles, or loads what is compiled
-    for name in options.sets:
+    for name, path in saved(options.sets, options.folder).items():
+        X = np.load(path)
         for seed in options.seeds:
             if (name, seed) not in there:
                 print(f"{name}, seed {seed} ...", flush=True)
-                rows.append(run(name, seed, options.threads))
+                rows.append(run(name, X, seed, options.threads))
                 with ROWS.open("a") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
     report(rows)
