@@ -88,7 +88,9 @@ def main() -> None:
     options = parser.parse_args()
     rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
     there = {(row["set"], row["seed"]) for row in rows}
-    DRSNE(density_weight="auto", max_iter=50).fit(EIGHT["Digits"]())  # compiles, or loads what is compiled
+    DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=50).fit(
+        EIGHT["Digits"]()
+    )  # compiles, or loads what is compiled
     for name, path in saved(options.sets, options.folder).items():
         X = np.load(path)
         for seed in options.seeds:
