@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from data import EIGHT, digits
@@ -23,22 +24,32 @@ from joblib import Parallel, delayed
 from quality import Scorer, saved
 from report import RESULTS, table, write
 
-from drsne import DRSNE, Objective, Smoothing
+from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing, presets
 from drsne.graph import knn
-from drsne.presets import ADAM_BETAS, ADAM_RATE, DENSITY_RAMP, default_schedule
 
 ROWS = RESULTS / "defaults.jsonl"
 CHOSEN = DRSNE().density_weight
-# What the last phase is made of, and the two settings that it is tried on: weights of the two readings, contrast.
+# The schedule, one thing at a time: share and total of the iterations, ramp, optimiser, decay of the last phase.
 SCHEDULES: dict[str, dict[str, Any]] = {
     "default": {},
+    "no ramp": {"ramp": 0.0},
+    "ramp over 60 %": {"ramp": 0.6},
     "rate 1": {"rate": 1.0},
     "rate 4": {"rate": 4.0},
+    "betas (0.9, 0.999)": {"betas": (0.9, 0.999)},
     "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0.0, "rate": 1.0, "betas": (0.9, 0.999)},
+    "constant rate": {"decay": "constant"},
+    "linear decay": {"decay": "linear"},
+    "momentum": {"momentum": True},
+    "density in the last 30 %": {"share": 0.3},
+    "density in the last 70 %": {"share": 0.7},
+    "500 iterations": {"total": 500},
+    "2000 iterations": {"total": 2000},
 }
-WEIGHTINGS = {"mild": (CHOSEN, 0.0, 1.0), "strong": (14.0, 9.8, 2.0)}
-WEIGHTS = (1.0, 3.0)  # beside the default
-NEIGHBORS = (15, 60)
+STRONG = ("default", "no ramp", "rate 1", "rate 4", "no ramp, rate 1, betas (0.9, 0.999)", "momentum")
+MILD_WEIGHTS, STRONG_WEIGHTS = (CHOSEN, 0.0, 1.0), (14.0, 9.8, 2.0)  # of the two readings, and the contrast
+WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # beside the default
+NEIGHBORS = (15, 20, 45, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -51,13 +62,10 @@ def with_duplicates() -> np.ndarray:
 def jobs_of(part: str) -> dict[str, dict[str, Any]]:
     """Variants of a part of the study, by name."""
     if part == "schedule":
-        return {
-            f"{label}, {kind}": {"weights": weights, **numbers}
-            for label, numbers in SCHEDULES.items()
-            for kind, weights in WEIGHTINGS.items()
-        }
+        mild = {f"{label}, mild": {"weights": MILD_WEIGHTS, **numbers} for label, numbers in SCHEDULES.items()}
+        return mild | {f"{label}, strong": {"weights": STRONG_WEIGHTS, **SCHEDULES[label]} for label in STRONG}
     if part == "weight":
-        return {f"lambda = {w:g}": {"weights": (w, 0.0, 1.0)} for w in WEIGHTS}
+        return {"lambda = 0": {"weights": None}} | {f"lambda = {w:g}": {"weights": (w, 0.0, 1.0)} for w in WEIGHTS}
     if part == "neighbors":
         return {f"k = {k}": {"k": k} for k in NEIGHBORS}
     return {f"{r:g}": {"smoothing": r} for r in RELATIVE}
@@ -65,39 +73,68 @@ def jobs_of(part: str) -> dict[str, dict[str, Any]]:
 
 def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list[np.ndarray], list[float]]:
     """Maps and final losses of variants, which share all that comes before the density term."""
-    numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
-    schedule = default_schedule(len(X), max_iter=1000, density=True, **numbers)
-    graph = tuple(knn(X, 90))
-    options = {"random_state": seed, "neighbors": graph, "keep_affinities": False}
-    start = DRSNE(schedule=replace(schedule, phases=schedule.phases[:-1]), **options).fit_transform(X)
+    options = {"random_state": seed, "neighbors": tuple(knn(X, 90)), "keep_affinities": False}
+    starts: dict[tuple[int, float], tuple[np.ndarray, Schedule]] = {}
     out, losses = [], []
     for variant in variants:
-        inside, outside, contrast = variant.get("weights", (CHOSEN, 0.0, 1.0))
-        n_iter = variant.get("n_iter", schedule.phases[-1].n_iter)
-        adam = replace(
-            schedule.phases[-1].optimizer,
-            rate=variant.get("rate", ADAM_RATE),
-            betas=variant.get("betas", ADAM_BETAS),
-        )
-        ramp = round(variant.get("ramp", DENSITY_RAMP) * n_iter)
-        phase = replace(schedule.phases[-1], n_iter=n_iter, optimizer=adam, ramp=ramp)
-        r = variant.get("smoothing", Smoothing().relative)
-        smoothing = Smoothing(relative=r, length=1e-12 if r == 0 else 0.0)
-        objective = Objective(
-            input_weight=inside,
-            embedding_weight=outside,
-            input_exponent=contrast,
-            input_smoothing=smoothing,
-            embedding_smoothing=smoothing,
-        )
-        k = variant.get("k", DRSNE().density_neighbors)
-        last = replace(schedule, phases=(phase,))
-        model = DRSNE(
-            density_weight=1, density_neighbors=k, objective=objective, init=start, schedule=last, **options
-        ).fit(X)
+        weights = variant.get("weights", MILD_WEIGHTS)
+        if weights is None:
+            model = DRSNE(density_weight=0, **options).fit(X)
+        else:
+            split = variant.get("total", 1000), variant.get("share", presets.DENSITY_SHARE)
+            if split not in starts:
+                starts[split] = opened(X, *split, options)
+            start, schedule = starts[split]
+            phase = changed(schedule.phases[-1], schedule.phases[-2].optimizer, variant)
+            model = DRSNE(
+                density_weight=1,
+                density_neighbors=variant.get("k", DRSNE().density_neighbors),
+                objective=objective(weights, variant.get("smoothing", Smoothing().relative)),
+                init=start,
+                schedule=replace(schedule, phases=(phase,)),
+                **options,
+            ).fit(X)
         out.append(model.embedding_)
-        losses.append(model.kl_divergence_ + model.concentration_loss_)
+        losses.append(model.kl_divergence_ + (weights is not None) * model.concentration_loss_)
     return out, losses
+
+
+def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> tuple[np.ndarray, Schedule]:
+    """The map before the density term, of so many iterations and that share of them with the term, and the schedule."""
+    numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
+    with mock.patch.object(presets, "DENSITY_SHARE", share):
+        schedule = presets.default_schedule(len(X), max_iter=total, density=True, **numbers)
+    first = replace(schedule, phases=schedule.phases[:-1])
+    return DRSNE(schedule=first, **options).fit_transform(X), schedule
+
+
+def changed(phase: Phase, momentum: Momentum, variant: dict[str, Any]) -> Phase:
+    """The last phase of a variant."""
+    adam = replace(
+        phase.optimizer,
+        rate=variant.get("rate", presets.ADAM_RATE),
+        betas=variant.get("betas", presets.ADAM_BETAS),
+    )
+    plain = "momentum" in variant
+    return replace(
+        phase,
+        optimizer=momentum if plain else adam,
+        decay="constant" if plain else variant.get("decay", phase.decay),
+        max_step=presets.MAX_STEP if plain else phase.max_step,
+        ramp=round(variant.get("ramp", presets.DENSITY_RAMP) * phase.n_iter),
+    )
+
+
+def objective(weights: tuple[float, float, float], relative: float) -> Objective:
+    smoothing = Smoothing(relative=relative, length=1e-12 if relative == 0 else 0.0)
+    inside, outside, contrast = weights
+    return Objective(
+        input_weight=inside,
+        embedding_weight=outside,
+        input_exponent=contrast,
+        input_smoothing=smoothing,
+        embedding_smoothing=smoothing,
+    )
 
 
 def run(name: str, path: Path, variants: list[tuple[str, str]], seed: int) -> None:
@@ -135,9 +172,10 @@ def wide(part: str, rows: list[dict[str, Any]]) -> str:
 
 
 def report() -> None:
-    rows = read()
+    rows = list({(r["part"], r["set"], r["variant"], r["seed"]): r for r in read()}.values())
+    seeds = "seeds " + ", ".join(map(str, sorted({row["seed"] for row in rows})))
     note = (
-        "Means over seeds 0 to 2; each cell is trustworthiness (10) / concentration correlation (29) / density rank "
+        f"Means over {seeds}; each cell is trustworthiness (10) / concentration correlation (29) / density rank "
         "correlation (30), final loss."
     )
     write(
@@ -146,7 +184,7 @@ def report() -> None:
         "python benchmarks/defaults.py",
         note,
         "## Schedule\n\nThe default's last phase: 500 iterations of Adam, rate "
-        f"{ADAM_RATE:g} with a cosine decay, betas {ADAM_BETAS}, the weight rising over the first {DENSITY_RAMP:g}. "
+        f"{presets.ADAM_RATE:g} with a cosine decay, betas {presets.ADAM_BETAS}, the weight rising over the first {presets.DENSITY_RAMP:g}. "
         f'"mild" is lambda = {CHOSEN:g}, "strong" is lambda = 14 with neighborhoods="both".\n\n'
         + wide("schedule", rows),
         "## density_weight\n\n" + wide("weight", rows),
