@@ -184,7 +184,8 @@ def report() -> None:
         "python benchmarks/defaults.py",
         note,
         "## Schedule\n\nThe default's last phase: 500 iterations of Adam, rate "
-        f"{presets.ADAM_RATE:g} with a cosine decay, betas {presets.ADAM_BETAS}, the weight rising over the first {presets.DENSITY_RAMP:g}. "
+        f"{presets.ADAM_RATE:g} with a cosine decay, betas {presets.ADAM_BETAS}, the weight rising over "
+        f"the first {presets.DENSITY_RAMP:g}. "
         f'"mild" is lambda = {CHOSEN:g}, "strong" is lambda = 14 with neighborhoods="both".\n\n'
         + wide("schedule", rows),
         "## density_weight\n\n" + wide("weight", rows),
