@@ -194,6 +194,11 @@ def follow(
     return outcomes
 
 
+def alone(problem: Problem, start: Array, weight: float, schedule: Schedule) -> Outcome:
+    """The map of a schedule at one weight; ``problem`` has the weight one."""
+    return minimize(_Weighted(problem, weight), start, schedule)
+
+
 def _later(function: Callable[..., Any], done: int) -> Callable[..., Any]:
     return lambda iteration, *rest: function(done + iteration, *rest)
 

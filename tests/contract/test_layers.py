@@ -21,6 +21,9 @@ LAYERS = (
     {"optimize"},
     {"presets", "_parameters", "path", "_stages"},
     {"_estimator"},
+    {"experiments"},
+    {"cli"},
+    {"__main__"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
