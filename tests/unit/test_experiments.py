@@ -209,7 +209,8 @@ def test_the_constrained_choice():
     assert found.mean("concentration_correlation") == pytest.approx(0.65)
     assert found.std("concentration_correlation") == pytest.approx(0.1 / math.sqrt(2))  # ddof 1
     nothing = choose(rows, 0.999)
-    assert nothing.rows == () and math.isnan(nothing.mean("trustworthiness"))
+    assert nothing.rows == ()
+    assert math.isnan(nothing.mean("trustworthiness"))
     assert math.isnan(choose(rows[:3], 0.95).std("trustworthiness"))
 
 
@@ -246,5 +247,5 @@ def test_published_numbers():
 def test_names_are_checked():
     assert check_names("methods", None, ("a", "b")) == ("a", "b")
     assert check_names("methods", ["b", "a"], ("a", "b")) == ("a", "b")
-    with pytest.raises(ValueError, match="methods must be among tsne, umap; got 'tnse'. Did you mean 'tsne'?"):
+    with pytest.raises(ValueError, match=r"methods must be among tsne, umap; got 'tnse'. Did you mean 'tsne'\?"):
         check_names("methods", ["tnse"], ("tsne", "umap"))

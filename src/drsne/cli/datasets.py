@@ -8,10 +8,12 @@ from drsne.cli import Command
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """What may be asked for."""
     parser.add_argument("--data-home", help="where files are kept (default: DRSNE_DATA_HOME, or the user's cache)")
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the list."""
     from drsne import datasets
     from drsne.experiments.tables import grid
 

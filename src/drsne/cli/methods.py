@@ -12,6 +12,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Print the list."""
     from drsne.experiments import methods
     from drsne.experiments.tables import grid
 

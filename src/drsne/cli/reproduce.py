@@ -10,6 +10,7 @@ from drsne.cli import Command
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
+    """What may be asked for."""
     from drsne.experiments import studies
 
     parser.add_argument("study", choices=studies.names(), help="which study")
@@ -23,6 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run what is missing; print the table."""
     from drsne import _checks
     from drsne.experiments import studies
 

@@ -43,13 +43,11 @@ class Rows:
             except json.JSONDecodeError as error:
                 if number < len(lines):
                     raise ValueError(
-                        f"{self.path} is damaged: line {number} is not JSON. Remove that line; its run is then made again."
+                        f"{self.path} is damaged: line {number} is not JSON. Remove that line; its run is then made "
+                        "again."
                     ) from error
                 _checks.warn(f"The last row of {self.path} was cut off and is left out; its run is made again.")
         return rows
-
-    def keys(self) -> set[str]:
-        return {row["key"] for row in self.read()}
 
     def append(self, rows: Iterable[Row]) -> None:
         """Add rows, each whole; on a full disk nothing of them stays behind."""
@@ -67,7 +65,8 @@ class Rows:
                 file.truncate(end)
                 raise OSError(
                     error.errno,
-                    f"Could not write to {self.path}: {error.strerror}. Finished rows are kept; make room and start again.",
+                    f"Could not write to {self.path}: {error.strerror}. Finished rows are kept; make room and start "
+                    "again.",
                 ) from error
 
 

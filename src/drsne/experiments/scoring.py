@@ -38,4 +38,6 @@ def _score(ready: Ready, Y: Array, name: str, k: int | None, labels: Any) -> flo
         return float(metrics.silhouette(Y, labels))
     if name == "stress":
         return float(metrics.stress(X, Y))
-    return float(metrics.continuity(X, Y, k))
+    if name == "continuity" and k is not None:
+        return float(metrics.continuity(X, Y, k))
+    raise ValueError(f"scores must be names of drsne.metrics with their number of neighbours; got {(name, k)!r}.")

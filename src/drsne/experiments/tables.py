@@ -29,6 +29,7 @@ class Cell(NamedTuple):
 
     @property
     def difference(self) -> float:
+        """Ours less the paper's."""
         return self.mean - self.paper
 
 

@@ -87,7 +87,8 @@ def load(name: str) -> Method:
     missing = [module for module in method.needs if find_spec(module) is None]
     if missing:
         raise ImportError(
-            f"method {name!r} needs {', '.join(missing)}: pip install 'drsne[{method.extra}]', or leave it out of methods."
+            f"method {name!r} needs {', '.join(missing)}: pip install 'drsne[{method.extra}]', or leave it out of "
+            "methods."
         )
     return method
 

@@ -10,6 +10,7 @@ _SETTINGS = {"n_neighbors": 15, "min_dist": 0.1, "dens_frac": 0.3}
 
 
 def fit(X: Array, value: float, seed: int) -> Any:
+    """A map with density weight ``value``."""
     from umap import UMAP
 
     return UMAP(densmap=True, dens_lambda=value, random_state=seed, n_jobs=1, **_SETTINGS).fit_transform(X)

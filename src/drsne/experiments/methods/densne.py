@@ -10,6 +10,7 @@ _GRID = (1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0)
 
 
 def fit(X: Array, value: float, seed: int) -> Any:
+    """A map with density weight ``value``."""
     from drsne import DenSNE
     from drsne.presets import densne
 

@@ -8,6 +8,7 @@ from drsne.experiments.methods import Array, Method, each
 
 
 def fit(X: Array, value: float, seed: int) -> Any:
+    """A map with ``value`` neighbours."""
     from pacmap import PaCMAP
 
     return PaCMAP(n_neighbors=int(value), MN_ratio=0.5, FP_ratio=2.0, random_state=seed).fit_transform(X)

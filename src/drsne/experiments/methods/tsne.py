@@ -8,6 +8,7 @@ from drsne.experiments.methods import Array, Method, each
 
 
 def fit(X: Array, value: float, seed: int) -> Any:
+    """A map with perplexity ``value``."""
     from sklearn.manifold import TSNE
 
     return TSNE(perplexity=value, init="random", random_state=seed).fit_transform(X)

@@ -8,6 +8,7 @@ from drsne.experiments.methods import Array, Method, each
 
 
 def fit(X: Array, value: float, seed: int) -> Any:
+    """A map with ``value`` neighbours."""
     from umap import UMAP
 
     return UMAP(n_neighbors=int(value), min_dist=0.1, random_state=seed, n_jobs=1).fit_transform(X)

@@ -147,7 +147,7 @@ def _text(study: Study, rows: list[Row], table: str) -> str:
         "# The main comparison",
         "Made by `drsne reproduce main`. For each seed the value of a method's parameter with the largest concentration "
         "correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above the data set's "
-        "threshold; mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank correlation (30). A star "
+        "threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank correlation (30). A star "
         'marks a value at the edge of what was run; "seeds" says how many seeds have a map that is trusty enough; '
         '"grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the corrected ones (paper.json).',
         "Thresholds: " + ", ".join(f"{DATASETS[name][0]} {DATASETS[name][1]:g}" for name in study.datasets) + ".",
@@ -155,9 +155,8 @@ def _text(study: Study, rows: list[Row], table: str) -> str:
     ]
     if failed:
         parts.append("## Runs that failed\n")
-        parts += [
-            f"- {row['dataset']}, {row['method']}, {row['value']}, seed {row['seed']}: {row['error']}" for row in failed
-        ]
+        label = "- {dataset}, {method}, {value}, seed {seed}: {error}"
+        parts += [label.format(**row) for row in failed]
     return "\n\n".join(parts) + "\n"
 
 
