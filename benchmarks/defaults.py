@@ -29,21 +29,16 @@ from drsne.presets import ADAM_BETAS, ADAM_RATE, DENSITY_RAMP, default_schedule
 
 ROWS = RESULTS / "defaults.jsonl"
 CHOSEN = DRSNE().density_weight
-# What the last phase is made of, and the three weightings that it is tried on: weights of the two readings.
+# What the last phase is made of, and the two settings that it is tried on: weights of the two readings, contrast.
 SCHEDULES: dict[str, dict[str, Any]] = {
     "default": {},
-    "no ramp": {"ramp": 0.0},
-    "ramp over half": {"ramp": 0.5},
     "rate 1": {"rate": 1.0},
     "rate 4": {"rate": 4.0},
-    "betas (0.9, 0.999)": {"betas": (0.9, 0.999)},
     "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0.0, "rate": 1.0, "betas": (0.9, 0.999)},
-    "250 iterations": {"n_iter": 250},
-    "1000 iterations": {"n_iter": 1000},
 }
-WEIGHTINGS = {"mild": (CHOSEN, 0.0), "strong": (20.0, 5.0)}
-WEIGHTS = (1.0, 1.5, CHOSEN, 2.5, 3.0)
-NEIGHBORS = (15, 20, 30, 45, 60)
+WEIGHTINGS = {"mild": (CHOSEN, 0.0, 1.0), "strong": (14.0, 9.8, 2.0)}
+WEIGHTS = (1.0, CHOSEN, 3.0)
+NEIGHBORS = (15, 30, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -62,7 +57,9 @@ def jobs_of(part: str) -> dict[str, dict[str, Any]]:
             for kind, weights in WEIGHTINGS.items()
         }
     if part == "weight":
-        return {f"lambda = {w:g}": {"weights": (w, 0.0)} for w in WEIGHTS} | {"lambda = 0": {"weights": (0.0, 0.0)}}
+        return {"lambda = 0": {"weights": (0.0, 0.0, 1.0)}} | {
+            f"lambda = {w:g}": {"weights": (w, 0.0, 1.0)} for w in WEIGHTS
+        }
     if part == "neighbors":
         return {f"k = {k}": {"k": k} for k in NEIGHBORS}
     return {f"{r:g}": {"smoothing": r} for r in RELATIVE}
@@ -77,7 +74,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
     start = DRSNE(schedule=replace(schedule, phases=schedule.phases[:-1]), **options).fit_transform(X)
     out, losses = [], []
     for variant in variants:
-        inside, outside = variant.get("weights", (CHOSEN, 0.0))
+        inside, outside, contrast = variant.get("weights", (CHOSEN, 0.0, 1.0))
         if inside + outside == 0.0:
             model = DRSNE(density_weight=0, **options).fit(X)
         else:
@@ -94,6 +91,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
             objective = Objective(
                 input_weight=inside,
                 embedding_weight=outside,
+                input_exponent=contrast,
                 input_smoothing=smoothing,
                 embedding_smoothing=smoothing,
             )
@@ -150,8 +148,8 @@ def report() -> None:
         note,
         "## Schedule\n\nThe default's last phase: 500 iterations of Adam, rate "
         f"{ADAM_RATE:g} with a cosine decay, betas {ADAM_BETAS}, the weight rising over the first {DENSITY_RAMP:g}. "
-        f'"mild" is lambda = {CHOSEN:g} on the neighbours in the data, "strong" 20 on those and 5 on those in the '
-        "map.\n\n" + wide("schedule", rows),
+        f'"mild" is lambda = {CHOSEN:g}, "strong" is lambda = 14 with neighborhoods="both".\n\n'
+        + wide("schedule", rows),
         "## density_weight\n\n" + wide("weight", rows),
         f"## density_neighbors, at lambda = {CHOSEN:g}\n\n" + wide("neighbors", rows),
         f"## Smoothing of radii, relative to the median radius, at lambda = {CHOSEN:g}\n\n" + wide("smoothing", rows),

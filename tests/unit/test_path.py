@@ -280,3 +280,16 @@ def test_few_points():
         warnings.simplefilter("ignore")
         model = DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=40).fit(rng.normal(size=(4, 3)))
     assert np.isfinite(model.embedding_).all()
+
+
+def test_far_points_are_drawn_at_the_edge():
+    from drsne.pl import compare
+
+    Y = np.random.default_rng(0).normal(size=(1000, 2))
+    usual = compare({"a": Y}).axes[0].collections[0].get_offsets()
+    np.testing.assert_allclose(usual, Y)
+    Y[0] = (1000.0, -50.0)
+    drawn = np.asarray(compare({"a": Y}).axes[0].collections[0].get_offsets())
+    np.testing.assert_allclose(drawn[1:], Y[1:])
+    assert 3.0 < drawn[0, 0] < 6.0
+    assert -6.0 < drawn[0, 1] < -3.0
