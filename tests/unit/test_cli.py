@@ -75,7 +75,10 @@ def test_a_killed_process_keeps_its_rows(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--datasets", "hellix"], "datasets must be among digits, gaussians50, controlled_clusters, helix; got 'hellix'"),
+        (
+            ["--datasets", "hellix"],
+            "datasets must be among digits, gaussians50, controlled_clusters, helix; got 'hellix'",
+        ),
         (["--methods", "tnse"], "Did you mean 'tsne'?"),
         (["--jobs", "0"], "jobs must be an integer of at least 1; got 0"),
     ],

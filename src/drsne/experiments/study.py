@@ -65,12 +65,15 @@ class Study:
         return out
 
 
-def check_names(what: str, given: Sequence[str] | None, known: Sequence[str]) -> tuple[str, ...]:
-    """Names that were asked for, in the order of those that are known; all of them for None."""
+def check_names(
+    what: str, given: Sequence[str] | None, usual: Sequence[str], known: Sequence[str] | None = None
+) -> tuple[str, ...]:
+    """Names that were asked for, in the order of those that are known (``usual`` and more); ``usual`` for None."""
     from difflib import get_close_matches
 
     if given is None:
-        return tuple(known)
+        return tuple(usual)
+    known = usual if known is None else known
     for name in given:
         if name not in known:
             near = get_close_matches(name, known, n=1)

@@ -44,6 +44,7 @@ FIGURES = {
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
 SOLID = ("controlled_clusters", "helix")
+OTHER_SAMPLES, OTHER_LEAST = 5000, 0.95  # of data sets that the paper does not have
 QUICK_SAMPLES = 600
 QUICK_DATASETS = ("digits", "gaussians50", "controlled_clusters", "helix")
 QUICK_METHODS = ("drsne", "drsne_both", "densne", "drsne_code", "tsne", "drsne_text", "pca")
@@ -58,8 +59,13 @@ QUICK_GRIDS = {
 
 
 def paper_data(name: str) -> Any:
-    """A data set as the paper feeds it to methods."""
-    return datasets.paper(name)
+    """A data set as the paper feeds it to methods; one that it does not have, standardised, 5000 points of it."""
+    if name in DATASETS:
+        return datasets.paper(name)
+    data = datasets.load(name)
+    if len(data.X) > OTHER_SAMPLES:
+        data = datasets.load(name, n_samples=OTHER_SAMPLES)
+    return data._replace(X=datasets.standardise(data.X))
 
 
 def quick_data(name: str) -> Any:
@@ -84,8 +90,8 @@ class Main:
         """The runs, all of them or those of some data sets, methods and seeds."""
         return Study(
             name="main, quick" if quick else "main",
-            datasets=check_names("datasets", datasets, QUICK_DATASETS if quick else tuple(DATASETS)),
-            methods=check_names("methods", methods, QUICK_METHODS if quick else METHODS),
+            datasets=check_names("datasets", datasets, *_known(quick)[0]),
+            methods=check_names("methods", methods, *_known(quick)[1]),
             seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
             scores=MAIN,
             data=quick_data if quick else paper_data,
@@ -101,11 +107,26 @@ class Main:
 STUDY = Main()
 
 
+def _known(quick: bool) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Data sets and methods: those that are run unasked, and all that can be asked for."""
+    usual = (QUICK_DATASETS, QUICK_METHODS) if quick else (tuple(DATASETS), METHODS)
+    every = (QUICK_DATASETS if quick else datasets.names(), methods.names())
+    return [(some, tuple(dict.fromkeys((*some, *more)))) for some, more in zip(usual, every, strict=True)]
+
+
+def _title(dataset: str) -> str:
+    return DATASETS[dataset][0] if dataset in DATASETS else dataset
+
+
+def _least(dataset: str) -> float:
+    return DATASETS[dataset][1] if dataset in DATASETS else OTHER_LEAST
+
+
 def choices(study: Study, rows: list[Row]) -> dict[tuple[str, str], Choice]:
     """What was chosen, by method and data set."""
     return {
         (method, dataset): choose(
-            [row for row in rows if (row["method"], row["dataset"]) == (method, dataset)], DATASETS[dataset][1]
+            [row for row in rows if (row["method"], row["dataset"]) == (method, dataset)], _least(dataset)
         )
         for dataset in study.datasets
         for method in study.methods
@@ -138,7 +159,7 @@ def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Lin
     }
     seeds = f"{len(choice.rows)} of {choice.n_seeds}"
     grid = f"{choice.n_values} of {len(known.grid)}"
-    return tables.Line(DATASETS[dataset][0], known.title, ", ".join(values) or "none", seeds, grid, cells)
+    return tables.Line(_title(dataset), known.title, ", ".join(values) or "none", seeds, grid, cells)
 
 
 def _text(study: Study, rows: list[Row], table: str) -> str:
@@ -150,7 +171,7 @@ def _text(study: Study, rows: list[Row], table: str) -> str:
         "threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank correlation (30). A star "
         'marks a value at the edge of what was run; "seeds" says how many seeds have a map that is trusty enough; '
         '"grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the corrected ones (paper.json).',
-        "Thresholds: " + ", ".join(f"{DATASETS[name][0]} {DATASETS[name][1]:g}" for name in study.datasets) + ".",
+        "Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + ".",
         table,
     ]
     if failed:
@@ -173,7 +194,7 @@ def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> N
             maps,
             {name: data[name].y for name in wanted},
             [(name, methods.load(name).title) for name in shown],
-            [(name, DATASETS[name][0]) for name in wanted],
+            [(name, _title(name)) for name in wanted],
             solids={name: data[name].X for name in wanted if name in SOLID},
             captions=captions,
         )
