@@ -55,7 +55,7 @@ class Npz:
     hint = "an .npz file with arrays X and y"
 
     def ready(self) -> None:
-        """numpy is always there."""
+        """Nothing but numpy is needed."""
 
     def read(self, stream: BinaryIO) -> Arrays:
         """Every array; pickles are refused."""
@@ -87,7 +87,7 @@ class Csv:
         self.hint = f"a .csv file with a column {label}"
 
     def ready(self) -> None:
-        """The standard library is always there."""
+        """Nothing but the standard library is needed."""
 
     def read(self, stream: BinaryIO) -> Arrays:
         """``X`` float64, ``y`` int64."""
@@ -109,7 +109,7 @@ class H5ad:
     hint = "an .h5ad file with CSR counts in X"
 
     def ready(self) -> None:
-        """h5py is an extra."""
+        """Raise without h5py, which is an extra."""
         h5py()
 
     def read(self, stream: BinaryIO) -> Arrays:

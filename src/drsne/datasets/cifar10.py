@@ -10,7 +10,8 @@ DATASET = Filed(
     n_features=50,
     description=(
         "5000 training images of CIFAR-10, RandomState(42).choice(50000, 5000, replace=False), as 50 principal "
-        "components of the standardised pooled features of EfficientNet-Lite0 (not the paper's ResNet-50); y is the class, 0 to 9."
+        "components of the standardised pooled features of EfficientNet-Lite0 (not the paper's ResNet-50); "
+        "y is the class, 0 to 9."
     ),
     source=(
         "Krizhevsky's CIFAR-10 (no licence stated), features by the ImageNet weights efficientnet-lite0-57934424 "
