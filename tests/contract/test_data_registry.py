@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +82,11 @@ def test_states_name_every_dataset_without_decoding(tmp_path):
         assert state in AT_HAND | {"to be downloaded", "to be computed", "to be put into the data home by hand"}
     assert {s.name for s in listed if s.state == "to be downloaded"} >= {"mnist", "fashion_mnist", "shuttle", "pbmc3k"}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_dataset_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
+    assert [name for name in datasets.names() if f"| `{name}` |" not in page] == []
 
 
 def test_listing_loads_none():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
+
 import numpy as np
 import pytest
 from at_hand import need
@@ -175,6 +178,30 @@ def test_pbmc_of_the_papers_table():
     assert (np.diff(variances) <= 0).all()  # components in order, not rescaled
     assert variances[0] > 10 * variances[-1]
     assert (data.y is None) == ("need louvain" in data.description)
+
+
+def test_pbmc_clusters_are_asked_for_as_in_the_paper(monkeypatch):
+    """With a clustering of ours in place of the real one, which is not among the packages of the tests."""
+    for package in ("h5py", "scanpy"):
+        pytest.importorskip(package, reason=f"the PBMC recipe needs {package}")
+    need("pbmc3k")
+    import scanpy
+
+    asked = {}
+
+    def leiden(cells, *, resolution, random_state):
+        asked.update(resolution=resolution, random_state=random_state, graph=cells.obsp["connectivities"].shape)
+        asked["n_neighbors"] = cells.uns["neighbors"]["params"]["n_neighbors"]
+        sizes = np.repeat(["0", "1", "2", "3"], [2000, 670, 20, 10])
+        cells.obs["leiden"] = scanpy.AnnData(obs={"leiden": sizes}).obs["leiden"].astype("category").to_numpy()
+
+    assert {"resolution", "random_state"} <= set(inspect.signature(scanpy.tl.leiden).parameters)
+    monkeypatch.setattr(scanpy.tl, "leiden", leiden)
+    monkeypatch.setitem(sys.modules, "leidenalg", scanpy)
+    data = recipes.pbmc_anomalies()
+    assert asked == {"resolution": 1.0, "random_state": 42, "graph": (2700, 2700), "n_neighbors": 15}
+    assert np.flatnonzero(data.y).tolist() == list(range(2670, 2700))
+    assert "two smallest" in data.description
 
 
 def test_stratified_rows_keep_the_shares():

@@ -55,7 +55,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], hashed: Sequence[tuple[str, str
         array = arrays[name]
         if array.dtype.newbyteorder("<") != np.dtype(dtype):
             raise ValueError(f"{name} must be of type {np.dtype(dtype)}; it is {array.dtype}")
-        digest.update(np.ascontiguousarray(array, dtype=dtype).tobytes())
+        digest.update(np.ascontiguousarray(array, dtype=dtype).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
