@@ -86,7 +86,7 @@ def test_gaussians_have_the_stated_spread():
 
 
 def test_helix_lies_on_its_curve_and_thins_out():
-    data = datasets.load("helix", n_samples=100_000)  # enough to tell a decay of 3 from 2.9
+    data = datasets.load("helix", n_samples=200_000)  # enough to tell a decay of 3 from 2.9
     u = data.X[:, 2] / 0.35 / (8 * np.pi)
     residual = data.X[:, :2] - np.column_stack([np.cos(8 * np.pi * u), np.sin(8 * np.pi * u)])
     # Noise in z moves the angle by 1 / 0.35 of it, which adds to that in x and y: 2 + 1 / 0.35^2 variances.
@@ -94,7 +94,7 @@ def test_helix_lies_on_its_curve_and_thins_out():
     counts = np.bincount(data.y, minlength=10)
     assert data.y.max() == 9
     edges = 1 - np.exp(-3 * np.linspace(0, 1, 11))
-    expected = 100_000 * np.diff(edges) / edges[-1]
+    expected = 200_000 * np.diff(edges) / edges[-1]
     assert (np.abs(counts - expected) < 4.5 * np.sqrt(expected)).all()
     inside = np.abs(10 * u - np.round(10 * u)) > 0.1  # away from the borders, which noise blurs
     assert np.array_equal(data.y[inside], np.clip(np.floor(10 * u[inside]), 0, 9).astype(int))
