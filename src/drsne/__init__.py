@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drsne import affinities, concentration, graph, metrics, pl, presets
+    from drsne import affinities, concentration, datasets, graph, metrics, pl, presets
     from drsne._estimator import DRSNE, density_path, memory_estimate
     from drsne.affinities import Calibration
     from drsne.concentration import Smoothing
@@ -33,7 +33,7 @@ _HOME = {
     "Phase": "drsne.optimize",
     "Schedule": "drsne.optimize",
 }
-_MODULES = ("affinities", "concentration", "graph", "metrics", "pl", "presets")
+_MODULES = ("affinities", "concentration", "datasets", "graph", "metrics", "pl", "presets")
 
 __all__ = [
     "DRSNE",
@@ -48,6 +48,7 @@ __all__ = [
     "__version__",
     "affinities",
     "concentration",
+    "datasets",
     "density_path",
     "graph",
     "memory_estimate",
