@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from drsne import datasets
+from drsne.datasets import recipes
 from drsne.experiments import figures, methods, published, tables
 from drsne.experiments.protocol import Choice, choose
 from drsne.experiments.rows import Row, Rows
@@ -61,16 +63,17 @@ QUICK_GRIDS = {
 def paper_data(name: str) -> Any:
     """A data set as the paper feeds it to methods; one that it does not have, standardised, 5000 points of it."""
     if name in DATASETS:
-        return datasets.paper(name)
+        return recipes.paper(name)
     data = datasets.load(name)
-    if len(data.X) > OTHER_SAMPLES:
+    if data.X.shape[0] > OTHER_SAMPLES:
         data = datasets.load(name, n_samples=OTHER_SAMPLES)
-    return data._replace(X=datasets.standardise(data.X))
+    return replace(data, X=recipes.standardise(data.X))
 
 
 def quick_data(name: str) -> Any:
-    """The same with 600 points, of sets that need no file."""
-    return datasets.paper(name, n_samples=QUICK_SAMPLES)
+    """600 points of a set that needs no file; standardised where the paper does."""
+    data = datasets.load(name, n_samples=QUICK_SAMPLES)
+    return data if name in SOLID else replace(data, X=recipes.standardise(data.X))
 
 
 class Main:
@@ -166,8 +169,8 @@ def _text(study: Study, rows: list[Row], table: str) -> str:
     failed = [row for row in rows if row["error"]]
     parts = [
         "# The main comparison",
-        "Made by `drsne reproduce main`. For each seed the value of a method's parameter with the largest concentration "
-        "correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above the data set's "
+        "Made by `drsne reproduce main`. For each seed the value of a method's parameter with the largest "
+        "concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above the data set's "
         "threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank correlation (30). A star "
         'marks a value at the edge of what was run; "seeds" says how many seeds have a map that is trusty enough; '
         '"grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the corrected ones (paper.json).',
