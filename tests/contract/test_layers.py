@@ -16,11 +16,12 @@ LAYERS = (
     {"cells", "ready"},
     {"engines", "map_neighbors"},
     {"graph"},
-    {"affinities", "concentration", "initialization", "memory", "metrics", "pl", "reduction"},
-    {"objective"},
-    {"optimize"},
+    {"affinities", "concentration", "initialization", "memory", "metrics", "pairs", "pl", "reduction"},
+    {"objective", "radii"},
+    {"correlation", "optimize"},
     {"presets", "_parameters", "path", "_stages"},
-    {"_estimator"},
+    {"_base"},
+    {"_densne", "_estimator"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
