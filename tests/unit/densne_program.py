@@ -1,7 +1,7 @@
 """The iteration of den-SNE's program in plain numpy, double precision, dense, written from its description.
 
-Source of the description: github hhcho/densvis at d65bb31, folder densne (docs/theory.md, section 10). Its slip with the
-distances of the transposed pairs is not repeated. Nothing here is shared with the package.
+Source of the description: github hhcho/densvis at d65bb31, folder densne (docs/theory.md, section 10). Its slip with
+the distances of the transposed pairs is not repeated. Nothing here is shared with the package.
 """
 
 from __future__ import annotations
