@@ -165,7 +165,7 @@ def report() -> None:
         "*Its tree*: the repulsion summed as the program does at theta = .5 (`benchmarks/densne_tree.py`), where cells "
         "count whose side is as long as their distance. On a Gaussian cloud of 1797 points and standard deviation 20 "
         "that takes 5 % from the partition sum and 13 % from the outward force, and maps come out with a larger KL "
-        "divergence. *Our preset* is what `DenSNE(**presets.densne(...))` gives: the same descent with accurate forces.",
+        "divergence. *Our preset* is what `DenSNE(**presets.densne(...))` gives: the same descent, accurate forces.",
         table(header, validation(rows)),
         "## Our default\n\nPrincipal components as the start, early exaggeration, Adam with a falling rate in the "
         "density phase, 1000 iterations. The program's *own start* has exaggeration too (one run: its seed is fixed).",
