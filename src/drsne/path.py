@@ -226,7 +226,7 @@ def scored(
         embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
         metrics={name: values[first:] for name, values in metrics.items()},
         kl_divergence=np.array([outcome.kl for outcome in outcomes[first:]]),
-        concentration_loss=np.array([outcome.concentration for outcome in outcomes[first:]]),
+        concentration_loss=np.array([outcome.density for outcome in outcomes[first:]]),
         baseline=float(metrics["trustworthiness"][0]),
     )
 
