@@ -91,9 +91,10 @@ def domination(rows: list[Row]) -> str:
     for name in THRESHOLDS:
         points, fresh = our_means(name, rows, CHOOSING), our_means(name, rows, REPORTING)
         for rival, theirs in rivals(name, rows).items() if points else ():
-            setting = nearest_to(points, theirs)
-            if setting not in fresh:
+            reported = {key: value for key, value in points.items() if key in fresh}
+            if not reported:
                 continue
+            setting = nearest_to(reported, theirs)
             better = bool((fresh[setting] >= theirs).all())
             short = ", ".join(
                 f"{label} {gap:+.3f}"

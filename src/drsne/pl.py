@@ -158,7 +158,7 @@ def _framed(Y: NDArray[Any]) -> NDArray[Any]:
     """A map with its outermost points pulled to a frame: the middle 99 % in each direction, and a quarter more."""
     low, high = np.quantile(Y, (0.005, 0.995), axis=0)
     room = 0.25 * float((high - low).max())
-    return np.clip(Y, low - room, high + room)
+    return np.asarray(np.clip(Y, low - room, high + room))
 
 
 def _finish(axis: Any, title: str) -> None:
