@@ -55,10 +55,10 @@ class DenSNE(MapEstimator):
     pca_components : int, "auto" or None, default=None
         Principal components that replace ``X`` in the search for neighbours and in the start; "auto" is 50 for data
         with more features, and nothing for others. None takes ``X`` as it is.
-    engine : {"auto", "exact", "fft", "tree"}, default="auto"
+    engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
         How the repulsion is summed: over all pairs, on a mesh (1-D and 2-D), or over a tree (up to 3-D).
     engine_options : dict, default=None
-        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree".
+        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree" and "coarse".
     max_iter : int, default=1000
         Iterations: t-SNE first, then with the density term.
     n_iter_exaggeration : int, default=250

@@ -238,7 +238,7 @@ def densne(
     """Keyword arguments of :class:`drsne.DenSNE` for the settings of den-SNE's own program.
 
     Gradient descent with momentum and gains at a constant rate, the density term switched on at once, no bound on
-    steps, double precision. Only the program's slip with distances (docs/theory.md, section 10) is not repeated. The
+    steps, its coarse tree, double precision. Only the program's slip with distances (docs/theory.md, section 10) is not repeated. The
     defaults are those of the comparison in ``benchmarks/results/densne.md``; the program's own are ``perplexity=50``,
     ``max_iter=1000`` and ``density_fraction=0.3``.
 
@@ -282,6 +282,7 @@ def densne(
         "density_weight": weight,
         "variance_shift": 0.1,
         "init": "random",
+        "engine": "coarse",
         "precision": "double",
         "schedule": _densne_schedule(n, total, fraction, DENSNE_EXAGGERATION if start == "own" else 1.0),
     }

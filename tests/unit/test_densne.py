@@ -75,7 +75,7 @@ def test_preset_follows_the_program():
     """Step by step: 40 iterations on 150 points, the momentum switched at 20, the density term on from 16."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 5)) * np.exp(0.7 * rng.normal(size=(150, 1)))
-    settings = densne(150, 0.5, perplexity=10.0, max_iter=40, density_fraction=0.6)
+    settings = densne(150, 0.5, perplexity=10.0, max_iter=40, density_fraction=0.6) | {"engine": "exact"}
     plain, dense = settings["schedule"].phases
     late = replace(dense.optimizer, momentum=0.8)
     phases = (plain, replace(dense, n_iter=5), replace(dense, n_iter=20, optimizer=late))

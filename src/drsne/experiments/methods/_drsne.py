@@ -9,6 +9,7 @@ from typing import Any
 from drsne import DRSNE, density_path, initialization
 from drsne._stages import Stage, prepare
 from drsne.experiments.methods import Array, Maps, Ready, Run
+from drsne.objective import Problem
 from drsne.parallel import Workers
 from drsne.path import alone
 from drsne.presets import paper
@@ -48,7 +49,7 @@ def of_the_paper(variant: str, **numbers: Any) -> Maps:
     return maps
 
 
-def _stage(X: Array, settings: dict[str, Any]) -> Stage:
+def _stage(X: Array, settings: dict[str, Any]) -> Stage[Problem]:
     with Workers(1) as workers:
         return prepare(DRSNE(**settings), X, settings["objective"], 1.0, workers)
 

@@ -14,7 +14,7 @@ def fit(X: Array, value: float, seed: int) -> Any:
     from drsne import DenSNE
     from drsne.presets import densne
 
-    return DenSNE(**densne(value), random_state=seed).fit_transform(X)
+    return DenSNE(**densne(len(X), value), random_state=seed).fit_transform(X)
 
 
 METHOD = Method(
