@@ -238,9 +238,9 @@ def densne(
     """Keyword arguments of :class:`drsne.DenSNE` for the settings of den-SNE's own program.
 
     Gradient descent with momentum and gains at a constant rate, the density term switched on at once, no bound on
-    steps, its coarse tree, double precision. Only the program's slip with distances (docs/theory.md, section 10) is not repeated. The
-    defaults are those of the comparison in ``benchmarks/results/densne.md``; the program's own are ``perplexity=50``,
-    ``max_iter=1000`` and ``density_fraction=0.3``.
+    steps, its coarse tree, double precision. Only the program's slip with distances (docs/theory.md, section 10) is not
+    repeated. The defaults are those of the comparison in ``benchmarks/results/densne.md``; the program's own are
+    ``perplexity=50``, ``max_iter=1000`` and ``density_fraction=0.3``.
 
     Parameters
     ----------
