@@ -172,8 +172,9 @@ def _text(study: Study, rows: list[Row], table: str) -> str:
         "Made by `drsne reproduce main`. For each seed the value of a method's parameter with the largest "
         "concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above the "
         "data set's threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank correlation "
-        '(30). A star marks a value at the edge of what was run; "seeds" says how many seeds have a map that is trusty enough; '
-        '"grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the corrected ones (paper.json).',
+        '(30). A star marks a value at the edge of what was run; "seeds" says how many seeds have a map that is trusty '
+        'enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the corrected ones '
+        "(paper.json).",
         "Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + ".",
         table,
     ]
