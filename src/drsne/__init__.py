@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drsne import affinities, concentration, graph, metrics, pl, presets
+    from drsne import affinities, concentration, datasets, graph, metrics, pl, presets
+    from drsne._densne import DenSNE
     from drsne._estimator import DRSNE, density_path, memory_estimate
     from drsne.affinities import Calibration
     from drsne.concentration import Smoothing
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DRSNE": "drsne._estimator",
+    "DenSNE": "drsne._densne",
     "density_path": "drsne._estimator",
     "memory_estimate": "drsne._estimator",
     "Calibration": "drsne.affinities",
@@ -33,12 +35,13 @@ _HOME = {
     "Phase": "drsne.optimize",
     "Schedule": "drsne.optimize",
 }
-_MODULES = ("affinities", "concentration", "graph", "metrics", "pl", "presets")
+_MODULES = ("affinities", "concentration", "datasets", "graph", "metrics", "pl", "presets")
 
 __all__ = [
     "DRSNE",
     "Adam",
     "Calibration",
+    "DenSNE",
     "DensityPath",
     "Momentum",
     "Objective",
@@ -48,6 +51,7 @@ __all__ = [
     "__version__",
     "affinities",
     "concentration",
+    "datasets",
     "density_path",
     "graph",
     "memory_estimate",

@@ -1,4 +1,4 @@
-"""The estimator: check parameters, call the stages, keep what they return."""
+"""DRSNE, the estimator: check parameters, call the stages, keep what they return."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from numpy.typing import ArrayLike
 
-from drsne import _checks, _parameters, engines, memory, path
+from drsne import _checks, _parameters, memory, path
+from drsne._base import MapEstimator, complain
 from drsne._stages import Stage, prepare
-from drsne.graph import check_precomputed
-from drsne.objective import NEIGHBORHOODS, Objective
+from drsne.objective import NEIGHBORHOODS, Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
 from drsne.path import DensityPath
-from drsne.presets import default_schedule, most_exaggerated, path_schedules
+from drsne.presets import DENSITY_SHARE, path_schedules
 from drsne.progress import ProgressBar
 
+_LEVERS = "learning_rate, density_weight, density_exponent"  # what to lower where a fit overflows
 
-class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+
+class DRSNE(MapEstimator):
     """Density-regularised stochastic neighbour embedding.
 
     A t-SNE map whose points are also as crowded, relative to each other, as they are in the data: minimises::
@@ -70,11 +70,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
     pca_components : int, "auto" or None, default=None
         Principal components that replace ``X`` in the search for neighbours and in the start; "auto" is 50 for data
         with more features, and nothing for others. None takes ``X`` as it is.
-    engine : {"auto", "exact", "fft", "tree"}, default="auto"
+    engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
         How the repulsion is summed: over all pairs, on a mesh (1-D and 2-D), or over a tree (up to 3-D). "auto" is
         the fastest for the number of samples and dimensions.
     engine_options : dict, default=None
-        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree".
+        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree" and "coarse".
     max_iter : int, default=1000
         Iterations: t-SNE first, the density term in the last half.
     n_iter_exaggeration : int, default=250
@@ -224,38 +224,6 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             self._fit_one(data, dtype)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
-        """Embed ``X`` and return the map.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            ``embedding_``.
-        """
-        return self.fit(X).embedding_
-
-    @property
-    def _precomputed(self) -> bool:
-        return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._precomputed
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _checked(self, X: Any) -> tuple[Any, type]:
         """Parameters and data checked; the data as float64, and the type the map is returned in."""
         defaults = DRSNE().get_params(deep=False)
@@ -267,7 +235,8 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
         return data, dtype
 
     def _fit_one(self, data: Any, dtype: type) -> None:
-        schedule, weight = self._schedule(data.shape[0]), float(self.density_weight)
+        weight = float(self.density_weight)
+        schedule = self._schedule(data.shape[0], density=weight > 0, share=DENSITY_SHARE)
         with Workers(self.n_jobs) as workers:
             stage = prepare(self, data, self._objective(), weight, workers)
             with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
@@ -275,7 +244,7 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
                 outcome = minimize(stage.problem, stage.start, schedule, callbacks=watchers, progress=bar)
             self._keep(outcome, stage, weight, dtype)
         self.path_: DensityPath | None = None
-        _complain(outcome)
+        complain(outcome, _LEVERS)
 
     def _fit_path(self, data: Any, dtype: type) -> None:
         """Maps along a path of weights; the best that meets the constraint is kept."""
@@ -285,11 +254,11 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             complete = outcomes[-1].stopped_by is None
             chosen = path.automatic(found, self.max_trustworthiness_drop, complete=complete)
             self._keep(outcomes[chosen], stage, float(found.weights[chosen]), dtype)
-        _complain(outcomes[-1])
+        complain(outcomes[-1], _LEVERS)
 
     def _follow(
         self, data: Any, dtype: type, weights: Sequence[float], workers: Workers
-    ) -> tuple[DensityPath, list[Outcome], Stage]:
+    ) -> tuple[DensityPath, list[Outcome], Stage[Problem]]:
         """Maps at lambda = 0 and at the weights, with scores."""
         if self._precomputed and sp.issparse(data):
             raise ValueError(
@@ -313,16 +282,6 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             _checks.warn("Interrupted while the maps of the path were scored; they are kept, without scores.")
         return found, outcomes, stage
 
-    def _check_data(self, X: Any) -> tuple[Any, type]:
-        """``X`` as float64, and the type the map is returned in."""
-        _checks.refuse_text("X", X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
-        X = check_precomputed(X) if self._precomputed else X
-        dtype = np.float32 if X.dtype == np.float32 else np.float64
-        if sp.issparse(X):
-            return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
-        return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
-
     def _objective(self) -> Objective:
         if self.objective is not None:
             return self.objective
@@ -334,54 +293,18 @@ class DRSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  
             embedding_exponent=exponent,
         )
 
-    def _schedule(self, n_samples: int) -> Schedule:
-        if self.schedule is not None:
-            return self.schedule
-        density, asked = float(self.density_weight) > 0, self.n_iter_exaggeration
-        most = most_exaggerated(self.max_iter, density=density)
-        if asked > most and asked != DRSNE().n_iter_exaggeration:
-            _checks.warn(
-                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
-                "Raise max_iter, or pass a schedule."
-            )
-        return default_schedule(
-            n_samples,
-            max_iter=self.max_iter,
-            n_iter_exaggeration=self.n_iter_exaggeration,
-            early_exaggeration=float(self.early_exaggeration),
-            learning_rate=self.learning_rate,
-            density=density,
-        )
-
-    def _keep(self, outcome: Outcome, stage: Stage, weight: float, dtype: type) -> None:
+    def _keep(self, outcome: Outcome, stage: Stage[Problem], weight: float, dtype: type) -> None:
         """Fitted attributes, all at once: a fit that fails leaves those of the one before."""
-        problem, found = stage.problem, stage.affinities
+        problem = stage.problem
         try:
             concentration = problem.concentration(outcome.embedding)
         except KeyboardInterrupt:  # one more, after the map is done: the map counts
             concentration = np.full(len(outcome.embedding), np.nan)
-        self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
-        self.precisions_, self.engine_ = found.precisions, engines.resolve(self.engine, *outcome.embedding.shape)
-        self.__dict__.pop("affinities_", None)
-        if self.keep_affinities:
-            self.affinities_ = found.P
-        self.density_weight_, self.pca_ = weight, stage.pca
+        self._keep_shared(outcome, stage.affinities, stage.pca, dtype)
+        self.density_weight_ = weight
         self.input_concentration_ = problem.target
         self.concentration_ = concentration
-        self.kl_divergence_ = outcome.kl
-        self.concentration_loss_ = outcome.concentration
-        self.n_iter_ = outcome.n_iter
-        self.history_ = outcome.history
-
-
-def _complain(outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
-    if outcome.stopped_by == "interrupt":
-        _checks.warn(f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to go on.")
-    if outcome.stopped_by == "overflow":
-        raise FloatingPointError(
-            f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "
-            "learning_rate, density_weight, density_exponent or the scale of init."
-        )
+        self.concentration_loss_ = outcome.density
 
 
 def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
@@ -425,7 +348,7 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     data, dtype = model._checked(X)
     with Workers(model.n_jobs) as workers:
         found, outcomes, _ = model._follow(data, dtype, listed, workers)
-    _complain(outcomes[-1], "the path ends there")
+    complain(outcomes[-1], _LEVERS, "the path ends there")
     return found
 
 

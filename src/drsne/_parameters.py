@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drsne import _checks, engines, initialization, ready
@@ -11,25 +11,45 @@ from drsne.objective import NEIGHBORHOODS, Objective
 from drsne.optimize import Schedule
 
 # What a given dataclass covers, and so must not also be given as a plain parameter.
-COVERED = {
-    "objective": (Objective, ("density_exponent", "neighborhoods")),
-    "schedule": (Schedule, ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")),
-}
+_BY_OBJECTIVE = ("density_exponent", "neighborhoods")
+_BY_SCHEDULE = ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")
 
 
 def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise for the first parameter that is wrong for every data set."""
-
-    def hint(name: str) -> str:
-        return f"The default is {defaults[name]!r}."
-
-    for name, least in (("n_components", 1), ("density_neighbors", 1), ("max_iter", 1), ("n_iter_exaggeration", 0)):
-        _checks.integer(name, given[name], at_least=least, hint=hint(name))
-    for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
-        _checks.number(name, given[name], at_least=low, hint=hint(name))
+    """Raise for the first parameter of DRSNE that is wrong for every data set."""
+    _checks.integer(
+        "density_neighbors", given["density_neighbors"], at_least=1, hint=_hint("density_neighbors", defaults)
+    )
     _check_weight(given)
-    _checks.number("density_exponent", given["density_exponent"], above=0, hint=hint("density_exponent"))
+    _checks.number("density_exponent", given["density_exponent"], above=0, hint=_hint("density_exponent", defaults))
     _checks.choice("neighborhoods", given["neighborhoods"], tuple(NEIGHBORHOODS))
+    _check_shared(given, defaults)
+    _check_covered("objective", Objective, _BY_OBJECTIVE, given, defaults)
+    _check_covered("schedule", Schedule, _BY_SCHEDULE, given, defaults)
+
+
+def check_densne(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise for the first parameter of DenSNE that is wrong for every data set."""
+    _checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
+    hint = _hint("density_fraction", defaults)
+    if _checks.number("density_fraction", given["density_fraction"], at_least=0, hint=hint) > 1:
+        raise ValueError(f"density_fraction must be at most 1; got {given['density_fraction']!r}. {hint}")
+    _checks.number("variance_shift", given["variance_shift"], at_least=0, hint=_hint("variance_shift", defaults))
+    _checks.choice("precision", given["precision"], ("single", "double"))
+    _check_shared(given, defaults)
+    _check_covered("schedule", Schedule, (*_BY_SCHEDULE, "density_fraction"), given, defaults)
+
+
+def _hint(name: str, defaults: Mapping[str, Any]) -> str:
+    return f"The default is {defaults[name]!r}."
+
+
+def _check_shared(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Parameters that both estimators have."""
+    for name, least in (("n_components", 1), ("max_iter", 1), ("n_iter_exaggeration", 0)):
+        _checks.integer(name, given[name], at_least=least, hint=_hint(name, defaults))
+    for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
+        _checks.number(name, given[name], at_least=low, hint=_hint(name, defaults))
     _checks.choice("engine", given["engine"], ("auto", *engines.names()))
     engines.check_options(given["engine"], given["engine_options"])
     engines.check_dimensions(given["engine"], int(given["n_components"]))
@@ -51,8 +71,6 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     _checks.jobs(given["n_jobs"])
     verbose = given["verbose"]
     _checks.integer("verbose", int(verbose) if type(verbose).__name__ in ("bool", "bool_") else verbose, at_least=0)
-    for name in COVERED:
-        _check_covered(name, given, defaults)
     callbacks(given["callbacks"])
 
 
@@ -87,8 +105,9 @@ def _check_precomputed(given: Mapping[str, Any]) -> None:
             )
 
 
-def _check_covered(name: str, given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    kind, covered = COVERED[name]
+def _check_covered(
+    name: str, kind: type, covered: Sequence[str], given: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> None:
     if given[name] is None:
         return
     if not isinstance(given[name], kind):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from drsne import _checks, engines, initialization
 from drsne._rounding import rounded
-from drsne.affinities import Affinities, affinities
+from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
 from drsne.concentration import profile
+from drsne.correlation import CorrelationProblem
 from drsne.graph import KnnGraph, available, nearest
 from drsne.objective import Objective, Problem
 from drsne.parallel import Workers
+from drsne.radii import input_log_radii, standardized
 from drsne.ready import given
 from drsne.reduction import fitted_pca, scores
 
@@ -22,10 +24,13 @@ Array = NDArray[np.float64]
 _LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
 
 
-class Stage(NamedTuple):
+Minimised = TypeVar("Minimised", Problem, CorrelationProblem)
+
+
+class Stage(NamedTuple, Generic[Minimised]):
     """What an optimisation starts from."""
 
-    problem: Problem
+    problem: Minimised
     affinities: Affinities
     start: Array
     pca: Any  # fitted sklearn.decomposition.PCA, or None
@@ -39,30 +44,82 @@ class _Sizes(NamedTuple):
     density_neighbors: int
 
 
-def prepare(model: Any, X: Any, objective: Objective, weight: float, workers: Workers) -> Stage:
+class _Ground(NamedTuple):
+    """What affinities, target and start are made from."""
+
+    X: Any
+    graph: KnnGraph  # as many neighbours as any of them wants
+    sizes: _Sizes
+    rng: np.random.RandomState
+    pca: Any
+
+    @property
+    def near(self) -> KnnGraph:
+        """The neighbours that carry affinity."""
+        return self.graph.first(self.sizes.affinity_neighbors)
+
+
+def prepare(model: Any, X: Any, objective: Objective, weight: float, workers: Workers) -> Stage[Problem]:
     """All that comes before the optimisation, for an estimator's parameters; the neighbours' distances are let go."""
+    ground = _ground(model, X, objective.calibration, int(model.density_neighbors), workers)
+    sizes = ground.sizes
+    found = affinities(ground.near, sizes.perplexity, objective.calibration, workers, _real(objective.precision))
+    start = _start(model, ground.X, found.P, ground.rng, workers)
+    problem = _problem(model, ground.graph.first(sizes.density_neighbors), objective, found.P, weight, workers)
+    return Stage(problem, found, start, ground.pca)
+
+
+class Radii(NamedTuple):
+    """den-SNE's start, with the log radii of the data."""
+
+    stage: Stage[CorrelationProblem]
+    log: Array
+
+
+def prepare_radii(model: Any, X: Any, workers: Workers) -> Radii:
+    """The same for den-SNE."""
+    ground = _ground(model, X, DEFAULT_CALIBRATION, 0, workers)
+    near, perplexity = ground.near, ground.sizes.perplexity
+    conditional, precisions = calibrated(near, perplexity, DEFAULT_CALIBRATION, workers, _real(model.precision))
+    log = input_log_radii(near, conditional)
+    target = standardized(log)
+    P = symmetrize(near.indices, conditional, workers)
+    start = _start(model, ground.X, P, ground.rng, workers)
+    problem = CorrelationProblem(
+        P=P,
+        target=rounded(target) if model.precision == "single" else target,
+        weight=float(model.density_weight),
+        variance_shift=float(model.variance_shift),
+        precision=model.precision,
+        engine=_engine(model, len(target), model.precision, workers),
+        workers=workers,
+    )
+    return Radii(Stage(problem, Affinities(P, precisions), start, ground.pca), log)
+
+
+def _real(precision: str) -> type:
+    return np.float32 if precision == "single" else np.float64
+
+
+def _ground(model: Any, X: Any, calibration: Calibration, density_neighbors: int, workers: Workers) -> _Ground:
+    """Neighbours of the data, or of its principal components."""
     from sklearn.utils import check_random_state
 
     rng = check_random_state(model.random_state)
     pca = fitted_pca(X, model.pca_components) if model.pca_components is not None else None
     X = X if pca is None else scores(pca, X)
     ready = None if model.neighbors is None else given(model.neighbors, X.shape[0], workers)
-    sizes = _sizes(model, X, objective, ready)
+    sizes = _sizes(model, X, calibration, density_neighbors, ready)
     wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
     graph = nearest(X, wanted, metric=model.metric, workers=workers) if ready is None else ready.first(wanted)
-    near = graph.first(sizes.affinity_neighbors)
-    dtype = np.float32 if objective.precision == "single" else np.float64
-    found = affinities(near, sizes.perplexity, objective.calibration, workers, dtype)
-    start = _start(model, X, found.P, rng, workers)
-    problem = _problem(model, graph.first(sizes.density_neighbors), objective, found.P, weight, workers)
-    return Stage(problem, found, start, pca)
+    return _Ground(X, graph, sizes, rng, pca)
 
 
 def _is_precomputed(model: Any) -> bool:
     return isinstance(model.metric, str) and model.metric == "precomputed"
 
 
-def _sizes(model: Any, X: Any, objective: Objective, ready: KnnGraph | None) -> _Sizes:
+def _sizes(model: Any, X: Any, calibration: Calibration, density_neighbors: int, ready: KnnGraph | None) -> _Sizes:
     """Perplexity and k as asked, or lowered to what the data allow, with one warning.
 
     Near the number of neighbours all affinities are alike and a map shows nothing; a third of it is a good value.
@@ -75,25 +132,23 @@ def _sizes(model: Any, X: Any, objective: Objective, ready: KnnGraph | None) -> 
                 "X must list at least one neighbour for every sample with metric='precomputed'; some have none. "
                 "Build the graph with more neighbours."
             )
-    perplexity, k = float(model.perplexity), int(model.density_neighbors)
+    perplexity, k = float(model.perplexity), density_neighbors
     lowered = []
     if perplexity > max(1.0, _LARGEST_SHARE * most):
         perplexity = max(1.0, most / 3.0)
         lowered.append(f"perplexity from {model.perplexity:g} to {perplexity:.4g}")
     if k > most:
         k = most
-        lowered.append(f"density_neighbors from {model.density_neighbors} to {k}")
+        lowered.append(f"density_neighbors from {density_neighbors} to {k}")
     if lowered:
         _checks.warn(f"Lowered {' and '.join(lowered)}: {X.shape[0]} samples with {most} neighbours each.")
-    return _Sizes(perplexity, min(most, objective.calibration.n_neighbors(perplexity, X.shape[0])), k)
+    return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, X.shape[0])), k)
 
 
 def _problem(
     model: Any, graph: KnnGraph, objective: Objective, P: sp.csr_matrix, weight: float, workers: Workers
 ) -> Problem:
     target = profile(graph.distances.mean(axis=1), objective.input_exponent, objective.input_smoothing).log
-    n, d = len(target), int(model.n_components)
-    name = engines.resolve(model.engine, n, d)
     return Problem(
         objective,
         P=P,
@@ -101,9 +156,14 @@ def _problem(
         # Rounded: what the data's units leave in the last bits must not reach the map.
         target=rounded(target) if objective.precision == "single" else target,
         weight=weight,
-        engine=engines.build(name, workers, precision=objective.precision, options=model.engine_options),
+        engine=_engine(model, len(target), objective.precision, workers),
         workers=workers,
     )
+
+
+def _engine(model: Any, n_samples: int, precision: str, workers: Workers) -> engines.Engine:
+    name = engines.resolve(model.engine, n_samples, int(model.n_components))
+    return engines.build(name, workers, precision=precision, options=model.engine_options)
 
 
 def _start(model: Any, X: Any, P: sp.csr_matrix, rng: np.random.RandomState, workers: Workers) -> Array:

@@ -91,6 +91,14 @@ def affinities(
     graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
 ) -> Affinities:
     """``P`` and the precisions for a neighbour graph; warns once about rows that cannot reach the perplexity."""
+    conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
+    return Affinities(symmetrize(graph.indices, conditional, workers), precisions)
+
+
+def calibrated(
+    graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
+) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Rows ``p_{j|i}`` (n, k) and precisions for a neighbour graph, with the same warning."""
     conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers, dtype)
     if calibration.shift:
         missed = int((np.abs(reached - perplexity) > _REACHED * max(1.0, perplexity)).sum())
@@ -100,7 +108,7 @@ def affinities(
                 "equally near neighbours than that (duplicates), or fewer neighbours; each has the nearest reachable "
                 f"perplexity, from {reached.min():.4g} to {reached.max():.4g}."
             )
-    return Affinities(symmetrize(graph.indices, conditional, workers), precisions)
+    return conditional, precisions
 
 
 def conditional_affinities(

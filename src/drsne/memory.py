@@ -15,14 +15,14 @@ _MESH_BYTES = 64 * 2**20  # of a mesh engine's arrays at its usual size
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     """Peak memory of a fit of ``n`` x ``d`` dense data, in bytes, for all of the estimator's parameters."""
-    objective = params["objective"]
-    double = objective is not None and objective.precision == "double"
+    objective = params.get("objective")
+    double = (params.get("precision") if objective is None else objective.precision) == "double"
     real = 8 if double else 4
     perplexity = min(float(params["perplexity"]), max(1.0, n - 1.0))
     affinity = min(n - 1, int(3 * perplexity + 0.5))
     if objective is not None:
         affinity = objective.calibration.n_neighbors(perplexity, n)
-    k = min(n - 1, int(params["density_neighbors"]))
+    k = min(n - 1, int(params.get("density_neighbors", 0)))  # den-SNE's are those that carry affinity
     wanted = max(affinity, k)
     data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X and, of another type, our copy
     if params["pca_components"] is not None:
@@ -70,7 +70,8 @@ def warn_if_short(X: Any, params: dict[str, Any]) -> None:
     there = n * d * 8 * (2 if params["pca_components"] is None else 1)
     free, needed = available(), estimate(n, d, params) - _BASE - there
     if free is not None and needed > free:
+        sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
         _checks.warn(
-            f"This fit takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower perplexity or "
-            "density_neighbors, pass pca_components for wide data, or fit a sample."
+            f"This fit takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower {sizes}, "
+            "pass pca_components for wide data, or fit a sample."
         )

@@ -2,6 +2,7 @@
 
 ``L = L_KL + lambda L_conc`` (docs/theory.md, eq. 26), with ``L_KL`` over the stored pairs of P. Gradients are
 of **n times** the loss: per point they then do not depend on n, and neither do rates, clipping and Adam's eps.
+:class:`OnPairs` is what it shares with den-SNE's (:mod:`drsne.correlation`).
 """
 
 from __future__ import annotations
@@ -28,14 +29,13 @@ from drsne.concentration import (
     profile,
 )
 from drsne.engines import Engine
-from drsne.kernels import attraction as kernels
-from drsne.parallel import Workers, n_blocks
+from drsne.pairs import Constants, Pairs, neighbor_term, ready
+from drsne.parallel import Workers
 
 Array = NDArray[np.float64]
 _MANY = 8192  # points from which on their order in memory matters, and samples of neighbours are enough
 _LEAST_SAMPLE = 10  # neighbours
 _ARRANGED_EVERY = 50  # iterations
-_LEAST_PARTITION = np.finfo(np.float64).tiny  # a map so wide that no pair is left repels nothing
 
 
 class Reading(NamedTuple):
@@ -140,47 +140,6 @@ class Objective:
         return None if n_samples < _MANY else max(_LEAST_SAMPLE, -(-k // 6))
 
 
-class Pairs(NamedTuple):
-    """Pairs of a KL term: ``A = (P_s + P_s^T) / 2`` for the stored part P_s of P, its mass and sum of p log p."""
-
-    indptr: NDArray[Any]  # (n + 1,)
-    columns: NDArray[np.int32]  # (nnz,)
-    A: NDArray[Any]  # (nnz,)
-    mass: float
-    entropy: float
-
-    @classmethod
-    def of(cls, P: sp.csr_matrix, smoothing: float) -> Pairs:
-        """All of a symmetric ``P``, without a copy."""
-        mass = float(P.data.sum(dtype=np.float64))
-        return cls(P.indptr, P.indices, P.data, mass, _entropy(P.data, smoothing))
-
-    @classmethod
-    def directed(cls, P: sp.csr_matrix, neighbors: NDArray[np.int32], smoothing: float) -> Pairs:
-        """Only the pairs (i, j) with j among the ``neighbors`` of i."""
-        n, k = neighbors.shape
-        chosen = sp.csr_matrix((np.ones(n * k), neighbors.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
-        stored = sp.csr_matrix(P.multiply(chosen))
-        A = sp.csr_matrix((stored + stored.T) * 0.5)
-        A.sort_indices()
-        return cls.of(stored, smoothing)._replace(indptr=A.indptr, columns=A.indices, A=A.data)
-
-    def arranged(self, arrangement: Arrangement) -> Pairs:
-        """The same pairs in another order of the points."""
-        indptr, columns, A = arrangement.csr(self.indptr, self.columns, self.A)
-        return self._replace(indptr=indptr, columns=columns, A=A)
-
-
-def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
-    """``sum p log(p + smoothing)``, a block at a time."""
-    total = 0.0
-    for start in range(0, len(p), block):
-        some = p[start : start + block].astype(np.float64)
-        some = some[some > 0.0]
-        total += float((some * np.log(some + smoothing)).sum())
-    return total
-
-
 class Evaluation(NamedTuple):
     """Gradient of n times the loss, and the losses where asked for."""
 
@@ -196,19 +155,21 @@ class _Reading(NamedTuple):
     neighborhoods: InputNeighborhoods | EmbeddingNeighborhoods
 
 
-class _Terms(NamedTuple):
+class Terms(NamedTuple):
     """What the terms of a loss are summed over, in some order of the points."""
 
     pairs: dict[str, Pairs]  # "objective", and "all" where that is another
     readings: tuple[_Reading, ...]
     target: Array
-    arrangement: Arrangement | None
+    arrangement: Arrangement | None = None
 
     def pairs_of(self, name: str) -> Pairs:
+        """The pairs of that name, or the objective's."""
         return self.pairs.get(name, self.pairs["objective"])
 
-    def arranged(self, arrangement: Arrangement) -> _Terms:
-        return _Terms(
+    def arranged(self, arrangement: Arrangement) -> Terms:
+        """The same in another order of the points."""
+        return Terms(
             {name: pairs.arranged(arrangement) for name, pairs in self.pairs.items()},
             tuple(_Reading(weight, near.arranged(arrangement)) for weight, near in self.readings),
             arrangement.arranged(self.target),
@@ -216,7 +177,66 @@ class _Terms(NamedTuple):
         )
 
 
-class Problem:
+class OnPairs:
+    """A KL term and a density term on given data, the points in whatever order suits the memory."""
+
+    _answer: type[Any]  # gradient, KL divergence and value of the density term, by name
+
+    def __init__(self, objective: Objective, given: Terms, weight: float, engine: Engine, workers: Workers) -> None:
+        self.objective, self.weight, self.target = objective, weight, given.target
+        self._engine, self._workers = engine, workers
+        self._given = self._at = given
+
+    def evaluate(
+        self,
+        Y: Array,
+        *,
+        exaggeration: float = 1.0,
+        density: float = 1.0,
+        pairs: str = "objective",
+        losses: bool = False,
+        iteration: int | None = None,
+    ) -> Any:
+        """Gradient of n times the loss at ``Y``.
+
+        ``exaggeration`` multiplies the attraction alone, ``density`` multiplies lambda, ``pairs="all"`` takes
+        every pair with affinity, rescaled to mass one, whatever the objective's support. The losses are those
+        of the same pairs without exaggeration. With an ``iteration`` that follows on the last one, the density
+        term may renew that iteration's share of the neighbours only.
+        """
+        if iteration is not None and len(Y) >= _MANY and iteration % _ARRANGED_EVERY == 0:
+            self._arrange(Y)
+        M, lanes = self._in_order(Y)
+        constants = Constants(exaggeration, self.objective.affinity_smoothing, self.objective.distance_smoothing)
+        stored = self._at.pairs_of(pairs)
+        gradient, kl = neighbor_term(M, lanes, stored, constants, self._engine, self._workers, losses)
+        gradient *= len(Y)
+        value = self._density_term(lanes, self.weight * density, gradient, losses, iteration)
+        return self._answer(self._restored(gradient), kl, value)
+
+    def _density_term(
+        self, lanes: NDArray[Any], weight: float, gradient: Array, losses: bool, iteration: int | None
+    ) -> float | None:
+        """Adds n times ``weight`` times its gradient to ``gradient``; its value where asked for."""
+        raise NotImplementedError
+
+    def _arrange(self, Y: Array) -> None:
+        """Let points that are near in the map be near in memory."""
+        self._at = self._given  # let go of the old arrangement before the new one is made
+        arrangement = Arrangement(along_curve(Y, self._workers).order, self._workers)
+        self._at = self._given.arranged(arrangement)
+
+    def _in_order(self, Y: Array) -> tuple[Array, NDArray[Any]]:
+        """The map in the present order of the points, and the same in the type in which pairs are computed."""
+        M = Y if self._at.arrangement is None else self._at.arrangement.arranged(Y)
+        return M, M.astype(lane_type(M, self.objective.precision), copy=False)
+
+    def _restored(self, values: Array) -> Array:
+        """Values of the points, back in the order of the data."""
+        return values if self._at.arrangement is None else self._at.arrangement.restored(values)
+
+
+class Problem(OnPairs):
     """An objective on given data: evaluates losses and gradients of maps.
 
     Parameters
@@ -237,6 +257,8 @@ class Problem:
         Threads.
     """
 
+    _answer = Evaluation
+
     def __init__(
         self,
         objective: Objective,
@@ -248,10 +270,7 @@ class Problem:
         engine: Engine,
         workers: Workers,
     ) -> None:
-        self.objective, self.weight, self.target = objective, weight, target
-        self._engine, self._workers = engine, workers
-        stored = np.float32 if objective.precision == "single" else np.float64
-        P, delta = _ready(P, stored), objective.affinity_smoothing
+        P, delta = ready(P, objective.precision), objective.affinity_smoothing
         pairs = {"objective": Pairs.of(P, delta)}
         if objective.support == "directed":
             scaled = P / P.sum(dtype=np.float64)
@@ -263,48 +282,13 @@ class Problem:
             _Reading(objective.embedding_weight, EmbeddingNeighborhoods(k, sample)),
         )
         kept = tuple(reading for reading in readings if reading.weight)
-        self._given = self._at = _Terms(pairs, kept, target, None)
-
-    def evaluate(
-        self,
-        Y: Array,
-        *,
-        exaggeration: float = 1.0,
-        density: float = 1.0,
-        pairs: str = "objective",
-        losses: bool = False,
-        iteration: int | None = None,
-    ) -> Evaluation:
-        """Gradient of n times the loss at ``Y``.
-
-        ``exaggeration`` multiplies the attraction alone, ``density`` multiplies lambda, ``pairs="all"`` takes
-        every pair with affinity, rescaled to mass one, whatever the objective's support. The losses are those
-        of the same pairs without exaggeration. With an ``iteration`` that follows on the last one, the density
-        term renews that iteration's share of the neighbours.
-        """
-        if iteration is not None and len(Y) >= _MANY and iteration % _ARRANGED_EVERY == 0:
-            self._arrange(Y)
-        arrangement = self._at.arrangement
-        M = Y if arrangement is None else arrangement.arranged(Y)
-        lanes = M.astype(lane_type(M, self.objective.precision), copy=False)
-        gradient, kl = self._neighbor_term(M, lanes, self._at.pairs_of(pairs), exaggeration, losses)
-        gradient *= len(Y)
-        concentration = self._density_term(lanes, self.weight * density, gradient, losses, iteration)
-        return Evaluation(gradient if arrangement is None else arrangement.restored(gradient), kl, concentration)
+        super().__init__(objective, Terms(pairs, kept, target), weight, engine, workers)
 
     def concentration(self, Y: Array) -> Array:
         """The profile of a map, log c~_i, over the neighbours in the data where these take part, else in the map."""
-        arrangement = self._at.arrangement
-        M = Y if arrangement is None else arrangement.arranged(Y)
-        lanes = M.astype(lane_type(M, self.objective.precision), copy=False)
-        log = self._profile(lanes, self._at.readings[0].neighborhoods.at(lanes, None, self._workers).near).log
-        return log if arrangement is None else arrangement.restored(log)
-
-    def _arrange(self, Y: Array) -> None:
-        """Let points that are near in the map be near in memory."""
-        self._at = self._given  # let go of the old arrangement before the new one is made
-        arrangement = Arrangement(along_curve(Y, self._workers).order, self._workers)
-        self._at = self._given.arranged(arrangement)
+        _, lanes = self._in_order(Y)
+        near = self._at.readings[0].neighborhoods.at(lanes, None, self._workers).near
+        return self._restored(self._profile(lanes, near).log)
 
     def _profile(self, lanes: NDArray[Any], near: Neighborhoods) -> Profile:
         objective = self.objective
@@ -314,7 +298,6 @@ class Problem:
     def _density_term(
         self, lanes: NDArray[Any], weight: float, gradient: Array, losses: bool, iteration: int | None
     ) -> float | None:
-        """Adds n times ``weight`` times its gradient to ``gradient``; its value where asked for."""
         if not weight and not losses:
             return None
         total, smoothing = 0.0, self.objective.embedding_smoothing
@@ -333,37 +316,3 @@ class Problem:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
         attached = self.objective.normalizer == "attached"
         return loss_and_slope(self._at.target, low, exponent, smoothing, attached=attached)
-
-    def _neighbor_term(
-        self, M: Array, lanes: NDArray[Any], stored: Pairs, exaggeration: float, losses: bool
-    ) -> tuple[Array, float | None]:
-        """Gradient of the KL term, 4 rho sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i, and its value."""
-        n, base = len(M), lanes.dtype.type(1.0 + self.objective.distance_smoothing)
-        Z, repulsion = self._engine.repulsion(M, self.objective.distance_smoothing)
-        Z = max(Z, _LEAST_PARTITION)
-        delta, mass = self.objective.affinity_smoothing * Z, stored.mass
-        gradient, sums = np.empty_like(M), np.empty(n_blocks(n))
-        edges = (lanes, stored.indptr, stored.columns, stored.A, base)
-        if delta:
-            self._workers.run(kernels.smoothed_attraction, n, *edges, delta, gradient, sums)
-            mass = float(sums.sum())
-        else:
-            kernel = kernels.attraction_2d if M.shape[1] == 2 else kernels.attraction_any
-            self._workers.run(kernel, n, *edges, gradient)
-        gradient *= 4.0 * exaggeration
-        repulsion *= 4.0 * mass / Z
-        gradient -= repulsion
-        if not losses:
-            return gradient, None
-        self._workers.run(kernels.energy, n, *edges, delta, sums)
-        return gradient, stored.entropy + float(sums.sum()) + stored.mass * float(np.log(Z))
-
-
-def _ready(P: sp.csr_matrix, lane: type) -> sp.csr_matrix:
-    """``P`` as the kernels take it: sorted rows, int32 columns, values of the kernels' type."""
-    P.sort_indices()
-    if P.data.dtype == lane and P.indices.dtype == np.int32:
-        return P
-    out = sp.csr_matrix(P.shape)
-    out.data, out.indices, out.indptr = P.data.astype(lane), P.indices.astype(np.int32), P.indptr
-    return out

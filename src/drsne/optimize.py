@@ -36,18 +36,23 @@ class Momentum:
         Let each coordinate's rate grow (+0.2) while its sign persists and shrink (x 0.8) when it flips.
     min_gain : float, default=0.01
         Smallest gain.
+    grow_from_rest : bool, default=False
+        Whether the gain of a coordinate at rest grows, as in the first step of van der Maaten's programs (gain 1.2),
+        or shrinks, as in scikit-learn's (0.8).
     """
 
     rate: float
     momentum: float = 0.8
     gains: bool = True
     min_gain: float = 0.01
+    grow_from_rest: bool = False
 
     def __post_init__(self) -> None:
         _checks.number("rate", self.rate, above=0)
         _check_share("momentum", self.momentum)
         _checks.flag("gains", self.gains)
         _checks.number("min_gain", self.min_gain, above=0)
+        _checks.flag("grow_from_rest", self.grow_from_rest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +205,7 @@ class Outcome(NamedTuple):
 
     embedding: Array
     kl: float
-    concentration: float
+    density: float  # value of the density term
     n_iter: int
     history: dict[str, Array]
     stopped_by: str | None  # None, "callback", "interrupt" or "overflow"
@@ -225,7 +230,10 @@ class _State:
             return self._step_of_many(optimizer, gradient, factor)
         if isinstance(optimizer, Momentum):
             if optimizer.gains:
-                flipped = self.first * gradient >= 0.0  # the step pointed uphill
+                if optimizer.grow_from_rest:
+                    flipped = np.sign(self.first) == np.sign(gradient)
+                else:
+                    flipped = self.first * gradient >= 0.0  # the step pointed uphill
                 self.second = np.where(flipped, self.second * 0.8, self.second + 0.2)
                 np.maximum(self.second, optimizer.min_gain, out=self.second)
                 gradient = self.second * gradient
@@ -253,7 +261,8 @@ class _State:
         if isinstance(optimizer, Momentum):
             least = optimizer.min_gain if optimizer.gains else 0.0
             rate = factor * optimizer.rate
-            kernels.momentum(gradient, self.first, self.second, least, optimizer.momentum, rate)
+            rest = optimizer.grow_from_rest
+            kernels.momentum(gradient, self.first, self.second, least, rest, optimizer.momentum, rate)
             return self.first
         one, two = optimizer.betas
         unbias, rate = 1.0 / math.sqrt(1.0 - two**self.steps), -(factor * optimizer.rate) / (1.0 - one**self.steps)
@@ -267,6 +276,7 @@ class _History:
     """Losses along the way, as columns."""
 
     every: int
+    term: str
     rows: list[tuple[int, float, float, float]] = field(default_factory=list)
 
     def due(self, iteration: int) -> bool:
@@ -274,10 +284,10 @@ class _History:
 
     def add(self, iteration: int, losses: dict[str, float], norm: float) -> None:
         if not self.rows or self.rows[-1][0] != iteration:
-            self.rows.append((iteration, losses["kl"], losses["concentration"], norm))
+            self.rows.append((iteration, losses["kl"], losses[self.term], norm))
 
     def columns(self) -> dict[str, Array]:
-        names = ("iteration", "kl", "concentration", "gradient_norm")
+        names = ("iteration", "kl", self.term, "gradient_norm")
         table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
         out = dict(zip(names, table.T.copy(), strict=True))
         out["iteration"] = out["iteration"].astype(np.int64)
@@ -291,14 +301,15 @@ def minimize(
     *,
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
+    term: str = "concentration",
 ) -> Outcome:
     """Run ``schedule`` from ``Y``.
 
     Callbacks are called as ``callback(iteration, embedding, losses)`` after each iteration, with a copy of
     the map; a true answer ends the run. An interrupt from the keyboard, or a gradient that is no longer
-    finite, ends it too, with the last good map.
+    finite, ends it too, with the last good map. ``term`` is what evaluations, losses and history call the density term.
     """
-    run = _Run(problem, Y, schedule, callbacks, progress)
+    run = _Run(problem, Y, schedule, callbacks, progress, term)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite ends the run
         try:
             run.all_phases()
@@ -317,12 +328,13 @@ class _Run:
         schedule: Schedule,
         callbacks: Sequence[Callback],
         progress: Callable[[int, dict[str, float]], None] | None,
+        term: str,
     ) -> None:
         self.problem, self.Y, self.schedule = problem, Y, schedule
-        self.callbacks, self.progress = callbacks, progress
+        self.callbacks, self.progress, self._term = callbacks, progress, term
         self.iteration = 0
         self.stopped_by: str | None = None
-        self._history = _History(schedule.record_every)
+        self._history = _History(schedule.record_every, term)
         self._last: tuple[int, Any] | None = None
 
     def all_phases(self) -> None:
@@ -342,8 +354,10 @@ class _Run:
             self.stopped_by = "interrupt"
             return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
         norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
-        self._history.add(self.iteration, {"kl": last.kl, "concentration": last.concentration}, norm)
-        return Outcome(self.Y, last.kl, last.concentration, self.iteration, self._history.columns(), self.stopped_by)
+        losses = self._losses(last)
+        self._history.add(self.iteration, losses, norm)
+        density = losses[self._term]
+        return Outcome(self.Y, last.kl, density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, state: _State) -> bool:
         """One step; False where the run ends before it."""
@@ -363,7 +377,7 @@ class _Run:
         if self.iteration > 0 and self._report(at):
             return False
         if self._history.due(self.iteration):
-            self._history.add(self.iteration, {"kl": at.kl, "concentration": at.concentration}, norm / len(self.Y))
+            self._history.add(self.iteration, self._losses(at), norm / len(self.Y))
         gradient = at.gradient
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
@@ -382,11 +396,14 @@ class _Run:
         self.Y, self.iteration = moved, self.iteration + 1
         return True
 
+    def _losses(self, at: Any) -> dict[str, float]:
+        return {"kl": at.kl, self._term: getattr(at, self._term)}
+
     def _report(self, at: Any) -> bool:
         """Tell callbacks and progress about the current map; True where a callback ends the run."""
         if at.kl is None:
             return False
-        losses = {"kl": at.kl, "concentration": at.concentration}
+        losses = self._losses(at)
         if self.progress is not None:
             self.progress(self.iteration, losses)
         for callback in self.callbacks:  # all of them, even after one said stop

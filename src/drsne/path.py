@@ -194,6 +194,11 @@ def follow(
     return outcomes
 
 
+def alone(problem: Problem, start: Array, weight: float, schedule: Schedule) -> Outcome:
+    """The map of a schedule at one weight; ``problem`` has the weight one."""
+    return minimize(_Weighted(problem, weight), start, schedule)
+
+
 def _later(function: Callable[..., Any], done: int) -> Callable[..., Any]:
     return lambda iteration, *rest: function(done + iteration, *rest)
 
@@ -221,7 +226,7 @@ def scored(
         embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
         metrics={name: values[first:] for name, values in metrics.items()},
         kl_divergence=np.array([outcome.kl for outcome in outcomes[first:]]),
-        concentration_loss=np.array([outcome.concentration for outcome in outcomes[first:]]),
+        concentration_loss=np.array([outcome.density for outcome in outcomes[first:]]),
         baseline=float(metrics["trustworthiness"][0]),
     )
 

@@ -1,4 +1,4 @@
-"""Named settings: the default schedule, and the paper's method as coded and as written.
+"""Named settings: the default schedule, the paper's method as coded and as written, and den-SNE's program.
 
 The paper prints the lambda of the authors' code, which divides the KL term by n; ours is the lambda of the
 written objective: ``density_weight = lam * n``.
@@ -6,6 +6,8 @@ written objective: ``density_weight = lam * n``.
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import Any
 
 from drsne import _checks
@@ -32,6 +34,12 @@ PAPER_RATE = 2.0  # Adam, constant
 PAPER_CLIP = 1.0  # norm of the gradient
 PAPER_EXAGGERATION = 4.0  # what the code sets, and cancels
 
+# den-SNE's program (github hhcho/densvis at d65bb31, folder densne; see docs/theory.md, section 10).
+DENSNE_RATE = 50.0  # its 200 on a quarter of the gradient
+DENSNE_SWITCH = 250  # iterations before momentum rises, and with exaggeration from its own start
+DENSNE_MOMENTA = (0.5, 0.8)
+DENSNE_EXAGGERATION = 12.0
+
 
 def default_schedule(
     n_samples: int,
@@ -41,16 +49,17 @@ def default_schedule(
     early_exaggeration: float,
     learning_rate: float | str,
     density: bool,
+    share: float = DENSITY_SHARE,
 ) -> Schedule:
     """t-SNE with early exaggeration, then Adam with a falling rate and a rising density term.
 
     Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
-    keeps it collapsed. Without the density term all iterations are t-SNE's.
+    keeps it collapsed. Without the density term all iterations are t-SNE's; with it, all but the last ``share``.
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
-    last = round(DENSITY_SHARE * max_iter) if density else 0
-    early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density))
+    last = round(share * max_iter) if density else 0
+    early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density, share=share))
 
     def descent(exaggeration: float, momentum: float) -> Momentum:
         rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
@@ -98,9 +107,9 @@ def path_schedules(
     return opening, Schedule(phases=(phase,), record_every=opening.record_every)
 
 
-def most_exaggerated(max_iter: int, *, density: bool) -> int:
+def most_exaggerated(max_iter: int, *, density: bool, share: float = DENSITY_SHARE) -> int:
     """The most iterations of early exaggeration that :func:`default_schedule` makes."""
-    return (max_iter - (round(DENSITY_SHARE * max_iter) if density else 0)) // 2
+    return (max_iter - (round(share * max_iter) if density else 0)) // 2
 
 
 def paper(
@@ -215,3 +224,84 @@ def _adam_schedule(max_iter: int, *, scale: float, exaggeration: float, pairs: s
         ),
         center=False,
     )
+
+
+def densne(
+    n_samples: int,
+    lam: float = 0.1,
+    *,
+    perplexity: float = 30.0,
+    max_iter: int = 800,
+    density_fraction: float = 0.5,
+    start: str = "given",
+) -> dict[str, Any]:
+    """Keyword arguments of :class:`drsne.DenSNE` for the settings of den-SNE's own program.
+
+    Gradient descent with momentum and gains at a constant rate, the density term switched on at once, no bound on
+    steps, its coarse tree, double precision. Only the program's slip with distances (docs/theory.md, section 10) is not
+    repeated. The defaults are those of the comparison in ``benchmarks/results/densne.md``; the program's own are
+    ``perplexity=50``, ``max_iter=1000`` and ``density_fraction=0.3``.
+
+    Parameters
+    ----------
+    n_samples : int
+        Rows of the data to be embedded.
+    lam : float, default=0.1
+        Its lambda.
+    perplexity : float, default=30.0
+        Effective number of neighbours.
+    max_iter : int, default=800
+        Iterations.
+    density_fraction : float, default=0.5
+        The density term takes part from iteration ``(1 - density_fraction) * max_iter`` on, counted from one.
+    start : {"given", "own"}, default="given"
+        A random start that is handed to the program, which then leaves early exaggeration out, or its own, with
+        exaggeration 12 for 250 iterations (of other random numbers than the program's).
+
+    Returns
+    -------
+    dict
+        For ``DenSNE(**densne(...))``.
+
+    Examples
+    --------
+    >>> from drsne.presets import densne
+    >>> [phase.n_iter for phase in densne(1797, 0.5)["schedule"].phases]
+    [250, 149, 401]
+    """
+    n = _checks.integer("n_samples", n_samples, at_least=3)
+    weight = _checks.number("lam", lam, at_least=0)
+    total = _checks.integer("max_iter", max_iter, at_least=1)
+    fraction = _checks.number("density_fraction", density_fraction, at_least=0)
+    if fraction > 1:
+        raise ValueError(f"density_fraction must be at most 1; got {density_fraction!r}.")
+    _checks.choice("start", start, ("given", "own"))
+    return {
+        "n_components": 2,
+        "perplexity": _checks.number("perplexity", perplexity, at_least=1),
+        "density_weight": weight,
+        "variance_shift": 0.1,
+        "init": "random",
+        "engine": "coarse",
+        "precision": "double",
+        "schedule": _densne_schedule(n, total, fraction, DENSNE_EXAGGERATION if start == "own" else 1.0),
+    }
+
+
+def _densne_schedule(n: int, max_iter: int, fraction: float, exaggeration: float) -> Schedule:
+    plain = max(0, math.ceil((1.0 - fraction) * max_iter) - 1)
+    edges = sorted({0, min(DENSNE_SWITCH, max_iter), plain, max_iter})
+    phases = []
+    for begin, end in pairwise(edges):
+        early = begin < DENSNE_SWITCH
+        descent = Momentum(rate=DENSNE_RATE / n, momentum=DENSNE_MOMENTA[not early], grow_from_rest=True)
+        phases.append(
+            Phase(
+                n_iter=end - begin,
+                optimizer=descent,
+                exaggeration=exaggeration if early else 1.0,
+                density=begin >= plain,
+                carry=begin > 0,
+            )
+        )
+    return Schedule(phases=tuple(phases))

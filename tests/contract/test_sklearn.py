@@ -5,13 +5,20 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsne import DRSNE
+from drsne import DRSNE, DenSNE
 
 # Few iterations, small neighbourhoods: the checks fit dozens of data sets of 10 to 100 rows.
 SMALL = {"perplexity": 3.0, "density_neighbors": 3, "max_iter": 20}
 
 
-@parametrize_with_checks([DRSNE(**SMALL), DRSNE(**SMALL, density_weight=0.0, init="random")])
+@parametrize_with_checks(
+    [
+        DRSNE(**SMALL),
+        DRSNE(**SMALL, density_weight=0.0, init="random"),
+        DenSNE(perplexity=3.0, max_iter=20),
+        DenSNE(perplexity=3.0, max_iter=20, density_weight=0.0, init="random"),
+    ]
+)
 @pytest.mark.filterwarnings("ignore:Lowered:UserWarning")
 @pytest.mark.filterwarnings("ignore:perplexity=:UserWarning")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")

@@ -84,6 +84,16 @@ def test_extreme_rows_still_reach_the_perplexity():
     np.testing.assert_allclose(reached, 15.0, atol=1e-4)
 
 
+def test_steps_of_the_search_do_not_take_turns_for_ever():
+    """An ordinary row on which Newton steps from either side of the root undid each other."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(8.0 * g, 0.25 * 2.0**g, (5000, 10)) for g in range(2)]).astype(np.float32)
+    distances = np.linalg.norm(X.astype(np.float64) - X[5281].astype(np.float64), axis=1)
+    with Workers() as workers:
+        reached = conditional_affinities(np.sort(distances)[None, 1:91], 30.0, Calibration(), workers)[2]
+    np.testing.assert_allclose(reached, 30.0, atol=1e-4)
+
+
 def test_symmetric_sorted_and_summing_to_one():
     X = np.random.default_rng(0).normal(size=(200, 5))
     with Workers() as workers, warnings.catch_warnings():

@@ -54,6 +54,41 @@ def test_gains_grow_downhill_and_shrink_on_a_turn():
     np.testing.assert_allclose(outcome.embedding, y)
 
 
+def test_gains_can_grow_from_rest():
+    """The first step, and every step from a gradient of zero."""
+    outcome, _ = run(Phase(n_iter=3, optimizer=Momentum(rate=0.1, momentum=0.5, grow_from_rest=True)))
+    y = step = 0.0
+    gain = 1.0
+    for _ in range(3):
+        g = y - 1.0
+        gain = max(gain + 0.2 if np.sign(g) != np.sign(step) else gain * 0.8, 0.01)
+        step = 0.5 * step - 0.1 * gain * g
+        y += step
+    np.testing.assert_allclose(outcome.embedding, y)
+    shrinking, _ = run(Phase(n_iter=1, optimizer=Momentum(rate=0.1)))
+    growing, _ = run(Phase(n_iter=1, optimizer=Momentum(rate=0.1, grow_from_rest=True)))
+    np.testing.assert_allclose(growing.embedding, 1.5 * shrinking.embedding)  # 1.2 and 0.8
+
+
+def test_the_density_term_is_named():
+    class Named(NamedTuple):
+        gradient: np.ndarray
+        kl: float
+        correlation: float
+
+    class Problem:
+        def evaluate(self, Y, **options):
+            return Named(Y, 1.0, 0.25)
+
+    seen = []
+    schedule = Schedule(phases=(Phase(n_iter=2, optimizer=Adam(rate=0.1)),))
+    watch = [lambda t, Y, losses: seen.append(losses)]
+    outcome = minimize(Problem(), np.ones((3, 2)), schedule, callbacks=watch, term="correlation")
+    assert seen == [{"kl": 1.0, "correlation": 0.25}] * 2
+    assert outcome.density == 0.25
+    assert outcome.history["correlation"].tolist() == [0.25, 0.25]
+
+
 def test_adam_follows_its_recurrence_and_carries_its_state():
     adam = Adam(rate=0.1, betas=(0.8, 0.9), eps=1e-3)
 
@@ -123,6 +158,7 @@ def test_no_phases_is_the_start():
     [
         (lambda: Momentum(rate=0.0), ValueError, "rate must be a finite number above 0; got 0.0"),
         (lambda: Momentum(rate=1.0, momentum=1.0), ValueError, "momentum must be below 1"),
+        (lambda: Momentum(rate=1.0, grow_from_rest=1), TypeError, "grow_from_rest must be True or False; got 1"),
         (lambda: Adam(rate=1.0, betas=(0.9, 1.0)), ValueError, "betas must be below 1"),
         (lambda: Adam(rate=1.0, betas=0.9), ValueError, "betas must be a tuple"),
         (lambda: Adam(rate=1.0, eps=0.0), ValueError, "eps must be a finite number above 0"),
@@ -149,7 +185,15 @@ def test_wrong_settings_are_refused(make, kind, message):
         make()
 
 
-@pytest.mark.parametrize("optimizer", [Momentum(rate=0.3), Momentum(rate=0.3, gains=False), Adam(rate=0.5)])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        Momentum(rate=0.3),
+        Momentum(rate=0.3, gains=False),
+        Momentum(rate=0.3, grow_from_rest=True),
+        Adam(rate=0.5),
+    ],
+)
 def test_steps_of_many_points_are_the_same(optimizer, monkeypatch):
     """Compiled in one pass, or with numpy."""
     from drsne import optimize

@@ -10,6 +10,7 @@ from drsne.kernels._compile import kernel
 
 _TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # stands for "no upper bracket yet"
+_LATE = 12  # steps; nearly all rows are done by then
 
 
 @kernel
@@ -57,7 +58,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
         beta = 1.0 / mean
         low, high = 0.0, _FAR
         entropy = 0.0
-        for _ in range(200):
+        for turn in range(200):
             s, first, second = 0.0, 0.0, 0.0
             for j in range(k):
                 e[j] = np.exp(-beta * D[j])
@@ -76,7 +77,8 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
             # d entropy / d log(beta) = -beta^2 Var(D)
             slope = beta * beta * (second / s - first * first)
             step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
-            if step <= low or step >= high:
+            # Newton steps from either side of the root can undo each other: late ones take turns with halvings.
+            if step <= low or step >= high or (turn >= _LATE and turn % 2 == 1):
                 step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
             if step == beta:
                 break

@@ -8,13 +8,17 @@ from drsne.kernels._compile import kernel
 
 
 @kernel
-def momentum(gradient, step, gain, least, share, rate):  # type: ignore[no-untyped-def]
-    """``step = share * step - rate * gain * gradient``, gains first raised or lowered; in place."""
+def momentum(gradient, step, gain, least, rest, share, rate):  # type: ignore[no-untyped-def]
+    """``step = share * step - rate * gain * gradient``, gains first raised or lowered; in place.
+
+    With ``rest``, gains of coordinates at rest are raised too.
+    """
     for i in range(gradient.shape[0]):
         for c in range(gradient.shape[1]):
             g = gradient[i, c]
             if least > 0.0:
-                v = gain[i, c] * 0.8 if step[i, c] * g >= 0.0 else gain[i, c] + 0.2
+                flipped = np.sign(step[i, c]) == np.sign(g) if rest else step[i, c] * g >= 0.0
+                v = gain[i, c] * 0.8 if flipped else gain[i, c] + 0.2
                 v = max(v, least)
                 gain[i, c] = v
                 g *= v

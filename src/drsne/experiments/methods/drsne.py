@@ -1,0 +1,9 @@
+"""DR-SNE as this package has it by default, along a path of lambda."""
+
+from __future__ import annotations
+
+from drsne.experiments.methods import Method
+from drsne.experiments.methods._drsne import along_a_path
+from drsne.path import WEIGHTS
+
+METHOD = Method(title="DR-SNE (ours)", parameter="density_weight", grid=WEIGHTS[1:], maps=along_a_path(), together=True)

@@ -1,0 +1,49 @@
+"""The paper's constrained choice: of each method and seed the largest concentration correlation among trusty maps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from drsne.experiments.rows import Row
+
+
+class Choice(NamedTuple):
+    """What a method reaches on a data set."""
+
+    rows: tuple[Row, ...]  # the chosen run of every seed that has one
+    edges: tuple[bool, ...]  # whether its parameter is the first or last of those that were run
+    n_seeds: int  # that were run
+    n_values: int  # of the grid that were run
+
+    def mean(self, score: str) -> float:
+        """Mean over seeds; nan where no seed has a map that is trusty enough."""
+        return float(np.mean([row["metrics"][score] for row in self.rows])) if self.rows else float("nan")
+
+    def std(self, score: str) -> float:
+        """Standard deviation over seeds (ddof 1); nan for fewer than two."""
+        found = [row["metrics"][score] for row in self.rows]
+        return float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
+
+
+def choose(rows: Sequence[Row], least: float, criterion: str = "concentration_correlation") -> Choice:
+    """The choice among the rows of one method on one data set: per seed, the best with a trustworthiness of ``least``.
+
+    Of equals the first value of the grid. A seed without such a map is left out, as the paper's code does.
+    """
+    by_seed: dict[int, list[Row]] = defaultdict(list)
+    for row in rows:
+        if row["error"] is None:
+            by_seed[row["seed"]].append(row)
+    values = sorted({row["value"] for row in rows if row["value"] is not None})
+    chosen, edges = [], []
+    for seed in sorted(by_seed):
+        trusty = [row for row in by_seed[seed] if row["metrics"]["trustworthiness"] >= least]
+        if trusty:
+            best = max(trusty, key=lambda row: (row["metrics"][criterion], -(row["value"] or 0)))
+            chosen.append(best)
+            edges.append(len(values) > 1 and best["value"] in (values[0], values[-1]))
+    return Choice(tuple(chosen), tuple(edges), len(by_seed), max(len(values), 1))

@@ -1,0 +1,34 @@
+"""The paper's numbers, read from ``paper.json`` beside this file, which names its sources."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+# The paper's column that a method of ours is held against.
+COLUMN = {"drsne_both": "drsne", "drsne_code": "drsne", "drsne_text": "drsne"}
+
+
+@lru_cache(maxsize=1)
+def everything() -> dict[str, Any]:
+    """All of it."""
+    found: dict[str, Any] = json.loads((files("drsne.experiments") / "paper.json").read_text(encoding="utf-8"))
+    return found
+
+
+def main(dataset: str, method: str, score: str, *, corrected: bool = True) -> tuple[float, float]:
+    """Mean and standard deviation in the main table, or nan; printed errors mended where ``corrected``."""
+    column, known = COLUMN.get(method, method), everything()
+    value = known["table"].get(dataset, {}).get(column, {}).get(score)
+    if corrected:
+        value = known["corrected"].get(dataset, {}).get(column, {}).get(score, value)
+    return (math.nan, math.nan) if value is None else (float(value[0]), float(value[1]))
+
+
+def selected(dataset: str, method: str) -> list[float]:
+    """The parameters that the authors' runs selected, for seeds 0, 1, ...; empty where they are not known."""
+    found: list[float] = everything()["selected"].get(dataset, {}).get(COLUMN.get(method, method), [])
+    return found

@@ -1,0 +1,126 @@
+"""Runs a study: in processes of one thread each, with a row for every run, resumable at any time."""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsne.experiments import methods, scoring
+from drsne.experiments.methods import Ready
+from drsne.experiments.rows import Row, Rows, key, provenance
+from drsne.experiments.study import Job, Study
+from drsne.progress import ProgressBar
+
+
+def run(
+    study: Study,
+    rows: Rows,
+    *,
+    jobs: int = 1,
+    maps: Path | None = None,
+    verbose: int = 1,
+    retry: bool = False,
+) -> list[Row]:
+    """Make the runs of a study that have no row yet, and return all rows of the study.
+
+    Parameters
+    ----------
+    study : Study
+        What to run.
+    rows : Rows
+        Where results are kept. Rows are added as runs finish, so a study that is killed goes on where it stopped.
+    jobs : int, default=1
+        Processes, each with one thread.
+    maps : Path, default=None
+        A folder for the maps, as ``<key>.npy``; None keeps none.
+    verbose : int, default=1
+        1 shows a progress bar with the time left on standard error.
+    retry : bool, default=False
+        Whether runs whose row is an error are made again.
+
+    Returns
+    -------
+    list of dict
+        The rows of this study, those that were there before among them.
+    """
+    from joblib import Parallel, delayed, parallel_config
+
+    found = rows.read()
+    there = {row["key"] for row in found if not (retry and row.get("error"))}
+    todo = study.jobs(there)
+    if maps is not None:
+        maps.mkdir(parents=True, exist_ok=True)
+    total = sum(len(job.values) for job in todo)
+    if todo:
+        with (
+            ProgressBar(total, study.name, visible=bool(verbose)) as bar,
+            parallel_config(backend="loky", inner_max_num_threads=1),
+        ):
+            done = 0
+            parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+            for made in parallel(delayed(_make)(study, job, maps) for job in todo):
+                fresh = [row for row in made if row["key"] not in there]
+                rows.append(fresh)
+                done += len(made)
+                failed = sum(row["error"] is not None for row in fresh)
+                bar(done, {"failed": failed} if failed else {})
+    return of_study(study, rows.read())
+
+
+def of_study(study: Study, rows: list[Row]) -> list[Row]:
+    """The rows that belong to a study, the last of each run."""
+    wanted = {
+        key(study.identity(dataset, method, value, seed))
+        for dataset in study.datasets
+        for method in study.methods
+        for value in study.values(method)
+        for seed in study.seeds
+    }
+    return list({row["key"]: row for row in rows if row["key"] in wanted}.values())
+
+
+@lru_cache(maxsize=1)
+def _ready(load: Callable[[str], Any], dataset: str) -> tuple[Ready, Any, str]:
+    """The data of a process: jobs come sorted by data set."""
+    data = load(dataset)
+    return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y, data.source
+
+
+def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
+    """The rows of a job; a failure is a row with its error."""
+    warnings.filterwarnings("ignore")
+    rest = list(job.values)
+    rows = []
+    try:
+        ready, labels, source = _ready(study.data, job.dataset)
+        for run in methods.load(job.method).maps(ready, job.values, job.seed):
+            rest.remove(run.value)
+            row = _row(study, job, run.value)
+            try:
+                row["metrics"] = scoring.scores(ready, run.embedding, study.scores, labels)
+            except Exception as error:
+                row["error"] = _told(error)
+            row |= {"source": source, "seconds": {name: round(s, 3) for name, s in run.seconds.items()}}
+            if maps is not None and run.embedding.shape[1] == 2:
+                np.save(maps / f"{row['key']}.npy", run.embedding.astype(np.float32))
+            rows.append(row)
+    except Exception as error:
+        rows += [_row(study, job, value) | {"error": _told(error)} for value in rest]
+    return rows
+
+
+def _row(study: Study, job: Job, value: Any) -> Row:
+    identity = study.identity(job.dataset, job.method, value, job.seed)
+    row = {"key": key(identity), "study": study.name, **identity, "value": value, "error": None}
+    return row | {"metrics": {}, "seconds": {}, **provenance()}
+
+
+def _told(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"

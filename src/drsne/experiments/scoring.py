@@ -1,0 +1,43 @@
+"""Scores of maps, with all that concerns the data alone found once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne import metrics
+from drsne.experiments.methods import Ready
+from drsne.metrics import concentration, density
+from drsne.metrics._inputs import euclidean
+from drsne.metrics.trust import kept, own_neighbors
+
+Array = NDArray[np.float64]
+# The paper's main table: name, neighbours.
+MAIN = (("trustworthiness", 10), ("concentration_correlation", 29), ("density_rank_correlation", 30))
+
+
+def scores(ready: Ready, Y: Array, wanted: Sequence[tuple[str, int | None]], labels: Any = None) -> dict[str, float]:
+    """The ``wanted`` scores (name, neighbours) of a map of the data."""
+    if not np.isfinite(Y).all():
+        raise ValueError("The map has values that are not finite.")
+    return {name: _score(ready, Y, name, k, labels) for name, k in wanted}
+
+
+def _score(ready: Ready, Y: Array, name: str, k: int | None, labels: Any) -> float:
+    X, rows = ready.X, np.arange(len(Y))
+    if name == "trustworthiness" and k is not None:
+        return float(kept(ready.once("space", lambda: euclidean(X)), own_neighbors(Y, k, rows), k, rows)[0])
+    if name == "concentration_correlation" and k is not None:
+        return float(concentration.correlation(ready.neighbors(k)[0], Y, rows))
+    if name == "density_rank_correlation" and k is not None:
+        return float(density.correlation(ready.neighbors(k)[0].distances[:, -1], Y, k, rows))
+    if name == "silhouette":
+        return float(metrics.silhouette(Y, labels))
+    if name == "stress":
+        return float(metrics.stress(X, Y))
+    if name == "continuity" and k is not None:
+        return float(metrics.continuity(X, Y, k))
+    raise ValueError(f"scores must be names of drsne.metrics with their number of neighbours; got {(name, k)!r}.")

@@ -1,0 +1,126 @@
+"""Tables of a comparison: our number, the paper's, the difference; Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+SHORT = {
+    "trustworthiness": "TW",
+    "concentration_correlation": "CC",
+    "density_rank_correlation": "rho_S",
+    "continuity": "Cont",
+    "silhouette": "Sil",
+    "stress": "Stress",
+}
+_LATEX = {"rho_S": r"$\rho_S$"}
+
+
+class Cell(NamedTuple):
+    """A score: ours and the paper's, each with its standard deviation; nan for what there is not."""
+
+    mean: float
+    std: float
+    paper: float
+    paper_std: float
+
+    @property
+    def difference(self) -> float:
+        """Ours less the paper's."""
+        return self.mean - self.paper
+
+
+class Line(NamedTuple):
+    """A method on a data set."""
+
+    dataset: str
+    method: str
+    parameter: str  # what was chosen, for each seed
+    seeds: str
+    grid: str  # how many values were run
+    cells: Mapping[str, Cell]
+
+
+def number(value: float, std: float = math.nan) -> str:
+    """A score with its standard deviation, or a dash."""
+    if math.isnan(value):
+        return "-"
+    return f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
+
+
+def _signed(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:+.3f}"
+
+
+def markdown(lines: Sequence[Line], scores: Sequence[str]) -> str:
+    """A table for each data set."""
+    parts = []
+    for dataset in dict.fromkeys(line.dataset for line in lines):
+        header = ["method", "chosen, by seed", "seeds", "grid"]
+        for score in scores:
+            header += [SHORT[score], "paper", "diff."]
+        body = []
+        for line in (line for line in lines if line.dataset == dataset):
+            body.append([line.method, line.parameter, line.seeds, line.grid])
+            for score in scores:
+                cell = line.cells[score]
+                body[-1] += [number(cell.mean, cell.std), number(cell.paper, cell.paper_std), _signed(cell.difference)]
+        parts.append(f"### {dataset}\n\n{grid(header, body)}")
+    return "\n\n".join(parts) + "\n"
+
+
+def grid(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    cells = [list(header), *(list(row) for row in body)]
+    width = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    lines = ["| " + " | ".join(text.ljust(w) for text, w in zip(row, width, strict=True)) + " |" for row in cells]
+    lines.insert(1, "|" + "|".join("-" * (w + 2) for w in width) + "|")
+    return "\n".join(lines)
+
+
+def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
+    """One tabular with a block for each data set; needs booktabs."""
+    head = " & ".join(f"{_LATEX.get(SHORT[score], SHORT[score])} & paper & diff." for score in scores)
+    out = [rf"\begin{{tabular}}{{l{'rrr' * len(scores)}}}", r"\toprule", rf"method & {head} \\"]
+    for dataset in dict.fromkeys(line.dataset for line in lines):
+        out += [r"\midrule", rf"\multicolumn{{{1 + 3 * len(scores)}}}{{l}}{{\textit{{{_escaped(dataset)}}}}} \\"]
+        for line in (line for line in lines if line.dataset == dataset):
+            cells = [line.cells[score] for score in scores]
+            texts = [
+                f"{_math(number(cell.mean, cell.std))} & {_math(number(cell.paper, cell.paper_std))} & "
+                f"{_math(_signed(cell.difference))}"
+                for cell in cells
+            ]
+            out.append(rf"{_escaped(line.method)} & {' & '.join(texts)} \\")
+    return "\n".join([*out, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _math(text: str) -> str:
+    return "--" if text == "-" else f"${text.replace(' ± ', chr(92) + 'pm ')}$"
+
+
+def _escaped(text: str) -> str:
+    for character in "&%$#_{}":
+        text = text.replace(character, "\\" + character)
+    return text
+
+
+def comma_separated(lines: Sequence[Line], scores: Sequence[str]) -> str:
+    """A line for each data set, method and score, with full numbers."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(
+        ["dataset", "method", "chosen", "seeds", "grid", "score", "mean", "std", "paper", "paper_std", "difference"]
+    )
+    for line in lines:
+        for score in scores:
+            cell = line.cells[score]
+            numbers = [*cell, cell.difference]
+            writer.writerow(
+                [line.dataset, line.method, line.parameter, line.seeds, line.grid, score]
+                + ["" if math.isnan(value) else f"{value:.6g}" for value in numbers]
+            )
+    return file.getvalue()

@@ -1,0 +1,126 @@
+"""The command line: lists, the quick comparison, what happens when it is killed, and its errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from drsne import cli
+from drsne.experiments import Rows, methods, studies
+from drsne.experiments.studies import main as study_module
+
+QUICK = ["reproduce", "main", "--quick", "--jobs", "1"]
+FEW = ["--datasets", "controlled_clusters", "--methods", "pca", "drsne_both", "--seeds", "0"]
+
+
+def test_lists(capsys, tmp_path):
+    assert cli.main(["datasets", "--data-home", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    from drsne import datasets
+
+    assert all(f"| {name} " in listed for name in datasets.names())
+    assert cli.main(["methods"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"| {name} " in listed for name in methods.names())
+    assert "perplexity: 3, 5, 10" in listed
+
+
+def test_quick_comparison(capsys, tmp_path):
+    assert cli.main([*QUICK, *FEW, "--folder", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert "### Controlled Clusters" in out
+    assert "main, quick |" in err  # progress
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"rows.jsonl", "maps", "maps.npz", "table.md", "table.tex", "table.csv", "figure_main.png"}
+    assert (tmp_path / "table.md").read_text() in out
+    rows = Rows(tmp_path / "rows.jsonl").read()
+    assert {row["method"] for row in rows} == {"pca", "drsne_both"}
+    assert {row["error"] for row in rows} == {None}
+    before = (tmp_path / "rows.jsonl").read_bytes()
+    for file in (tmp_path / "maps").iterdir():
+        file.unlink()
+    picture = (tmp_path / "figure_main.png").read_bytes()
+    assert cli.main([*QUICK, *FEW, "--folder", str(tmp_path)]) == 0
+    assert (tmp_path / "rows.jsonl").read_bytes() == before
+    assert len((tmp_path / "figure_main.png").read_bytes()) > 0.9 * len(picture)  # drawn from the maps that were packed
+
+
+def test_a_killed_process_keeps_its_rows(tmp_path):
+    """Killed outright in the middle; started again it adds what was missing."""
+    command = [sys.executable, "-m", "drsne", *QUICK, "--datasets", "helix", "--methods", "tsne", "--seeds", "0", "1"]
+    command += ["--folder", str(tmp_path)]
+    file = tmp_path / "rows.jsonl"
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while not (file.exists() and file.read_bytes().count(b"\n")) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = Rows(file).read()
+    assert 1 <= len(kept) < 4
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "### Helix" in done.stdout
+    rows = Rows(file).read()
+    assert rows[: len(kept)] == kept
+    assert len(rows) == len({row["key"] for row in rows}) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--datasets", "hellix"],
+            "datasets must be among digits, gaussians50, controlled_clusters, helix; got 'hellix'",
+        ),
+        (["--methods", "tnse"], "Did you mean 'tsne'?"),
+        (["--jobs", "0"], "jobs must be an integer of at least 1; got 0"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, capsys, tmp_path):
+    assert cli.main([*QUICK, "--folder", str(tmp_path), *arguments]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("drsne: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_package_is_said_before_anything_runs(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
+    assert cli.main(["reproduce", "main", "--methods", "umap", "--folder", str(tmp_path)]) == 1
+    assert "pip install 'drsne[experiments]'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_is_one_line(monkeypatch, capsys, tmp_path):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(study_module, "run", stop)
+    assert cli.main([*QUICK, "--folder", str(tmp_path)]) == 130
+    assert "interrupted; what was finished is kept" in capsys.readouterr().err
+
+
+def test_no_command_and_unknown_study(capsys):
+    for arguments in ([], ["reproduce", "nothing"], ["nothing"]):
+        with pytest.raises(SystemExit) as error:
+            cli.main(arguments)
+        assert error.value.code == 2
+    assert "main" in studies.names()
+
+
+def test_figures_say_where_a_map_is_missing():
+    from drsne.experiments.figures import grid_of_maps
+
+    Y = np.random.default_rng(0).normal(size=(50, 2))
+    figure = grid_of_maps({("a", "x"): Y}, {"x": None}, [("a", "A"), ("b", "B")], [("x", "X")])
+    texts = [text.get_text() for axis in figure.axes for text in axis.texts]
+    assert texts == ["no map"]
+    assert figure.axes[0].get_title() == "X"

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import hashlib
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from densne_program import Program
+from sklearn.base import clone
+from sklearn.neighbors import kneighbors_graph
+
+from drsne import DRSNE, Adam, DenSNE, Momentum, Phase, Schedule
+from drsne.graph import knn
+from drsne.presets import densne
+
+QUICK = {"perplexity": 10.0, "density_weight": 0.5, "max_iter": 60, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
+    return DenSNE(**QUICK).fit(X), X
+
+
+def test_fitted_attributes(model):
+    m, X = model
+    n = len(X)
+    assert m.embedding_.shape == (n, 2)
+    assert m.affinities_.sum() == pytest.approx(1.0)
+    assert m.precisions_.shape == m.input_log_radii_.shape == m.log_radii_.shape == (n,)
+    assert (m.n_iter_, m.n_features_in_, m.engine_, m.pca_) == (60, 6, "exact", None)
+    assert set(m.history_) == {"iteration", "kl", "correlation", "gradient_norm"}
+    assert m.history_["iteration"].tolist() == [0, 10, 20, 30, 40, 50, 60]
+    assert m.history_["kl"][-1] == m.kl_divergence_
+    assert m.history_["correlation"][-1] == m.correlation_
+
+
+def test_radii_and_terms_can_be_recomputed(model):
+    m, X = model
+    P = m.affinities_.toarray().astype(np.float64)
+    D = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(m.input_log_radii_, np.log((P * D).sum(axis=1) / P.sum(axis=1)), rtol=1e-5)
+    d = ((m.embedding_[:, None] - m.embedding_[None]) ** 2).sum(axis=2)
+    W = 1 / (1 + d)
+    np.fill_diagonal(W, 0.0)
+    stored = m.affinities_.toarray() > 0
+    r = np.log((stored * W * d).sum(axis=1) / (stored * W).sum(axis=1))
+    np.testing.assert_allclose(m.log_radii_, r, rtol=1e-4, atol=1e-4)
+    rho = np.cov(m.input_log_radii_, r)[0, 1] / m.input_log_radii_.std(ddof=1) / np.sqrt(r.var(ddof=1) + 0.1)
+    assert m.correlation_ == pytest.approx(rho, abs=1e-4)
+    kl = (P[stored] * np.log(P[stored] / (W / W.sum())[stored])).sum()
+    assert m.kl_divergence_ == pytest.approx(kl, rel=1e-4)
+
+
+def test_density_term_does_what_it_says(blobs):
+    maps = [DenSNE(perplexity=10, density_weight=w, random_state=0).fit(blobs) for w in (0.0, 0.1, 1.0)]
+    rho = [m.correlation_ for m in maps]
+    assert rho[0] + 0.1 < rho[1] < rho[2]
+    assert maps[0].kl_divergence_ < maps[2].kl_divergence_
+    radius = [np.median(knn(maps[2].embedding_, 10).distances[40 * g : 40 * g + 40, -1]) for g in range(3)]
+    assert radius[0] < radius[1] < radius[2]
+
+
+@pytest.mark.parametrize("schedule", [None, Schedule(phases=(Phase(n_iter=80, optimizer=Momentum(rate=0.5)),))])
+def test_weight_zero_is_the_same_tsne_as_drsne(blobs, schedule):
+    options = {"perplexity": 10.0, "density_weight": 0.0, "random_state": 0, "schedule": schedule}
+    np.testing.assert_array_equal(DenSNE(**options).fit(blobs).embedding_, DRSNE(**options).fit(blobs).embedding_)
+
+
+def test_preset_follows_the_program():
+    """Step by step: 40 iterations on 150 points, the momentum switched at 20, the density term on from 16."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 5)) * np.exp(0.7 * rng.normal(size=(150, 1)))
+    settings = densne(150, 0.5, perplexity=10.0, max_iter=40, density_fraction=0.6) | {"engine": "exact"}
+    plain, dense = settings["schedule"].phases
+    late = replace(dense.optimizer, momentum=0.8)
+    phases = (plain, replace(dense, n_iter=5), replace(dense, n_iter=20, optimizer=late))
+    assert [phase.n_iter for phase in phases] == [15, 5, 20]
+    settings["schedule"] = replace(settings["schedule"], phases=phases)
+    program = Program(X, 0.5, 10.0)
+    m = DenSNE(**settings, random_state=3).fit(X)
+    np.testing.assert_allclose(m.affinities_.toarray(), program.P, rtol=1e-3, atol=1e-9)
+    np.testing.assert_allclose(m.input_log_radii_, program.log_radii, atol=1e-4)
+    # The same affinities and target from here on: both searches stop short of the very perplexity.
+    program.P = m.affinities_.toarray()
+    program.R = (m.input_log_radii_ - m.input_log_radii_.mean()) / m.input_log_radii_.std(ddof=1)
+    expected = program.run(1e-4 * np.random.RandomState(3).randn(150, 2), 40, 0.6, switch=20)
+    assert np.ptp(expected) > 3.0  # it went somewhere
+    assert np.linalg.norm(m.embedding_ - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+def test_preset_is_the_programs_settings():
+    settings = densne(1000, 0.5)
+    first, second, third = settings["schedule"].phases
+    assert [phase.n_iter for phase in (first, second, third)] == [250, 149, 401]
+    assert [phase.density for phase in (first, second, third)] == [False, False, True]
+    assert [phase.optimizer.momentum for phase in (first, second, third)] == [0.5, 0.8, 0.8]
+    assert [phase.carry for phase in (first, second, third)] == [False, True, True]
+    assert all(phase.exaggeration == 1.0 and phase.decay == "constant" for phase in settings["schedule"].phases)
+    assert first.optimizer == Momentum(rate=0.05, momentum=0.5, gains=True, min_gain=0.01, grow_from_rest=True)
+    assert settings["schedule"].center
+    assert (settings["density_weight"], settings["variance_shift"], settings["init"]) == (0.5, 0.1, "random")
+    own = densne(1000, start="own", max_iter=1000, density_fraction=0.3)["schedule"].phases
+    assert [(p.n_iter, p.exaggeration, p.density) for p in own] == [
+        (250, 12.0, False),
+        (449, 1.0, False),
+        (301, 1.0, True),
+    ]
+    early = densne(1000, start="own", max_iter=300, density_fraction=0.5)["schedule"].phases
+    assert [(p.n_iter, p.exaggeration, p.density) for p in early] == [
+        (149, 12.0, False),
+        (101, 12.0, True),
+        (50, 1.0, True),
+    ]
+    assert [p.n_iter for p in densne(1000, max_iter=100, density_fraction=1.0)["schedule"].phases] == [100]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_samples": 2}, "n_samples must be an integer of at least 3; got 2"),
+        ({"lam": -1.0}, "lam must be a finite number of at least 0; got -1.0"),
+        ({"perplexity": 0.5}, "perplexity must be a finite number of at least 1; got 0.5"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
+        ({"density_fraction": 1.5}, "density_fraction must be at most 1; got 1.5"),
+        ({"start": "random"}, "start must be one of 'given', 'own'; got 'random'"),
+    ],
+)
+def test_wrong_presets_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        densne(**{"n_samples": 100, **change})
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "message"),
+    [
+        ({"density_weight": -0.1}, ValueError, "density_weight must be a finite number of at least 0; got -0.1"),
+        ({"density_weight": "auto"}, TypeError, "density_weight must be a finite number of at least 0; got 'auto'"),
+        ({"density_weight": np.nan}, ValueError, "density_weight must be a finite number"),
+        ({"density_fraction": -0.1}, ValueError, "density_fraction must be a finite number of at least 0; got -0.1"),
+        ({"density_fraction": 1.1}, ValueError, r"density_fraction must be at most 1; got 1.1. The default is 0.5"),
+        ({"variance_shift": -1}, ValueError, "variance_shift must be a finite number of at least 0; got -1"),
+        ({"variance_shift": None}, TypeError, "variance_shift must be a finite number"),
+        ({"precision": "half"}, ValueError, "precision must be one of 'double', 'single'; got 'half'"),
+        ({"n_components": 0}, ValueError, "n_components must be an integer of at least 1; got 0"),
+        ({"perplexity": "30"}, TypeError, "perplexity must be a finite number"),
+        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1; got 0"),
+        ({"engine": "gpu"}, ValueError, "engine must be one of"),
+        ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft' has no maps of n_components=3"),
+        ({"metric": "near"}, ValueError, "metric"),
+        ({"init": "zero"}, ValueError, "init must be one of"),
+        ({"callbacks": 3}, TypeError, "callbacks must be a callable or a list of callables; got 3"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
+        ({"schedule": 7}, TypeError, "schedule must be a drsne.Schedule or None; got 7"),
+        (
+            {"schedule": Schedule(phases=()), "density_fraction": 0.3},
+            ValueError,
+            "density_fraction must be left at its default where schedule is given",
+        ),
+    ],
+)
+def test_bad_parameters(blobs, parameters, kind, message):
+    m = DenSNE(**parameters)  # nothing is checked here
+    with pytest.raises(kind, match=message):
+        m.fit(blobs)
+
+
+def test_density_fraction_is_the_share_of_iterations_with_the_term(blobs):
+    maps = {}
+    for fraction in (0.0, 0.2, 0.8):
+        m = DenSNE(**{**QUICK, "density_fraction": fraction, "n_iter_exaggeration": 5})
+        seen = []
+        m.set_params(callbacks=lambda t, Y, losses, seen=seen: seen.append(Y)).fit(blobs)
+        maps[fraction] = seen
+    parted = {f: next(t for t in range(60) if (maps[f][t] != maps[0.0][t]).any()) for f in (0.2, 0.8)}
+    assert parted == {0.2: 48, 0.8: 12}
+
+
+def test_every_n_jobs_gives_the_same_map():
+    X = np.random.default_rng(0).normal(size=(900, 20)) * np.linspace(1, 4, 900)[:, None]
+    for options in ({}, {"n_components": 3}, {"engine": "fft"}, {"precision": "double"}):
+        seen = {
+            hashlib.sha256(
+                DenSNE(n_jobs=n_jobs, density_weight=1.0, max_iter=40, random_state=0, **options)
+                .fit(X)
+                .embedding_.tobytes()
+            ).hexdigest()
+            for n_jobs in (1, 2, 4, None)
+        }
+        assert len(seen) == 1
+
+
+@pytest.mark.parametrize("engine", ["fft", "tree"])
+def test_fast_engines_reach_the_same_terms(engine):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(8.0 * g, 0.25 * 3.0**g, (200, 6)) for g in range(3)])
+    fast, exact = (DenSNE(engine=name, max_iter=300, random_state=0).fit(X) for name in (engine, "exact"))
+    assert fast.correlation_ == pytest.approx(exact.correlation_, abs=0.02)
+    assert fast.kl_divergence_ == pytest.approx(exact.kl_divergence_, abs=0.02)
+
+
+def test_names_pandas_clone_and_pickle(model, blobs):
+    m, X = model
+    frame = pd.DataFrame(blobs, index=[f"cell{i}" for i in range(120)]).rename(columns=str)
+    out = DenSNE(**QUICK).set_output(transform="pandas").fit_transform(frame)
+    assert out.columns.tolist() == ["densne0", "densne1"]
+    assert out.index.equals(frame.index)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(m)).embedding_, m.embedding_)
+    np.testing.assert_array_equal(clone(m).fit(X).embedding_, m.embedding_)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_dimensions(blobs, d):
+    m = DenSNE(d, **QUICK).fit(blobs)
+    assert m.embedding_.shape == (120, d)
+    assert np.isfinite(m.embedding_).all()
+
+
+def test_other_inputs(blobs):
+    expected = DenSNE(**QUICK).fit(blobs)
+    D = np.sqrt(((blobs[:, None] - blobs[None]) ** 2).sum(axis=2))
+    graph = kneighbors_graph(blobs, 30, mode="distance")
+    near = knn(blobs, 30)
+    for m in (
+        DenSNE(metric="precomputed", **QUICK).fit(D),
+        DenSNE(metric="precomputed", **QUICK).fit(graph),
+        DenSNE(neighbors=(near.indices, near.distances), **QUICK).fit(blobs),
+        DenSNE(**QUICK).fit(sp.csr_matrix(blobs)),
+    ):
+        np.testing.assert_allclose(m.input_log_radii_, expected.input_log_radii_, rtol=1e-4, atol=1e-5)
+        assert np.isfinite(m.embedding_).all()
+    single = DenSNE(**QUICK, keep_affinities=False, pca_components=3).fit(blobs.astype(np.float32))
+    assert single.embedding_.dtype == np.float32
+    assert not hasattr(single, "affinities_")
+    assert single.pca_.n_components == 3
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=:UserWarning")
+@pytest.mark.filterwarnings("ignore:Lowered:UserWarning")
+@pytest.mark.parametrize("kind", ["duplicates", "few", "simplex", "one place"])
+def test_degenerate_data_have_finite_maps(kind):
+    rng = np.random.default_rng(0)
+    X = {
+        "duplicates": np.vstack([np.zeros((60, 4)), rng.normal(size=(40, 4))]),
+        "few": rng.normal(size=(5, 3)),
+        "simplex": np.eye(40),
+        "one place": np.ones((20, 3)),
+    }[kind]
+    m = DenSNE(perplexity=10.0, density_weight=1.0, max_iter=60, random_state=0).fit(X)
+    for values in (m.embedding_, m.log_radii_, m.input_log_radii_, m.kl_divergence_, m.correlation_):
+        assert np.isfinite(values).all()
+    if kind in ("simplex", "one place"):
+        assert m.correlation_ == 0.0
+
+
+def test_callbacks_and_early_stop(blobs):
+    seen = []
+
+    def watch(iteration, embedding, losses):
+        seen.append((iteration, set(losses)))
+        return iteration == 7
+
+    assert DenSNE(callbacks=watch, **QUICK).fit(blobs).n_iter_ == 7
+    assert seen == [(t, {"kl", "correlation"}) for t in range(1, 8)]
+
+
+def test_interrupt_keeps_the_last_map(blobs):
+    maps = []
+
+    def interrupt(iteration, embedding, losses):
+        maps.append(embedding)
+        if iteration == 43:
+            raise KeyboardInterrupt
+
+    m = DenSNE(callbacks=interrupt, **QUICK)
+    with pytest.warns(UserWarning, match=r"Interrupted after 43 iterations; embedding_ is the last map"):
+        m.fit(blobs)
+    assert m.n_iter_ == 43
+    np.testing.assert_array_equal(m.embedding_, maps[-1])
+    assert np.isfinite(m.correlation_)
+
+
+def test_overflow_is_an_error_that_keeps_the_last_map(blobs):
+    wild = Schedule(phases=(Phase(n_iter=50, optimizer=Adam(rate=1e308), density=True),))
+    m = DenSNE(perplexity=10.0, schedule=wild)
+    with (
+        pytest.raises(FloatingPointError, match=r"Lower learning_rate, density_weight or the scale"),
+        np.errstate(all="ignore"),
+    ):
+        m.fit(blobs)
+    assert np.isfinite(m.embedding_).all()
+
+
+def test_progress_bar(blobs, capsys):
+    DenSNE(verbose=1, **QUICK).fit(blobs)
+    assert "den-SNE" in (shown := capsys.readouterr().err)
+    assert "correlation" in shown

@@ -1,0 +1,251 @@
+"""Rows, the runner, the constrained choice and tables."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from drsne.experiments import Rows, Study, choose, methods, published, run, tables
+from drsne.experiments.methods import Method, Ready, each
+from drsne.experiments.rows import key
+from drsne.experiments.runner import of_study
+from drsne.experiments.scoring import MAIN, scores
+from drsne.experiments.study import check_names
+
+
+def small(name):
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
+    return SimpleNamespace(X=X, y=np.repeat([0, 1, 2], 40), source=f"made for {name}")
+
+
+def study(**changes):
+    given = {
+        "name": "test",
+        "datasets": ("one", "two"),
+        "methods": ("pca", "tsne"),
+        "seeds": (0, 1),
+        "scores": MAIN,
+        "data": small,
+        "grids": {"tsne": (5, 10)},
+    }
+    return Study(**(given | changes))
+
+
+def test_a_study_runs_once(tmp_path):
+    rows = Rows(tmp_path / "deep" / "rows.jsonl")
+    made = run(study(), rows, verbose=0, maps=tmp_path / "maps")
+    assert len(made) == 2 * (1 + 2 * 2)  # PCA has no seed
+    assert {row["error"] for row in made} == {None}
+    assert all(set(row["metrics"]) == {name for name, _ in MAIN} for row in made)
+    assert {row["source"] for row in made} == {"made for one", "made for two"}
+    assert all(np.load(tmp_path / "maps" / f"{row['key']}.npy").shape == (120, 2) for row in made)
+    assert all(row["seconds"]["optimization"] >= 0 and row["versions"]["numpy"] for row in made)
+    before = rows.path.read_bytes()
+    assert run(study(), rows, verbose=0) == made
+    assert rows.path.read_bytes() == before
+
+
+def test_a_killed_study_goes_on(tmp_path, monkeypatch):
+    """What had finished is kept, a row cut off in the middle is made again, and nothing is made twice."""
+    rows, made = Rows(tmp_path / "rows.jsonl"), []
+    usual = methods.load("tsne").maps
+
+    def until_the_third(ready, values, seed):
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        made.append((values, seed))
+        yield from usual(ready, values, seed)
+
+    dying = Method(
+        title="t-SNE", parameter="perplexity", grid=(5, 10), maps=until_the_third, settings={"init": "random"}
+    )
+    load = methods.load
+    monkeypatch.setattr(methods, "load", lambda name: dying if name == "tsne" else load(name))
+    with pytest.raises(KeyboardInterrupt):
+        run(study(), rows, verbose=0)
+    kept = rows.read()
+    assert len(kept) == 4  # PCA and three of t-SNE
+    monkeypatch.setattr(methods, "load", load)
+    with rows.path.open("a") as file:
+        file.write('{"key": "cut o')
+    with pytest.warns(UserWarning, match="was cut off and is left out"):
+        after = run(study(), rows, verbose=0)
+    assert len(after) == 10
+    assert rows.read()[:4] == kept
+    assert len({row["key"] for row in rows.read()}) == len(rows.read()) == 10
+
+
+def test_a_failed_run_is_a_row(tmp_path, monkeypatch):
+    def sometimes(X, value, seed):
+        if value == 10:
+            raise RuntimeError("no luck")
+        return X[:, :2] if value == 5 else np.full((len(X), 2), np.nan)
+
+    failing = Method(title="t-SNE", parameter="perplexity", grid=(5, 10, 20), maps=each(sometimes))
+    monkeypatch.setattr(methods, "load", lambda name: failing)
+    few = study(methods=("tsne",), seeds=(0,), datasets=("one",), grids={})
+    rows = Rows(tmp_path / "rows.jsonl")
+    found = {row["value"]: row["error"] for row in run(few, rows, verbose=0)}
+    assert found[5] is None
+    assert found[10].startswith("RuntimeError: no luck (test_experiments.py, line")
+    assert "not finite" in found[20]
+    assert len(run(few, rows, verbose=0)) == len(rows.read()) == 3  # not made again
+    monkeypatch.setattr(
+        methods,
+        "load",
+        lambda name: Method(title="", parameter="perplexity", grid=(5, 10, 20), maps=each(lambda X, *_: X[:, :2])),
+    )
+    again = run(few, rows, verbose=0, retry=True)
+    assert [row["error"] for row in again] == [None] * 3
+    assert len(rows.read()) == 5
+
+
+def test_data_that_cannot_be_had_fail_their_rows_only(tmp_path):
+    def half(name):
+        if name == "two":
+            raise OSError("unreachable")
+        return small(name)
+
+    found = run(study(data=half), Rows(tmp_path / "rows.jsonl"), verbose=0)
+    assert {row["dataset"] for row in found if row["error"]} == {"two"}
+    assert all("OSError: unreachable" in row["error"] for row in found if row["error"])
+    assert sum(row["error"] is None for row in found) == 5
+
+
+def test_a_full_disk_leaves_whole_rows(tmp_path, monkeypatch):
+    rows = Rows(tmp_path / "rows.jsonl")
+    rows.append([{"key": "a"}])
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"rows.jsonl: No space left on device. Finished rows are kept; make room"):
+            rows.append([{"key": "b"}])
+    assert rows.read() == [{"key": "a"}]
+    rows.append([{"key": "c"}])
+    assert [row["key"] for row in rows.read()] == ["a", "c"]
+
+
+def test_damage_in_the_middle_is_an_error(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"key": "a"}\nnonsense\n{"key": "b"}\n')
+    with pytest.raises(ValueError, match="line 2 is not JSON"):
+        Rows(path).read()
+
+
+def test_keys_stand_for_what_was_run():
+    few = study()
+    one = few.identity("one", "tsne", 5, 0)
+    assert key(one) == key(dict(reversed(one.items())))
+    others = [
+        few.identity("two", "tsne", 5, 0),
+        few.identity("one", "tsne", 10, 0),
+        few.identity("one", "tsne", 5, 1),
+        few.identity("one", "pca", None, 0),
+        study(scores=(("trustworthiness", 5),)).identity("one", "tsne", 5, 0),
+    ]
+    assert len({key(one), *map(key, others)}) == 6
+
+
+def test_paths_are_one_run(tmp_path):
+    few = study(methods=("drsne",), datasets=("one",), seeds=(0,), grids={"drsne": (1.0, 5.0)})
+    assert [job.values for job in few.jobs(set())] == [(1.0, 5.0)]
+    found = run(few, Rows(tmp_path / "rows.jsonl"), verbose=0)
+    assert [row["value"] for row in found] == [1.0, 5.0]
+    there = {found[0]["key"]}
+    assert [job.values for job in few.jobs(there)] == [(1.0, 5.0)]  # the path starts at its start
+    longer = study(methods=("drsne",), datasets=("one",), seeds=(0,), grids={"drsne": (1.0, 2.0, 5.0)})
+    assert of_study(longer, found) == []  # another path: other maps
+
+
+def test_shared_search_is_made_once():
+    calls = []
+    ready = Ready(small("one").X)
+    assert ready.once("a", lambda: calls.append(1) or 3) == ready.once("a", lambda: calls.append(1) or 4) == 3
+    assert calls == [1]
+    assert ready.neighbors(5)[0] is ready.neighbors(5)[0]
+    assert ready.neighbors(500)[0].indices.shape == (120, 119)
+
+
+def test_scores_are_those_of_metrics():
+    from drsne import metrics
+
+    data = small("one")
+    Y = data.X[:, :2]
+    wanted = (*MAIN, ("continuity", 10), ("stress", None), ("silhouette", None))
+    found = scores(Ready(data.X), Y, wanted, data.y)
+    assert found["trustworthiness"] == pytest.approx(metrics.trustworthiness(data.X, Y, 10))
+    assert found["concentration_correlation"] == pytest.approx(metrics.concentration_correlation(data.X, Y, 29))
+    assert found["density_rank_correlation"] == pytest.approx(metrics.density_rank_correlation(data.X, Y, 30))
+    assert found["continuity"] == pytest.approx(metrics.continuity(data.X, Y, 10))
+    assert found["stress"] == pytest.approx(metrics.stress(data.X, Y))
+    assert found["silhouette"] == pytest.approx(metrics.silhouette(Y, data.y))
+
+
+def row(value, seed, trust, cc, error=None):
+    scores = {"trustworthiness": trust, "concentration_correlation": cc}
+    return {"value": value, "seed": seed, "metrics": scores, "error": error}
+
+
+def test_the_constrained_choice():
+    rows = [
+        row(1, 0, 0.99, 0.5), row(2, 0, 0.96, 0.7), row(3, 0, 0.94, 0.9),
+        row(1, 1, 0.97, 0.6), row(2, 1, 0.94, 0.8), row(3, 1, 0.90, 0.9),
+        row(1, 2, 0.93, 0.6), row(2, 2, 0.92, 0.8), row(3, 2, 0.99, 0.9, error="failed"),
+    ]  # fmt: skip
+    found = choose(rows, 0.95)
+    assert [chosen["value"] for chosen in found.rows] == [2, 1]
+    assert found.edges == (False, True)
+    assert (found.n_seeds, found.n_values) == (3, 3)
+    assert found.mean("concentration_correlation") == pytest.approx(0.65)
+    assert found.std("concentration_correlation") == pytest.approx(0.1 / math.sqrt(2))  # ddof 1
+    nothing = choose(rows, 0.999)
+    assert nothing.rows == ()
+    assert math.isnan(nothing.mean("trustworthiness"))
+    assert math.isnan(choose(rows[:3], 0.95).std("trustworthiness"))
+
+
+def test_tables():
+    cells = {
+        "trustworthiness": tables.Cell(0.98, 0.001, 0.97, 0.002),
+        "density_rank_correlation": tables.Cell(0.5, math.nan, math.nan, math.nan),
+    }
+    lines = [tables.Line("Digits & co", "t-SNE", "30*", "3 of 3", "5 of 10", cells)]
+    text = tables.markdown(lines, list(cells))
+    assert "### Digits & co" in text
+    assert "| 0.980 ± 0.001 | 0.970 ± 0.002 | +0.010 |" in text
+    assert "| 0.500 | -     | -     |" in text
+    tex = tables.latex(lines, list(cells))
+    assert r"\multicolumn{7}{l}{\textit{Digits \& co}} \\" in tex
+    assert r"$0.980\pm 0.001$ & $0.970\pm 0.002$ & $+0.010$ & $0.500$ & -- & -- \\" in tex
+    rows = tables.comma_separated(lines, list(cells)).splitlines()
+    assert rows[1].endswith("trustworthiness,0.98,0.001,0.97,0.002,0.01")
+    assert rows[2].endswith("density_rank_correlation,0.5,,,,")
+
+
+def test_published_numbers():
+    assert published.main("digits", "tsne", "trustworthiness") == (0.98, 0.002)
+    assert published.main("digits", "drsne_code", "concentration_correlation") == (0.922, 0.029)
+    assert published.main("gaussians50", "densmap", "density_rank_correlation") == (0.923, 0.003)
+    assert published.main("gaussians50", "densmap", "density_rank_correlation", corrected=False) == (-0.011, 0.007)
+    assert math.isnan(published.main("mnist", "tsne", "trustworthiness")[0])
+    assert published.selected("pbmc3k", "drsne_code") == [0.01] * 3
+    assert published.selected("helix", "drsne_code") == []
+    text = json.dumps(published.everything())
+    assert "maksimkazanskii/DR-SNE at bf3a87b" in text
+
+
+def test_names_are_checked():
+    assert check_names("methods", None, ("a", "b")) == ("a", "b")
+    assert check_names("methods", ["b", "a"], ("a", "b")) == ("a", "b")
+    with pytest.raises(ValueError, match=r"methods must be among tsne, umap; got 'tnse'. Did you mean 'tsne'\?"):
+        check_names("methods", ["tnse"], ("tsne", "umap"))

@@ -1,0 +1,182 @@
+"""den-SNE's term: gradients against numerical differentiation in double precision, and the invariances beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from densne_program import Program
+from problems import numerical_gradient, relative_error, some_map
+
+from drsne import engines
+from drsne.affinities import DEFAULT_CALIBRATION, calibrated, symmetrize
+from drsne.correlation import CorrelationProblem
+from drsne.graph import KnnGraph, nearest
+from drsne.parallel import Workers
+from drsne.radii import input_log_radii, standardized
+
+DIMENSIONS = (1, 2, 3, 4)
+SHIFTS = (0.0, 0.1, 2.0)
+
+
+def data(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 5)) * np.exp(rng.normal(size=(n, 1)))
+
+
+def problem(shift=0.1, weight=0.7, *, n=40, engine="exact", precision="double", n_jobs=1, X=None):
+    workers = Workers(n_jobs)
+    graph = nearest(data(n) if X is None else X, 15, metric="euclidean", workers=workers)
+    rows, _ = calibrated(graph, 5.0, DEFAULT_CALIBRATION, workers)
+    return CorrelationProblem(
+        P=symmetrize(graph.indices, rows, workers),
+        target=standardized(input_log_radii(graph, rows)),
+        weight=weight,
+        variance_shift=shift,
+        precision=precision,
+        engine=engines.build(engine, workers, precision=precision),
+        workers=workers,
+    )
+
+
+def rho(of):
+    return lambda Y: of.evaluate(Y, losses=True).correlation
+
+
+def rho_gradient(of, Y):
+    """The density term alone: n (L_KL - 2 lambda rho) less n L_KL."""
+    both, kl = of.evaluate(Y).gradient, of.evaluate(Y, density=0.0).gradient
+    return (both - kl) / (-2.0 * of.weight * len(Y))
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_gradient_of_the_correlation(d, shift):
+    of, Y = problem(shift), some_map(d=d)
+    assert relative_error(rho_gradient(of, Y), numerical_gradient(rho(of), Y)) < 1e-8
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_gradient_of_the_whole_objective(d):
+    of, Y = problem(), some_map(d=d)
+
+    def loss(Y):
+        at = of.evaluate(Y, losses=True)
+        return at.kl - 2.0 * of.weight * at.correlation
+
+    assert relative_error(of.evaluate(Y).gradient / len(Y), numerical_gradient(loss, Y)) < 1e-8
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_forces_sum_to_zero(d):
+    G = problem().evaluate(some_map(d=d), exaggeration=4.0).gradient
+    assert np.abs(G.sum(axis=0)).max() < 1e-11 * np.abs(G).max() * len(G)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_invariant_under_translation_and_rotation(d):
+    of, Y = problem(), some_map(d=d)
+    R = np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0]
+    at, moved = of.evaluate(Y, losses=True), of.evaluate(Y @ R + 3.0, losses=True)
+    assert moved.kl == pytest.approx(at.kl, rel=1e-10)
+    assert moved.correlation == pytest.approx(at.correlation, rel=1e-10)
+    np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e-3, 1e150])
+def test_the_units_of_the_data_shift_log_radii_and_no_more(factor):
+    X = data()
+    a, b = (problem(X=X * f) for f in (1.0, factor))
+    np.testing.assert_allclose(a.target, b.target, atol=1e-9)
+
+
+def test_correlation_and_radii_are_those_of_the_definition():
+    of, Y = problem(), some_map()
+    program = Program(data(), 0.7, 5.0)
+    np.testing.assert_allclose(of.target, program.R, atol=1e-4)  # both reach the perplexity to 1e-4 only
+    program.R = of.target
+    _, r, *_ = program.radii(program.parts(Y)[1])
+    np.testing.assert_allclose(of.log_radii(Y), r, rtol=1e-12)
+    assert rho(of)(Y) == pytest.approx(program.rho(Y), rel=1e-12)
+
+
+def test_standardised_radii():
+    of = problem()
+    assert of.target.mean() == pytest.approx(0.0, abs=1e-14)
+    assert (of.target**2).sum() == pytest.approx(39.0)
+
+
+def test_relabelling_points_relabels_the_log_radii():
+    X, order = data(), np.random.default_rng(5).permutation(40)
+    np.testing.assert_allclose(problem(X=X[order]).target, problem(X=X).target[order], rtol=1e-9, atol=1e-12)
+
+
+def test_the_density_factor_scales_the_weight():
+    of, Y = problem(), some_map()
+    none, half, all_of_it = (of.evaluate(Y, density=f).gradient for f in (0.0, 0.5, 1.0))
+    np.testing.assert_allclose(half, 0.5 * (none + all_of_it), rtol=1e-12, atol=1e-12)
+    assert relative_error(none, all_of_it) > 0.01
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("scale", [1e-4, 2.0, 200.0])
+def test_single_precision_is_near_double(d, scale):
+    Y = some_map(n=300, d=d, scale=scale)
+    single, double = (problem(n=300, precision=p) for p in ("single", "double"))
+    assert relative_error(rho_gradient(single, Y), rho_gradient(double, Y)) < 1e-3
+    assert rho(single)(Y) == pytest.approx(rho(double)(Y), abs=1e-5)
+
+
+@pytest.mark.parametrize(("engine", "d"), [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)])
+def test_fast_engines_are_near_exact(engine, d):
+    Y = some_map(n=600, d=d, scale=8.0)
+    fast, exact = (problem(n=600, engine=name).evaluate(Y, losses=True) for name in (engine, "exact"))
+    assert relative_error(fast.gradient, exact.gradient) < 2e-2
+    assert fast.kl == pytest.approx(exact.kl, rel=1e-3)
+    assert fast.correlation == pytest.approx(exact.correlation, rel=1e-12)
+
+
+def test_many_points_in_another_order_of_memory(monkeypatch):
+    from drsne import objective
+
+    of, Y = problem(n=300), some_map(n=300)
+    expected = of.evaluate(Y, losses=True, iteration=0)
+    monkeypatch.setattr(objective, "_MANY", 100)
+    arranged = of.evaluate(Y, losses=True, iteration=0)
+    assert of._at.arrangement is not None
+    np.testing.assert_allclose(arranged.gradient, expected.gradient, rtol=1e-9, atol=1e-11)
+    assert arranged.correlation == pytest.approx(expected.correlation, rel=1e-12)
+    log = of.log_radii(Y)
+    monkeypatch.setattr(objective, "_MANY", 10**9)
+    np.testing.assert_allclose(log, problem(n=300).log_radii(Y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_coincident_points_have_a_finite_gradient(precision):
+    of = problem(precision=precision)
+    for Y in (np.zeros((40, 2)), np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)):
+        at = of.evaluate(Y, losses=True)
+        assert np.isfinite(at.gradient).all()
+        assert np.isfinite([at.kl, at.correlation]).all()
+
+
+def test_radii_that_do_not_differ_have_no_correlation():
+    n = 8  # corners of a simplex
+    graph = KnnGraph(
+        np.array([[j for j in range(n) if j != i] for i in range(n)], np.int32), np.full((n, n - 1), np.sqrt(2.0))
+    )
+    rows = np.full((n, n - 1), 1 / (n - 1), np.float32)
+    np.testing.assert_array_equal(standardized(input_log_radii(graph, rows)), 0.0)
+    nowhere = KnnGraph(graph.indices, np.zeros((n, n - 1)))
+    np.testing.assert_array_equal(input_log_radii(nowhere, rows), 0.0)
+
+
+def test_a_point_upon_its_neighbours_is_not_infinitely_crowded():
+    X = np.vstack([np.zeros((30, 5)), data(60)])
+    workers = Workers(1)
+    graph = nearest(X, 15, metric="euclidean", workers=workers)
+    with pytest.warns(UserWarning, match="out of reach"):
+        rows, _ = calibrated(graph, 5.0, DEFAULT_CALIBRATION, workers)
+    log = input_log_radii(graph, rows)
+    assert np.isfinite(log).all()
+    median = np.median(log[log > log.min() + 1e-9])
+    assert median - log.min() == pytest.approx(6 * np.log(10), abs=0.02)
