@@ -16,7 +16,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from data import EIGHT, digits
@@ -102,8 +101,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
 def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> tuple[np.ndarray, Schedule]:
     """The map before the density term, of so many iterations and that share of them with the term, and the schedule."""
     numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
-    with mock.patch.object(presets, "DENSITY_SHARE", share):
-        schedule = presets.default_schedule(len(X), max_iter=total, density=True, **numbers)
+    schedule = presets.default_schedule(len(X), max_iter=total, density=True, share=share, **numbers)
     first = replace(schedule, phases=schedule.phases[:-1])
     return DRSNE(schedule=first, **options).fit_transform(X), schedule
 

@@ -18,6 +18,7 @@ from joblib import Parallel, delayed
 from report import RESULTS, table, write
 
 from drsne import DRSNE, metrics
+from drsne.presets import DENSITY_SHARE
 
 ROWS = RESULTS / "robust.jsonl"
 WEIGHTS, NEIGHBORS, PERPLEXITIES = (0.0, 1.0, 10.0, 100.0, 1000.0), (5, 15, 30, 100, 300), (5.0, 30.0, 100.0)
@@ -30,7 +31,7 @@ def fit(name: str, weight: float, k: int, perplexity: float) -> None:
     model = DRSNE(density_weight=weight, density_neighbors=k, perplexity=perplexity, random_state=0).fit(X)
     history = model.history_
     loss = history["kl"] + weight * history["concentration"]
-    joined = int(np.searchsorted(history["iteration"], 500))  # where the density term joins
+    joined = int(np.searchsorted(history["iteration"], model.max_iter - round(DENSITY_SHARE * model.max_iter)))
     row = dict(zip(KEY, (name, weight, k, perplexity), strict=True)) | {
         "finite": bool(np.isfinite(model.embedding_).all()),
         "joined": float(loss[joined]),

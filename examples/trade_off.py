@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
             f"{scores['density_rank_correlation']:.3f}"
         )
     maps = {title: model.embedding_ for title, model in models.items()}
-    crowding = {title: model.input_concentration_ for title, model in models.items()}
+    crowding = {title: models[title].input_concentration_ for title in maps}  # of the data: the same in all
     pl.compare(maps, digit, crowding).savefig(folder / "modes.png", dpi=60)
     print(f"Wrote {folder / 'path.png'} and {folder / 'modes.png'}.")
 

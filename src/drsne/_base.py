@@ -67,13 +67,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.schedule is not None:
             given: Schedule = self.schedule
             return given
-        asked = self.n_iter_exaggeration
-        most = most_exaggerated(self.max_iter, density=density, share=share)
-        if asked > most and asked != type(self)().n_iter_exaggeration:
-            _checks.warn(
-                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
-                "Raise max_iter, or pass a schedule."
-            )
+        self._warn_if_lowered(most_exaggerated(self.max_iter, density=density, share=share))
         return default_schedule(
             n_samples,
             max_iter=self.max_iter,
@@ -83,6 +77,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             density=density,
             share=share,
         )
+
+    def _warn_if_lowered(self, most: int) -> None:
+        asked = self.n_iter_exaggeration
+        if asked > most and asked != type(self)().n_iter_exaggeration:
+            _checks.warn(
+                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
+                "Raise max_iter, or pass a schedule."
+            )
 
     def _keep_shared(self, outcome: Outcome, found: Affinities, pca: Any, dtype: type) -> None:
         """The fitted attributes that every map has."""

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 from drsne import _checks, _parameters, memory, path
 from drsne._base import MapEstimator, complain
 from drsne._stages import Stage, prepare
+from drsne.concentration import rescaled
 from drsne.objective import NEIGHBORHOODS, Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
 from drsne.path import DensityPath
-from drsne.presets import DENSITY_SHARE, path_schedules
+from drsne.presets import DENSITY_SHARE, most_exaggerated, path_schedules
 from drsne.progress import ProgressBar
 
 _LEVERS = "learning_rate, density_weight, density_exponent"  # what to lower where a fit overflows
@@ -110,7 +111,8 @@ class DRSNE(MapEstimator):
     precisions_ : ndarray of shape (n_samples,)
         ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
-        ``log c~_i`` in the data and in the map: 0 is average, log 2 twice as crowded.
+        ``log c~_i`` in the data and in the map, in one unit: 0 is average, log 2 twice as crowded. The map's is over
+        the neighbours in the data, or in the map for ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
         The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
     density_weight_ : float
@@ -249,22 +251,34 @@ class DRSNE(MapEstimator):
     def _fit_path(self, data: Any, dtype: type) -> None:
         """Maps along a path of weights; the best that meets the constraint is kept."""
         with Workers(self.n_jobs) as workers:
-            found, outcomes, stage = self._follow(data, dtype, path.WEIGHTS, workers)
+            found, followed, stage = self._follow(data, dtype, path.WEIGHTS, workers)
+            complete = followed.stopped_by is None
+            try:
+                chosen = path.automatic(found, self.max_trustworthiness_drop, complete=complete)
+            except ValueError:
+                self._forget()
+                self.path_ = found
+                raise
+            weight = float(found.weights[chosen])
+            self._keep(followed.outcomes[chosen], stage, weight, dtype)
             self.path_ = found
-            complete = outcomes[-1].stopped_by is None
-            chosen = path.automatic(found, self.max_trustworthiness_drop, complete=complete)
-            self._keep(outcomes[chosen], stage, float(found.weights[chosen]), dtype)
-        complain(outcomes[-1], _LEVERS)
+        _tell(followed, found, f"embedding_ is the map at density_weight={weight:g}")
+
+    def _forget(self) -> None:
+        """Let go of the fitted attributes of the fit before, but for what is known of the data."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
+            delattr(self, name)
 
     def _follow(
         self, data: Any, dtype: type, weights: Sequence[float], workers: Workers
-    ) -> tuple[DensityPath, list[Outcome], Stage[Problem]]:
+    ) -> tuple[DensityPath, path.Followed, Stage[Problem]]:
         """Maps at lambda = 0 and at the weights, with scores."""
         if self._precomputed and sp.issparse(data):
             raise ValueError(
                 "A path of density weights needs all distances to score its maps; X is a sparse graph with "
                 "metric='precomputed'. Pass the data or a full distance matrix, or a number as density_weight."
             )
+        path.check_scorable(data, self.metric)
         opening, step = path_schedules(
             data.shape[0],
             max_iter=self.max_iter,
@@ -272,15 +286,16 @@ class DRSNE(MapEstimator):
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,
         )
+        self._warn_if_lowered(most_exaggerated(opening.n_iter, density=False))
         stage = prepare(self, data, self._objective(), 1.0, workers)
         n_iter = opening.n_iter + sum(w > 0 for w in weights) * step.n_iter
         with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
-            outcomes = path.follow(stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar)
-        found = path.scored(outcomes, weights, data, self.metric, dtype)
-        if np.isnan(found.baseline):
-            _checks.warn("Interrupted while the maps of the path were scored; they are kept, without scores.")
-        return found, outcomes, stage
+            followed = path.follow(stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar)
+        if followed.outcomes[0].stopped_by == "overflow":
+            complain(followed.outcomes[0], _LEVERS, "no map of the path is finished")
+        found = path.scored(followed.outcomes, weights, data, self.metric, dtype)
+        return found, followed, stage
 
     def _objective(self) -> Objective:
         if self.objective is not None:
@@ -302,7 +317,9 @@ class DRSNE(MapEstimator):
             concentration = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, stage.affinities, stage.pca, dtype)
         self.density_weight_ = weight
-        self.input_concentration_ = problem.target
+        self.input_concentration_ = rescaled(
+            problem.target, problem.objective.embedding_exponent / problem.objective.input_exponent
+        )
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 
@@ -310,8 +327,8 @@ class DRSNE(MapEstimator):
 def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
     """Maps along a path of lambda, each started from the last, with their scores.
 
-    Neighbours, affinities and the profile of the data are computed once; all maps together take about as long as two
-    fits.
+    Neighbours, affinities and the profile of the data are computed once; all maps together take a little more
+    than twice the time of a fit.
 
     Parameters
     ----------
@@ -320,7 +337,7 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     weights : sequence of float, default=None
         lambda of the maps, ascending; by default twelve from 0 to 70.
     **params
-        Parameters of :class:`drsne.DRSNE` but for ``density_weight`` and ``schedule``.
+        Parameters of :class:`drsne.DRSNE` but for ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 
     Returns
     -------
@@ -344,12 +361,28 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
             f"density_weight={params['density_weight']!r} cannot be given to density_path, which takes a list of them. "
             "Pass weights."
         )
+    for name, instead in (("schedule", "max_iter"), ("max_trustworthiness_drop", "it to select() of the path")):
+        if params.get(name) is not None:
+            raise TypeError(f"{name}={params[name]!r} cannot be given to density_path. Pass {instead}.")
     model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
     data, dtype = model._checked(X)
     with Workers(model.n_jobs) as workers:
-        found, outcomes, _ = model._follow(data, dtype, listed, workers)
-    complain(outcomes[-1], _LEVERS, "the path ends there")
+        found, followed, _ = model._follow(data, dtype, listed, workers)
+    _tell(followed, found, f"the path ends at {found.weights[-1]:g}")
     return found
+
+
+def _tell(followed: path.Followed, found: DensityPath, kept: str) -> None:
+    """What ended a path before its time."""
+    if followed.stopped_by == "interrupt":
+        _checks.warn(f"Interrupted after {followed.n_iter} iterations of a path of weights; {kept}.")
+    elif followed.stopped_by == "overflow":
+        _checks.warn(
+            f"The gradient was no longer finite after {followed.n_iter} iterations of a path of weights; {kept}. Lower "
+            "the larger weights."
+        )
+    elif np.isnan(found.baseline):
+        _checks.warn(f"Interrupted while the maps of a path were scored, so that they have no scores; {kept}.")
 
 
 def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:

@@ -210,6 +210,10 @@ class InputNeighborhoods:
         """The sums over them."""
         return self._rolling
 
+    def now(self, Y: NDArray[Any], workers: Workers) -> Rolling:
+        """The same."""
+        return self._rolling
+
     def arranged(self, arrangement: Arrangement) -> InputNeighborhoods:
         """The same for another order of the points."""
         return InputNeighborhoods(arrangement.table(self.neighbors), self._sample)
@@ -227,13 +231,25 @@ class EmbeddingNeighborhoods:
         """The sums over them; without an ``iteration`` over those of this very map."""
         fresh = self._since is None or iteration is None or not 0 <= iteration - self._since < REFRESHED_EVERY
         if self._held is None or fresh:
-            self._held = Rolling(Neighborhoods(nearest_in_map(Y, self._k, workers), self._sample))
-            self._since = iteration
+            self._held, self._since = self.now(Y, workers), iteration
         return self._held
+
+    def now(self, Y: NDArray[Any], workers: Workers) -> Rolling:
+        """The sums over those of this very map, which are not held on to."""
+        return Rolling(Neighborhoods(nearest_in_map(Y, self._k, workers), self._sample))
 
     def arranged(self, arrangement: Arrangement) -> EmbeddingNeighborhoods:
         """None yet: they are found in the order that the points have then."""
         return EmbeddingNeighborhoods(self._k, self._sample)
+
+
+def rescaled(log: Array, factor: float) -> Array:
+    """The profile of ``r^-(factor alpha)``, from that of ``r^-alpha``."""
+    if factor == 1.0:
+        return log
+    scaled = factor * log
+    top = scaled.max()
+    return np.asarray(scaled - top - np.log(np.exp(scaled - top).mean()))
 
 
 def loss_and_slope(

@@ -12,13 +12,20 @@ from drsne.kernels import neighbors as kernels
 from drsne.parallel import Workers
 
 _LARGEST_TREE = 3  # dimensions
+_WIDEST = 1e15  # beyond which squared distances overflow single precision
 
 
 def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int32]:
     """The ``k`` nearest neighbours of every point of ``Y``, nearest first, the point itself left out; ties are broken.
 
-    The first bound on a point's reach is the k-th distance among the points beside it on the curve.
+    The first bound on a point's reach is the k-th distance among the points beside it on the curve. A map that is not
+    finite has no neighbours: anyone will do.
     """
+    widest = float(np.abs(Y).max())
+    if not np.isfinite(widest):
+        return ((np.arange(len(Y))[:, None] + np.arange(1, k + 1)) % len(Y)).astype(np.int32)
+    if widest > _WIDEST:
+        Y = Y / Y.dtype.type(widest)
     if Y.shape[1] > _LARGEST_TREE:
         return _in_many_dimensions(Y, k, workers)
     order, lanes, nodes, (_, _, box) = cells(Y, Y.dtype.type, workers)

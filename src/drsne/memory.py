@@ -35,6 +35,8 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     calibration = graph + n * affinity * (real + 2 * (4 + real)) + matrix
     near = n * k * 4
     state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
+    if isinstance(params["density_weight"], str):
+        state += 14 * n * int(params["n_components"]) * 8  # the maps of a path
     optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
     return int(_BASE + data + max(search + graph, calibration, optimisation))
 

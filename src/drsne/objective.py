@@ -302,7 +302,10 @@ class Problem(OnPairs):
             return None
         total, smoothing = 0.0, self.objective.embedding_smoothing
         for factor, neighborhoods in self._at.readings:
-            rolling = neighborhoods.at(lanes, iteration, self._workers)
+            if weight:
+                rolling = neighborhoods.at(lanes, iteration, self._workers)
+            else:  # only looked at: what the next iterations hold on to must not depend on that
+                rolling = neighborhoods.now(lanes, self._workers)
             if weight:
                 radii = rolling.radii(lanes, smoothing, self._workers, iteration)
                 loss, slope = self._loss(profile(radii, self.objective.embedding_exponent, smoothing))

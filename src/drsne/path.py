@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne import _checks
 from drsne.metrics import evaluation
-from drsne.metrics._inputs import sampled_rows
+from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.objective import Problem
 from drsne.optimize import Callback, Outcome, Schedule, minimize
 
@@ -75,11 +75,16 @@ class DensityPath:
             Index into ``weights`` and ``embeddings``.
         """
         _checks.choice("criterion", criterion, tuple(self.metrics))
+        if np.isnan(self.baseline):
+            raise ValueError(
+                "The maps of this path have no scores: it was interrupted while they were measured. Score them with "
+                "drsne.metrics.evaluate, or take one of embeddings by eye (plot needs chosen=...)."
+            )
         least = -np.inf
         if min_trustworthiness is not None:
             least = _checks.number("min_trustworthiness", min_trustworthiness)
         if max_trustworthiness_drop is not None:
-            drop = _checks.number("max_trustworthiness_drop", max_trustworthiness_drop)
+            drop = _checks.number("max_trustworthiness_drop", max_trustworthiness_drop, at_least=0)
             least = max(least, self.baseline - drop)
         trust = self.metrics["trustworthiness"]
         allowed = trust >= least
@@ -87,8 +92,8 @@ class DensityPath:
             best = int(np.argmax(trust))
             raise ValueError(
                 f"No map of the path has a trustworthiness of at least {least:.4f}; the best reachable is "
-                f"{trust[best]:.4f}, at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Allow less, "
-                "or add smaller weights."
+                f"{trust[best]:.4f}, at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Allow less"
+                f"{'.' if self.weights[0] == 0 else ', or add smaller weights.'}"
             )
         score = self.metrics[criterion] * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
         places = np.flatnonzero(allowed)
@@ -99,7 +104,7 @@ class DensityPath:
         try:
             import pandas as pd
         except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install pandas.") from error
+            raise ImportError("to_frame needs pandas: pip install 'drsne[frame]'.") from error
         columns = {"density_weight": self.weights, **self.metrics}
         losses = {"kl_divergence": self.kl_divergence, "concentration_loss": self.concentration_loss}
         return pd.DataFrame({**columns, **losses})
@@ -107,7 +112,7 @@ class DensityPath:
     def plot(
         self, labels: Any = None, *, chosen: int | None = None, criterion: str = "concentration_correlation"
     ) -> Any:
-        """The trade-off between trustworthiness and ``criterion``, and the maps as a strip.
+        """The trade-off between trustworthiness and ``criterion``, and up to six of the maps as a strip.
 
         Parameters
         ----------
@@ -126,7 +131,11 @@ class DensityPath:
         from drsne import pl
 
         _checks.choice("criterion", criterion, tuple(self.metrics))
-        if chosen is None:
+        if chosen is not None:
+            hint = "Pass the answer of select()."
+            if _checks.integer("chosen", chosen, at_least=0, hint=hint) >= len(self):
+                raise ValueError(f"chosen must be below {len(self)}, the number of maps; got {chosen}. {hint}")
+        else:
             chosen = self.select(
                 max_trustworthiness_drop=max(0.01, self.baseline - self.metrics["trustworthiness"].max()),
                 criterion=criterion,
@@ -137,11 +146,12 @@ class DensityPath:
 def automatic(path: DensityPath, drop: float, *, complete: bool = True) -> int:
     """The choice of ``density_weight="auto"`` on a path from lambda = 0.
 
-    An error where no weight of a ``complete`` path but 0 meets the constraint. Without scores it is the last map.
+    An error where no weight of a ``complete`` path but 0 meets the constraint. Without scores it is the map at 0, which
+    meets it for sure.
     """
     trust = path.metrics["trustworthiness"]
     if np.isnan(path.baseline):
-        return len(path) - 1
+        return 0
     if complete and len(path) > 1 and not (trust[1:] >= path.baseline - drop).any():
         best = 1 + int(np.argmax(trust[1:]))
         raise ValueError(
@@ -162,6 +172,14 @@ class _Weighted:
         return self._problem.evaluate(Y, density=self._weight * density, **options)
 
 
+class Followed(NamedTuple):
+    """Maps along a path, as far as it came."""
+
+    outcomes: list[Outcome]  # of the weights that were reached, 0 first
+    stopped_by: str | None  # as in Outcome; a step that did not end leaves no map, unless it was the first
+    n_iter: int
+
+
 def follow(
     problem: Problem,
     start: Array,
@@ -171,15 +189,14 @@ def follow(
     *,
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
-) -> list[Outcome]:
-    """The map at lambda = 0 and, each started from the last, those at the positive ``weights``, as far as it came.
+) -> Followed:
+    """The map at lambda = 0 and, each started from the last, those at the positive ``weights``.
 
     ``problem`` has the weight one. Iterations are counted, and histories kept, from the start of the path.
     """
     outcomes: list[Outcome] = []
-    Y = start
+    Y, done, stopped_by = start, 0, None
     for weight in (0.0, *(w for w in weights if w > 0.0)):
-        done = outcomes[-1].n_iter if outcomes else 0
         last = minimize(
             _Weighted(problem, weight),
             Y,
@@ -187,11 +204,14 @@ def follow(
             callbacks=[_later(callback, done) for callback in callbacks],
             progress=None if progress is None else _later(progress, done),
         )
+        done, stopped_by = done + last.n_iter, last.stopped_by
+        if stopped_by is not None and outcomes:
+            break
         Y = last.embedding
         outcomes.append(_after(outcomes[-1], last) if outcomes else last)
-        if last.stopped_by is not None:
+        if stopped_by is not None:
             break
-    return outcomes
+    return Followed(outcomes, stopped_by, done)
 
 
 def alone(problem: Problem, start: Array, weight: float, schedule: Schedule) -> Outcome:
@@ -235,10 +255,27 @@ def check_weights(weights: Any) -> tuple[float, ...]:
     """Weights of a path, ascending."""
     if weights is None:
         return WEIGHTS
+    rule, usual = "weights must be a list of ascending numbers of at least 0, each once", "None takes the default ones."
+    if isinstance(weights, (str, bytes, set, frozenset, dict)) or not hasattr(weights, "__iter__"):
+        raise TypeError(f"{rule}; got {weights!r}. {usual}")
+    given = list(weights)
     try:
-        listed = [_checks.number("weights", w, at_least=0) for w in weights]
-    except TypeError as error:
-        raise TypeError(f"weights must be a list of numbers of at least 0; got {weights!r}.") from error
-    if not listed or any(b <= a for a, b in pairwise(listed)):
-        raise ValueError(f"weights must be a list of ascending numbers, each once; got {weights!r}. Sort them.")
+        listed = [_checks.number("weights", w, at_least=0) for w in given]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{rule}; got {given!r}. {usual}") from error
+    if not listed:
+        raise ValueError(f"{rule}; got none. {usual}")
+    if any(b <= a for a, b in pairwise(listed)):
+        raise ValueError(f"{rule}; got {given!r}. Pass sorted(set(weights)).")
     return tuple(listed)
+
+
+def check_scorable(X: Any, metric: Any) -> None:
+    """Raise, before anything is computed, where the distances that scores need cannot be had."""
+    try:
+        space_of(X, metric).distances(np.arange(2))
+    except (TypeError, ValueError, NotImplementedError) as error:
+        raise ValueError(
+            f"A path of density weights needs all distances to score its maps, and metric={metric!r} does not give "
+            f"them for such data ({error}). Pass a number as density_weight, or another metric."
+        ) from error

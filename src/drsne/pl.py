@@ -85,7 +85,7 @@ def trade_off(
     axis = upper.subplots()
     axis.plot(x, y, "-o", color="0.45", markersize=5, zorder=2)
     axis.plot(x[chosen], y[chosen], "o", color="tab:red", markersize=10, zorder=3, label=_weight(path, chosen))
-    for at in range(len(path.weights)):
+    for at in _apart(x, y):
         axis.annotate(
             f"{path.weights[at]:g}", (x[at], y[at]), xytext=(6, 6), textcoords="offset points", fontsize=9, color="0.3"
         )
@@ -98,11 +98,23 @@ def trade_off(
     if lower is not None:
         size = float(np.clip(4000 / len(path.embeddings[0]), 0.3, 12))
         strip = grid(lower, 1, len(shown))[0]
-        _label_row(strip, {_weight(path, at): np.asarray(path.embeddings[at]) for at in shown}, labels, size)
+        maps = {_weight(path, at): np.asarray(path.embeddings[at]) for at in shown}
+        _label_row(strip, maps, labels, size, most_named=10)
         for at, panel in zip(shown, strip, strict=True):
             if at == chosen:
                 panel.title.set_color("tab:red")
     return figure
+
+
+def _apart(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
+    """Places along a curve that are far enough from one another for a label; its end is one of them."""
+    place = np.c_[x, y]
+    place = (place - place.min(axis=0)) / np.maximum(np.ptp(place, axis=0), 1e-12) * (1.0, 0.5)
+    out = [len(x) - 1]
+    for at in range(len(x) - 2, -1, -1):
+        if np.linalg.norm(place[out] - place[at], axis=1).min() > 0.03:
+            out.append(at)
+    return out
 
 
 def _weight(path: Any, at: int) -> str:
@@ -126,20 +138,34 @@ def _matplotlib() -> tuple[Any, Any]:
     return Figure, lambda figure, rows, columns: figure.subplots(rows, columns, squeeze=False)
 
 
-def _label_row(axes: Any, maps: Mapping[str, NDArray[Any]], labels: ArrayLike | None, size: float) -> None:
+def _label_row(
+    axes: Any, maps: Mapping[str, NDArray[Any]], labels: ArrayLike | None, size: float, most_named: int = 20
+) -> None:
     colours: dict[str, Any] = {}
     names: list[Any] = []
     if labels is not None:
-        unique, codes = np.unique(np.asarray(labels), return_inverse=True)
-        names = unique.tolist()
+        names, codes = _classes(labels, len(next(iter(maps.values()))))
         few = "tab10" if len(names) <= 10 else "tab20"
         colours = {"c": codes, "cmap": few if len(names) <= 20 else "viridis"}
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
         points = axis.scatter(*_framed(Y).T, s=size, linewidths=0, **colours)
         _finish(axis, title)
-    if 1 < len(names) <= 20:
+    if 1 < len(names) <= most_named:
         handles = points.legend_elements(num=None)[0]
         axes[-1].legend(handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _classes(labels: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
+    """Names of the classes, and for each point which it has."""
+    given = np.asarray(labels)
+    if given.shape != (n,):
+        raise ValueError(
+            f"labels must have one entry for each of the {n} points; got shape {given.shape}. Pass a list or column."
+        )
+    if given.dtype == object:  # None, or a mixture, has no order
+        given = np.array([str(label) for label in given])
+    names, codes = np.unique(given, return_inverse=True)
+    return names.tolist(), codes
 
 
 def _concentration_row(

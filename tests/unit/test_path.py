@@ -131,11 +131,14 @@ def test_plot_of_maps_that_are_not_flat(X):
     [
         ([3, 1], ValueError, "weights must be a list of ascending numbers"),
         ([1, 1], ValueError, "weights must be a list of ascending numbers"),
-        ([], ValueError, "weights must be a list of ascending numbers"),
-        ([-1, 1], ValueError, "weights must be a finite number of at least 0; got -1"),
-        ([0, np.nan], ValueError, "weights must be a finite number of at least 0; got nan"),
+        ([], ValueError, "weights must be a list of ascending numbers of at least 0, each once; got none. None takes"),
+        ([-1, 1], ValueError, r"weights must be a list of ascending numbers of at least 0.*; got \[-1, 1\]"),
+        ([0, np.nan], ValueError, r"weights must be a list of ascending numbers.*; got \[0, nan\]"),
+        ((w for w in (2, 1)), ValueError, r"; got \[2, 1\]. Pass sorted"),
+        ({1, 2}, TypeError, "weights must be a list of ascending numbers"),
+        ("12", TypeError, "weights must be a list of ascending numbers.*; got '12'"),
         (5.0, TypeError, "weights must be a list"),
-        (["a"], TypeError, "weights must be"),
+        (["a"], TypeError, "weights must be a list"),
     ],
 )
 def test_weights_are_checked(X, weights, kind, message):
@@ -147,8 +150,18 @@ def test_what_a_path_cannot_take(X):
     with pytest.raises(TypeError, match=r"density_weight=3 cannot be given to density_path.*Pass weights"):
         density_path(X, density_weight=3)
     schedule = drsne.presets.paper(120, 0.01, 10)["schedule"]
-    with pytest.raises(ValueError, match="schedule must be None with density_weight='auto'"):
+    with pytest.raises(TypeError, match=r"cannot be given to density_path. Pass max_iter"):
         density_path(X, schedule=schedule)
+    with pytest.raises(TypeError, match=r"max_trustworthiness_drop=0.1 cannot be given .* Pass it to select"):
+        density_path(X, max_trustworthiness_drop=0.1)
+    with pytest.raises(ValueError, match="schedule must be None with density_weight='auto'"):
+        DRSNE(density_weight="auto", schedule=schedule).fit(X)
+    seen = []
+    with pytest.raises(ValueError, match=r"metric='seuclidean' does not give them .* Pass a number as density_weight"):
+        density_path(X, metric="seuclidean", callbacks=lambda *_: seen.append(1), **QUICK)
+    assert seen == []  # before anything was computed
+    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 90 to 30"):
+        density_path(X, [0, 1], **QUICK | {"n_iter_exaggeration": 90, "max_iter": 100})
     graph = drsne.graph.knn(X, 30)
     with pytest.raises(ValueError, match="sparse graph with metric='precomputed'"):
         density_path(sparse_graph(graph, 120), metric="precomputed", **QUICK)
@@ -190,9 +203,12 @@ def test_interrupted_paths_keep_their_maps(X):
         if iteration == 330:
             raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match="Interrupted after 3[23].? iterations; the path ends there"):
+    with pytest.warns(UserWarning, match=r"Interrupted after 3[23].? iterations of a path.*; the path ends at \d"):
         path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=stop, **QUICK)
     assert 1 < len(path) < 6
+    whole = density_path(X, [0, 1, 2, 3, 4, 5], **QUICK)
+    for one, two in zip(path.embeddings, whole.embeddings, strict=False):
+        np.testing.assert_array_equal(one, two)  # a step that did not end leaves no map
     assert all(np.isfinite(Y).all() for Y in path.embeddings)
 
 
@@ -227,6 +243,50 @@ def test_auto_says_what_can_be_reached_and_keeps_the_path(X, monkeypatch):
     with pytest.raises(ValueError, match=r"max_trustworthiness_drop=0 of .*the best reachable is 0\.\d{4}, at 1e?\+?0"):
         model.fit(X)
     assert len(model.path_) == 3
+    assert not hasattr(model, "embedding_")
+    monkeypatch.setattr(path, "WEIGHTS", (0.0, 1.0))
+    model.set_params(max_trustworthiness_drop=1.0).fit(X)
+    monkeypatch.setattr(path, "WEIGHTS", (0.0, 1e4))
+    with pytest.raises(ValueError, match="best reachable"):
+        model.set_params(max_trustworthiness_drop=0.0).fit(X)
+    assert not hasattr(model, "embedding_")  # not that of the fit before, beside the path of this one
+    assert model.n_features_in_ == X.shape[1]
+
+
+def test_the_baseline_is_that_of_lambda_zero(X, monkeypatch):
+    """Also where other maps are more trustworthy."""
+    from drsne.metrics import evaluation
+
+    usual = evaluation.of_maps
+
+    def rising(*arguments, **options):
+        found = usual(*arguments, **options)
+        return found | {"trustworthiness": 0.5 + 0.1 * np.arange(len(found["trustworthiness"]))}
+
+    monkeypatch.setattr(evaluation, "of_maps", rising)
+    path = density_path(X, [0, 1, 2], **QUICK)
+    assert path.baseline == 0.5
+    assert density_path(X, [1, 2], **QUICK).baseline == 0.5
+    assert path.select(max_trustworthiness_drop=0.0, criterion="trustworthiness") == 2
+
+
+def test_scores_are_of_a_sample_of_many(X, monkeypatch):
+    from drsne import path as module
+
+    monkeypatch.setattr(module, "SCORED", 40)
+    monkeypatch.setattr(module, "SCORED_PAIRWISE", 30)
+    few = density_path(X, [0, 2], **QUICK)
+    rows = metrics._inputs.sampled_rows(len(X), 40, 0)
+    expected = metrics.trustworthiness(X, few.embeddings[1], 10, max_samples=40, random_state=0)
+    assert len(rows) == 40
+    assert few.metrics["trustworthiness"][1] == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_path_that_overflows_keeps_what_is_finite(X):
+    with pytest.warns(UserWarning, match="no longer finite after .* the path ends at 1. Lower the larger weights"):
+        path = density_path(X, [0, 1, 1e300], **QUICK)
+    assert path.weights.tolist() == [0, 1]
+    assert all(np.isfinite(Y).all() for Y in path.embeddings)
 
 
 def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
@@ -235,8 +295,8 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
             raise KeyboardInterrupt
 
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, callbacks=stop, **QUICK)
-    with pytest.warns(UserWarning, match="Interrupted after 2"):
-        model.fit(X)
+    with pytest.warns(UserWarning, match=r"Interrupted after 2.* embedding_ is the map at density_weight=0"):
+        model.fit(X)  # no weight meets the constraint; on a path that was cut short that is no error
     assert 0 < len(model.path_) < len(WEIGHTS)
     assert np.isfinite(model.embedding_).all()
 
@@ -247,11 +307,17 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
 
     monkeypatch.setattr(evaluation, "of_maps", interrupted)
     model = DRSNE(density_weight="auto", **QUICK)
-    with pytest.warns(UserWarning, match="Interrupted while the maps of the path were scored"):
+    with pytest.warns(
+        UserWarning, match="while the maps of a path were scored.*embedding_ is the map at density_weight=0"
+    ):
         model.fit(X)
     assert len(model.path_) == len(WEIGHTS)
-    assert model.density_weight_ == WEIGHTS[-1]
+    assert model.density_weight_ == 0.0  # which meets the constraint for sure
     assert np.isnan(model.path_.metrics["stress"]).all()
+    for use in (model.path_.select, model.path_.plot):
+        with pytest.raises(ValueError, match="The maps of this path have no scores"):
+            use()
+    model.path_.plot(chosen=3)
 
 
 def test_auto_in_single_precision(X):
@@ -293,3 +359,22 @@ def test_far_points_are_drawn_at_the_edge():
     np.testing.assert_allclose(drawn[1:], Y[1:])
     assert 3.0 < drawn[0, 0] < 6.0
     assert -6.0 < drawn[0, 1] < -3.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chosen": -1}, "chosen must be an integer of at least 0; got -1. Pass the answer of select"),
+        ({"chosen": 12}, "chosen must be below 4, the number of maps; got 12"),
+        ({"labels": [0, 1]}, r"labels must have one entry for each of the 120 points; got shape \(2,\)"),
+        ({"criterion": "beauty"}, "criterion must be one of"),
+    ],
+)
+def test_what_a_plot_cannot_take(path, options, message):
+    with pytest.raises(ValueError, match=message):
+        path.plot(**options)
+
+
+def test_labels_of_any_kind(path):
+    for labels in (["a", None, 3] * 40, np.repeat(np.arange(15), 8), list("xyz") * 40):
+        path.plot(labels)

@@ -156,17 +156,65 @@ def test_what_each_reading_keeps(digits):
     assert np.isfinite(total)
 
 
-@pytest.mark.parametrize(("mode", "contrast"), [("input", 1.0), ("embedding", 2.0), ("both", 2.0)])
-def test_what_the_data_are_held_against(blobs, mode, contrast):
-    """input_concentration_ is the target: log r^-contrast less that of its mean, for every exponent."""
+def test_modes_are_what_they_say():
+    """Weights of the two readings, and the exponent of the data over that of the map, whatever the exponent of both."""
+    expected = {"input": (1.0, 0.0, 1.0), "embedding": (0.0, 1.0, 2.0), "both": (1.0, 0.7, 2.0)}
+    for mode, (inside, outside, contrast) in expected.items():
+        for alpha in (1.0, 0.5):
+            found = DRSNE(neighborhoods=mode, density_exponent=alpha)._objective()
+            assert (found.input_weight, found.embedding_weight) == (inside, outside)
+            assert (found.input_exponent, found.embedding_exponent) == (contrast * alpha, alpha)
+
+
+@pytest.mark.parametrize("mode", ["input", "embedding", "both"])
+def test_the_concentration_of_the_data_has_one_unit(blobs, mode):
+    """It is the log of r^-1 over its mean for every mode, though two of them are held against its square."""
     from drsne.graph import knn
 
-    radius = knn(blobs, 8)[1].mean(axis=1)
-    for alpha in (1.0, 0.5):
-        model = DRSNE(neighborhoods=mode, density_exponent=alpha, perplexity=10.0, density_neighbors=8, max_iter=20)
-        target = radius ** (-alpha * contrast)
-        found = model.fit(blobs).input_concentration_
-        np.testing.assert_allclose(found, np.log(target / target.mean()), atol=0.02)  # smoothing of radii
+    c = 1 / knn(blobs, 8)[1].mean(axis=1)
+    model = DRSNE(neighborhoods=mode, perplexity=10.0, density_neighbors=8, max_iter=20).fit(blobs)
+    np.testing.assert_allclose(model.input_concentration_, np.log(c / c.mean()), atol=0.02)  # smoothing of radii
+
+
+@pytest.mark.parametrize("mode", ["embedding", "both"])
+def test_losses_that_are_looked_at_change_no_map(blobs, mode):
+    """Before the density term joins, the neighbours in the map are only measured."""
+    from dataclasses import replace
+
+    from drsne.presets import default_schedule
+
+    numbers = {"n_iter_exaggeration": 20, "early_exaggeration": 12.0, "learning_rate": "auto"}
+    schedule = default_schedule(len(blobs), max_iter=66, density=True, **numbers)
+    options = {"neighborhoods": mode, "perplexity": 10.0, "density_neighbors": 8, "random_state": 0}
+    maps = [
+        DRSNE(schedule=replace(schedule, record_every=every), **options).fit_transform(blobs) for every in (7, 10, 50)
+    ]
+    maps.append(DRSNE(schedule=schedule, callbacks=lambda *_: None, **options).fit_transform(blobs))
+    for Y in maps[1:]:
+        np.testing.assert_array_equal(Y, maps[0])
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e300])
+@pytest.mark.parametrize("mode", ["embedding", "both"])
+def test_maps_too_wide_to_square(blobs, mode, scale):
+    init = scale * np.random.default_rng(0).normal(size=(len(blobs), 2))
+    near = nearest_in_map(init, 5, Workers())
+    np.testing.assert_array_equal(near, nearest_in_map(init / scale, 5, Workers()))
+    options = {"perplexity": 10.0, "density_neighbors": 8, "max_iter": 30, "random_state": 0}
+    with pytest.raises(FloatingPointError, match="no longer finite"):
+        DRSNE(neighborhoods=mode, init=init, **options).fit(blobs)
+
+
+def test_single_precision_maps_too_wide_to_square():
+    Y = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+    np.testing.assert_array_equal(nearest_in_map(Y * np.float32(1e25), 5, Workers()), nearest_in_map(Y, 5, Workers()))
+
+
+def test_a_map_that_is_not_finite_has_some_neighbours():
+    Y = np.full((20, 2), np.nan)
+    near = nearest_in_map(Y, 3, Workers())
+    assert near.shape == (20, 3)
+    assert not (near == np.arange(20)[:, None]).any()
 
 
 def test_contrast_widens_what_is_wide(blobs):

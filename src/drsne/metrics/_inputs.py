@@ -87,7 +87,9 @@ def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:
 
 
 def pearson(a: Array, b: Array) -> float:
-    """Pearson correlation; nan where one side is constant."""
+    """Pearson correlation; nan where one side is constant (but for rounding)."""
+    if any(np.ptp(side) <= 1e-13 * np.abs(side).max() for side in (a, b)):
+        return float("nan")
     a, b = a - a.mean(), b - b.mean()
     scale = np.sqrt((a * a).sum() * (b * b).sum())
     return float((a * b).sum() / scale) if scale > 0 else float("nan")
