@@ -17,7 +17,7 @@ from drsne.objective import Problem
 from drsne.optimize import Callback, Outcome, Schedule, minimize
 
 Array = NDArray[np.float64]
-WEIGHTS = (0.0, 0.2, 0.5, 1.0, 2.0, 4.0, 6.0, 9.0, 14.0, 22.0, 35.0, 70.0)
+WEIGHTS = (0.0, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 14.0, 22.0, 35.0, 70.0)
 SCORED = 5000  # points that are scored at most
 SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
 _SMALLER_IS_BETTER = ("stress",)

@@ -51,8 +51,8 @@ QUICK_SAMPLES = 600
 QUICK_DATASETS = ("digits", "gaussians50", "controlled_clusters", "helix")
 QUICK_METHODS = ("drsne", "drsne_both", "densne", "drsne_code", "tsne", "drsne_text", "pca")
 QUICK_GRIDS = {
-    "drsne": (1.0, 4.0, 14.0),
-    "drsne_both": (1.0, 4.0, 14.0),
+    "drsne": (1.0, 5.0, 14.0),
+    "drsne_both": (1.0, 5.0, 14.0),
     "densne": (0.1, 1.0),
     "drsne_code": (1e-3, 1e-2),
     "drsne_text": (1e-2,),
