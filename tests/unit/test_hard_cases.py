@@ -37,7 +37,7 @@ def data(n=60, d=5, seed=0):
         ({"density_neighbors": None}, TypeError, "density_neighbors must be an integer"),
         ({"density_exponent": 0.0}, ValueError, "density_exponent must be a finite number above 0; got 0.0"),
         ({"n_components": 0}, ValueError, "n_components must be an integer of at least 1; got 0"),
-        ({"engine": "quantum"}, ValueError, "engine must be one of 'auto', 'exact'.*; got 'quantum'"),
+        ({"engine": "quantum"}, ValueError, "engine must be one of 'auto', .*'exact'.*; got 'quantum'"),
         ({"metric": "nearness"}, ValueError, "metric must be one of .*'cosine'.*; got 'nearness'"),
         ({"init": "spectral"}, ValueError, "init must be one of 'pca', 'random' or an array; got 'spectral'"),
         ({"neighborhoods": "output"}, ValueError, "neighborhoods must be one of .*; got 'output'"),

@@ -45,6 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _version() -> str:
-    from drsne import __version__
+    import drsne
 
-    return f"drsne {__version__}"
+    return f"drsne {drsne.__version__}"
