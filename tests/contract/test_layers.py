@@ -37,12 +37,17 @@ def owner(path):
     return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
+def home(name):
+    """The module behind a name of the package itself."""
+    return drsne._HOME.get(name, f"drsne.{name}").split(".")[1]
+
+
 def imports(path):
     """Top-level parts of drsne that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "drsne":
             parts = node.module.split(".")
-            yield from [parts[1]] if len(parts) > 1 else [alias.name for alias in node.names]
+            yield from [parts[1]] if len(parts) > 1 else [home(alias.name) for alias in node.names]
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.startswith("drsne."):
