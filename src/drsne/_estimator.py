@@ -48,14 +48,15 @@ class DRSNE(MapEstimator):
     density_neighbors : int, default=30
         k, neighbours that make up a point's concentration, without the point itself.
     density_exponent : float, default=1.0
-        ``alpha`` in ``c = r^-alpha``, in both spaces (in the data twice that, for the neighbourhoods "embedding" and
-        "both"); 1 in the paper. Loss and gradient grow as ``alpha^2``: compare exponents at equal
+        ``alpha`` in ``c = r^-alpha``, in both spaces (in the data up to twice that, for the neighbourhoods "embedding"
+        and "both"); 1 in the paper. Loss and gradient grow as ``alpha^2``: compare exponents at equal
         ``lambda * alpha^2``.
     neighborhoods : {"input", "embedding", "both"}, default="input"
         Over whose neighbours the concentration of the map is measured: those of each point in the data (the
         paper's), its own nearest ones in the map, which is what a reader of the map sees, or both. The last two match
-        it to the square of the data's: neighbourhoods twice as wide in the data are four times as wide in the map,
-        where differences of crowding then stand out from chance (docs/theory.md, section 8).
+        it to a power of the data's, ``contrast_``: where neighbourhoods differ little in width, as in data of many
+        dimensions, they differ up to the square of that in the map, and stand out from chance (docs/theory.md,
+        section 8).
     max_trustworthiness_drop : float, default=0.01
         With ``density_weight="auto"``: how much trustworthiness may be lost against ``lambda = 0``.
     metric : str or callable, default="euclidean"
@@ -115,6 +116,8 @@ class DRSNE(MapEstimator):
         the neighbours in the data, or in the map for ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
         The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
+    contrast_ : float
+        The power of the data's concentration that the map's is matched to: 1 for ``neighborhoods="input"``.
     density_weight_ : float
         ``lambda`` of the map.
     path_ : DensityPath or None
@@ -304,7 +307,7 @@ class DRSNE(MapEstimator):
         return Objective(
             input_weight=reading.input_weight,
             embedding_weight=reading.embedding_weight,
-            input_exponent=reading.contrast * exponent,
+            input_exponent="auto" if reading.contrasted else exponent,
             embedding_exponent=exponent,
         )
 
@@ -317,9 +320,8 @@ class DRSNE(MapEstimator):
             concentration = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, stage.affinities, stage.pca, dtype)
         self.density_weight_ = weight
-        self.input_concentration_ = rescaled(
-            problem.target, problem.objective.embedding_exponent / problem.objective.input_exponent
-        )
+        self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
+        self.input_concentration_ = rescaled(problem.target, 1.0 / self.contrast_)
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 

@@ -148,7 +148,9 @@ def _sizes(model: Any, X: Any, calibration: Calibration, density_neighbors: int,
 def _problem(
     model: Any, graph: KnnGraph, objective: Objective, P: sp.csr_matrix, weight: float, workers: Workers
 ) -> Problem:
-    target = profile(graph.distances.mean(axis=1), objective.input_exponent, objective.input_smoothing).log
+    radii = graph.distances.mean(axis=1)
+    objective = objective.at(radii)
+    target = profile(radii, float(objective.input_exponent), objective.input_smoothing).log
     return Problem(
         objective,
         P=P,

@@ -57,6 +57,11 @@ class Smoothing:
 DEFAULT_SMOOTHING = Smoothing()
 
 
+# Of log radii: five times the standard deviation that chance gives points strewn over a plane (k = 30), and the most
+# that an exponent is raised for it.
+STANDS_OUT, MOST_CONTRAST = 0.65, 2.0
+
+
 class Profile(NamedTuple):
     """Logarithms of relative concentration, with what the gradient needs."""
 
@@ -79,6 +84,16 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     relative = c / mean
     log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - np.log(mean)
     return Profile(log, relative, radius)
+
+
+def contrast(radii: Array, smoothing: Smoothing) -> float:
+    """By how much an exponent is raised for differences of ``radii`` to stand out from chance in a map.
+
+    Such that log radii spread over ``STANDS_OUT``, but at least 1 and at most 2; rounded, so that what the data's units
+    leave in the last bits does not reach the map.
+    """
+    spread = float(np.log(profile(radii, 1.0, smoothing).radius).std())
+    return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")
 
 
 def _median_radius(radii: Array) -> float:

@@ -7,7 +7,7 @@ of **n times** the loss: per point they then do not depend on n, and neither do 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from drsne.concentration import (
     Neighborhoods,
     Profile,
     Smoothing,
+    contrast,
     loss_and_slope,
     profile,
 )
@@ -43,13 +44,13 @@ class Reading(NamedTuple):
 
     input_weight: float
     embedding_weight: float
-    contrast: float  # exponent of the data's concentration over that of the map's
+    contrasted: bool  # whether differences of the data's concentration are made larger where they are small
 
 
 NEIGHBORHOODS = {
-    "input": Reading(1.0, 0.0, contrast=1.0),  # the paper's
-    "embedding": Reading(0.0, 1.0, contrast=2.0),
-    "both": Reading(1.0, 0.7, contrast=2.0),
+    "input": Reading(1.0, 0.0, contrasted=False),  # the paper's
+    "embedding": Reading(0.0, 1.0, contrasted=True),
+    "both": Reading(1.0, 0.7, contrasted=True),
 }
 
 
@@ -70,7 +71,8 @@ class Objective:
         data (the paper's), and over its own nearest neighbours in the map. Both are held against the same profile of
         the data.
     input_exponent, embedding_exponent : float, default=1.0
-        alpha in ``c = r^-alpha``, in each space.
+        alpha in ``c = r^-alpha``, in each space. An ``input_exponent`` of "auto" is that of the map, up to doubled
+        where the radii of the data differ so little that their differences would drown in chance.
     input_smoothing, embedding_smoothing : Smoothing
         Small constants of the concentration in each space.
     affinity_smoothing : float, default=0.0
@@ -97,7 +99,7 @@ class Objective:
     normalizer: str = "attached"
     input_weight: float = 1.0
     embedding_weight: float = 0.0
-    input_exponent: float = 1.0
+    input_exponent: float | str = 1.0
     embedding_exponent: float = 1.0
     input_smoothing: Smoothing = DEFAULT_SMOOTHING
     embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
@@ -111,8 +113,11 @@ class Objective:
         _checks.choice("support", self.support, ("symmetric", "directed"))
         _checks.choice("normalizer", self.normalizer, ("attached", "detached"))
         _checks.choice("precision", self.precision, ("single", "double"))
-        for name in ("input_exponent", "embedding_exponent"):
-            _checks.number(name, getattr(self, name), above=0)
+        if isinstance(self.input_exponent, str):
+            _checks.choice("input_exponent", self.input_exponent, ("auto",), also=" or a number above 0")
+        else:
+            _checks.number("input_exponent", self.input_exponent, above=0)
+        _checks.number("embedding_exponent", self.embedding_exponent, above=0)
         for name in ("input_weight", "embedding_weight"):
             _checks.number(name, getattr(self, name), at_least=0)
         if not self.input_weight + self.embedding_weight:
@@ -132,6 +137,12 @@ class Objective:
         ):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}.")
+
+    def at(self, radii: Array) -> Objective:
+        """The objective for data with these radii: an automatic exponent has its value."""
+        if not isinstance(self.input_exponent, str):
+            return self
+        return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))
 
     def sample_of(self, k: int, n_samples: int) -> int | None:
         """Density neighbours that an iteration visits, of k; None for all."""

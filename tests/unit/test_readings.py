@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
 
-from drsne import DRSNE, Objective, metrics
-from drsne.concentration import REFRESHED_EVERY
+from drsne import DRSNE, Objective, Smoothing, metrics
+from drsne.concentration import REFRESHED_EVERY, contrast
 from drsne.map_neighbors import nearest_in_map
 from drsne.parallel import Workers
 
@@ -157,13 +157,25 @@ def test_what_each_reading_keeps(digits):
 
 
 def test_modes_are_what_they_say():
-    """Weights of the two readings, and the exponent of the data over that of the map, whatever the exponent of both."""
-    expected = {"input": (1.0, 0.0, 1.0), "embedding": (0.0, 1.0, 2.0), "both": (1.0, 0.7, 2.0)}
-    for mode, (inside, outside, contrast) in expected.items():
-        for alpha in (1.0, 0.5):
-            found = DRSNE(neighborhoods=mode, density_exponent=alpha)._objective()
-            assert (found.input_weight, found.embedding_weight) == (inside, outside)
-            assert (found.input_exponent, found.embedding_exponent) == (contrast * alpha, alpha)
+    """Weights of the two readings, and whether the exponent of the data may differ from that of the map."""
+    expected = {"input": (1.0, 0.0, 0.5), "embedding": (0.0, 1.0, "auto"), "both": (1.0, 0.7, "auto")}
+    for mode, (inside, outside, exponent) in expected.items():
+        found = DRSNE(neighborhoods=mode, density_exponent=0.5)._objective()
+        assert (found.input_weight, found.embedding_weight) == (inside, outside)
+        assert (found.input_exponent, found.embedding_exponent) == (exponent, 0.5)
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.1, 2.0), (0.325, 2.0), (0.5, 1.3), (0.65, 1.0), (2.0, 1.0)])
+def test_contrast(spread, expected):
+    """Log radii that spread over less than .65 are stretched to that, up to doubled; wider ones are left alone."""
+    log = np.tile([-spread, spread], 500)
+    radii = np.exp(log)
+    for unit in (1.0, 1e-3, 12345.678):
+        assert contrast(unit * radii, Smoothing(relative=0.0)) == pytest.approx(expected, rel=0.01)
+    objective = Objective(input_exponent="auto", embedding_exponent=0.5).at(radii)
+    assert objective.input_exponent == pytest.approx(0.5 * expected, rel=0.01)
+    assert Objective(input_exponent=3.0).at(radii).input_exponent == 3.0
+    assert contrast(np.ones(10), Smoothing()) == 2.0
 
 
 @pytest.mark.parametrize("mode", ["input", "embedding", "both"])
@@ -217,18 +229,21 @@ def test_a_map_that_is_not_finite_has_some_neighbours():
     assert not (near == np.arange(20)[:, None]).any()
 
 
-def test_contrast_widens_what_is_wide(blobs):
-    """In the map the radii of the modes with contrast follow the square of the data's."""
+def test_contrast_widens_what_is_wide():
+    """In the map the radii of the modes with contrast follow a power of the data's, which is kept."""
     from drsne.graph import knn
 
-    wide = np.log(knn(blobs, 8)[1].mean(axis=1))
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(9.0 * g, s, (80, 8)) for g, s in enumerate((0.7, 1.0, 1.4))])
+    wide = np.log(knn(X, 8)[1].mean(axis=1))
+    options = {"perplexity": 10.0, "density_neighbors": 8, "random_state": 0, "density_weight": 100.0, "max_iter": 600}
     slopes = {}
-    for mode in ("input", "embedding"):
-        options = {"perplexity": 10.0, "density_neighbors": 8, "random_state": 0, "density_weight": 100.0}
-        Y = DRSNE(neighborhoods=mode, max_iter=600, **options).fit_transform(blobs)
-        slopes[mode] = np.polyfit(wide, np.log(knn(Y, 8)[1].mean(axis=1)), 1)[0]
-    assert 0.7 < slopes["input"] < 1.2
-    assert 1.7 < slopes["embedding"] < 2.2
+    for mode, power in (("input", 1.0), ("embedding", 1.9)):
+        model = DRSNE(neighborhoods=mode, **options).fit(X)
+        assert model.contrast_ == pytest.approx(power, abs=0.02)
+        slopes[mode] = np.polyfit(wide, np.log(knn(model.embedding_, 8)[1].mean(axis=1)), 1)[0]
+    assert 0.7 < slopes["input"] < 1.3
+    assert 1.6 < slopes["embedding"] < 2.3
 
 
 def test_every_number_of_threads_gives_the_same_map(blobs):
