@@ -1,4 +1,4 @@
-"""den-SNE's objective: the KL term less 2 lambda times the correlation of log radii (docs/theory.md, eq. 46)."""
+"""den-SNE's objective: the KL term less 2 lambda times the correlation of log radii (docs/theory.md, eq. 47)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local radii of data and map as den-SNE has them, and their correlation (docs/theory.md, eqs. 41 to 47).
+"""Local radii of data and map as den-SNE has them, and their correlation (docs/theory.md, eqs. 42 to 48).
 
 A radius is a weighted mean of squared distances; in the data the weights are the affinities, in the map
 ``w_ij = 1 / (1 + |y_i - y_j|^2)`` over the same stored pairs. ``rho`` is the correlation of the logarithms, with a
