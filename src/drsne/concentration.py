@@ -57,7 +57,7 @@ class Smoothing:
 DEFAULT_SMOOTHING = Smoothing()
 
 
-# Of log radii: between six and seven times the standard deviation that chance gives points strewn over a plane (k = 30),
+# Of log radii: six to seven times the standard deviation that chance gives points strewn over a plane (k = 30),
 # and the most that an exponent is raised for it.
 STANDS_OUT, MOST_CONTRAST = 0.8, 2.0
 
