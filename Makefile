@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint format types unit wheel docs clean help
+.PHONY: demo test lint format types unit quick wheel docs clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,7 +26,7 @@ $(VENV)/docs: $(VENV)/base
 demo: $(VENV)/base  ## embed the Digits data, write demo/
 	$(BIN)/python examples/digits.py demo
 
-test: lint types unit wheel  ## lint, types, tests, and an import of the built wheel
+test: lint types unit quick wheel  ## lint, types, tests, the quick comparison, and an import of the built wheel
 
 lint: $(VENV)/dev  ## check style
 	$(BIN)/ruff check .
@@ -42,6 +42,12 @@ types: $(VENV)/dev  ## check types
 unit: $(VENV)/dev  ## run the tests, with an empty kernel cache
 	rm -rf $(VENV)/numba
 	SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/python -m pytest -n auto -q
+
+quick: $(VENV)/dev  ## the paper's comparison with few small runs, from the start
+	rm -rf $(VENV)/quick
+	NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/drsne reproduce main --quick --folder $(VENV)/quick > /dev/null
+	@echo "quick comparison: $$(wc -l < $(VENV)/quick/rows.jsonl) rows, $$(grep -c '"error": null' $(VENV)/quick/rows.jsonl) without an error"
+	@! grep -v '"error": null' $(VENV)/quick/rows.jsonl
 
 wheel: $(VENV)/dev  ## build the wheel, import it in a clean environment
 	rm -rf dist $(VENV)-wheel
