@@ -36,9 +36,9 @@ def moved(maps: list[np.ndarray]) -> list[float]:
 
 
 def largest_gap(Y: np.ndarray, u: np.ndarray) -> float:
-    """Of the Helix: the largest gap between the centroids of 200 bins of u, in units of the median gap."""
-    order = np.array_split(np.argsort(u), 200)
-    steps = np.linalg.norm(np.diff([Y[some].mean(axis=0) for some in order], axis=0), axis=1)
+    """Of the Helix: the largest gap between the centroids of 200 equal bins of u, in units of the median gap."""
+    bins = np.minimum((200 * u).astype(int), 199)
+    steps = np.linalg.norm(np.diff([Y[bins == one].mean(axis=0) for one in np.unique(bins)], axis=0), axis=1)
     return float(steps.max() / np.median(steps))
 
 
