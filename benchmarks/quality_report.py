@@ -175,6 +175,9 @@ def bought(rows: list[Row], drop: float = 0.01) -> str:
         cells = [f"{plain[1]:.3f} / {plain[2]:.3f}"]
         for mode in MODES:
             some = {key: value for key, value in points.items() if key[0] == mode and value[0] >= plain[0] - drop}
+            if not some:
+                cells.append("")
+                continue
             best = max(some, key=lambda key: some[key][1])
             cells.append(f"{best[1]:g}: {some[best][1]:.3f} / {some[best][2]:.3f}")
         lines.append([name, *cells])
