@@ -142,6 +142,8 @@ def protocol(rows: list[Row]) -> str:
 
 def without_contrast(rows: list[Row]) -> str:
     """How many rivals are matched with the exponent 1 in both spaces, on the seeds that choose."""
+    if not any(row["method"] == PLAIN[1] for row in rows):
+        return ""
     found = [
         bool((points[nearest_to(points, theirs)] >= theirs).all())
         for name in THRESHOLDS
