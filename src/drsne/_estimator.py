@@ -297,7 +297,7 @@ class DRSNE(MapEstimator):
             followed = path.follow(stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar)
         if followed.outcomes[0].stopped_by == "overflow":
             complain(followed.outcomes[0], _LEVERS, "no map of the path is finished")
-        found = path.scored(followed.outcomes, weights, data, self.metric, dtype)
+        found = path.scored(followed.outcomes, weights, data, workers, metric=self.metric, near=stage.near, dtype=dtype)
         return found, followed, stage
 
     def _objective(self) -> Objective:

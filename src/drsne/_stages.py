@@ -22,6 +22,7 @@ from drsne.reduction import fitted_pca, scores
 
 Array = NDArray[np.float64]
 _LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
+_FEW = 10_000  # points whose neighbours are kept with their distances
 
 
 Minimised = TypeVar("Minimised", Problem, CorrelationProblem)
@@ -34,6 +35,7 @@ class Stage(NamedTuple, Generic[Minimised]):
     affinities: Affinities
     start: Array
     pca: Any  # fitted sklearn.decomposition.PCA, or None
+    near: KnnGraph | None = None  # exact neighbours of the data, where there are few
 
 
 class _Sizes(NamedTuple):
@@ -60,13 +62,14 @@ class _Ground(NamedTuple):
 
 
 def prepare(model: Any, X: Any, objective: Objective, weight: float, workers: Workers) -> Stage[Problem]:
-    """All that comes before the optimisation, for an estimator's parameters; the neighbours' distances are let go."""
+    """All that comes before the optimisation, for an estimator's parameters; many neighbours' distances are let go."""
     ground = _ground(model, X, objective.calibration, int(model.density_neighbors), workers)
     sizes = ground.sizes
     found = affinities(ground.near, sizes.perplexity, objective.calibration, workers, _real(objective.precision))
     start = _start(model, ground.X, found.P, ground.rng, workers)
     problem = _problem(model, ground.graph.first(sizes.density_neighbors), objective, found.P, weight, workers)
-    return Stage(problem, found, start, ground.pca)
+    few = X.shape[0] <= _FEW and ground.pca is None and model.neighbors is None
+    return Stage(problem, found, start, ground.pca, ground.graph if few else None)
 
 
 class Radii(NamedTuple):

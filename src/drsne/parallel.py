@@ -6,7 +6,7 @@ partial sums, and partial sums are added in block order, so who computed what le
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from queue import SimpleQueue
 from threading import Lock, Thread
@@ -84,6 +84,17 @@ class Workers:
                 job.abandon()
         if job.error is not None:
             raise job.error
+
+    def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """``function`` of every item, in their order."""
+        results: list[Any] = [None] * len(items)
+
+        def some(block: int, lo: int, hi: int) -> None:
+            results[lo:hi] = [function(item) for item in items[lo:hi]]
+
+        if items:
+            self.run(some, len(items), grain=1)
+        return results
 
 
 class _Job:

@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import _checks
+from drsne.graph import KnnGraph
 from drsne.metrics import evaluation
 from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.objective import Problem
 from drsne.optimize import Callback, Outcome, Schedule, minimize
+from drsne.parallel import Workers
 
 Array = NDArray[np.float64]
 WEIGHTS = (0.0, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 14.0, 22.0, 35.0, 70.0)
@@ -231,13 +233,24 @@ def _after(before: Outcome, last: Outcome) -> Outcome:
 
 
 def scored(
-    outcomes: Sequence[Outcome], weights: Sequence[float], X: Any, metric: Any, dtype: type = np.float64
+    outcomes: Sequence[Outcome],
+    weights: Sequence[float],
+    X: Any,
+    workers: Workers,
+    *,
+    metric: Any,
+    near: KnnGraph | None,
+    dtype: type = np.float64,
 ) -> DensityPath:
-    """The path of the ``weights`` that were reached, with the scores of its maps."""
+    """The path of the ``weights`` that were reached, with the scores of its maps.
+
+    ``near`` are exact neighbours of ``X``, where they are known.
+    """
     reached = (0.0, *(w for w in weights if w > 0.0))[: len(outcomes)]
-    rows, fewer = (sampled_rows(X.shape[0], most, 0) for most in (SCORED, SCORED_PAIRWISE))
+    rows = sampled_rows(X.shape[0], SCORED, 0)
     try:
-        metrics = evaluation.of_maps(X, [outcome.embedding for outcome in outcomes], rows, fewer, metric=metric)
+        maps = [outcome.embedding for outcome in outcomes]
+        metrics = evaluation.of_maps(X, maps, rows, workers, n_pairwise=SCORED_PAIRWISE, metric=metric, near=near)
     except KeyboardInterrupt:  # the maps count; their scores stay unknown
         metrics = {name: np.full(len(outcomes), np.nan) for name in evaluation.NAMES}
     first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # lambda = 0 was only the way to the others

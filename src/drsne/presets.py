@@ -21,7 +21,7 @@ DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
-PATH_OPENING, PATH_STEP = 0.6, 0.1  # of the iterations: t-SNE before a path of lambda, and each step along it
+PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda, from the fit at 0
 PATH_RATE = 1.0  # map units
 RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between losses
 MANY = 20_000  # samples from which on the losses cost as much as several iterations
@@ -93,10 +93,10 @@ def path_schedules(
     early_exaggeration: float,
     learning_rate: float | str,
 ) -> tuple[Schedule, Schedule]:
-    """For a path of lambda: the t-SNE map that it starts from, and the step to each next weight."""
+    """For a path of lambda: the fit at lambda = 0 that it starts from, and the step to each next weight."""
     opening = default_schedule(
         n_samples,
-        max_iter=max(1, round(PATH_OPENING * max_iter)),
+        max_iter=max_iter,
         n_iter_exaggeration=n_iter_exaggeration,
         early_exaggeration=early_exaggeration,
         learning_rate=learning_rate,

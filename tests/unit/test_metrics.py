@@ -173,3 +173,27 @@ def test_no_score_holds_a_matrix_of_all_pairs():
 def test_wrong_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(*pair())
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_ranks_among_a_row(seed):
+    """Against sorting: spread values, crowded ones, ties, lists with repeats, one value only."""
+    from drsne.kernels.ranks import below
+
+    rng = np.random.RandomState(seed)
+    D = [
+        lambda: rng.rand(7, 60),
+        lambda: rng.rand(7, 60) ** 30,
+        lambda: rng.randint(0, 9, (7, 60)).astype(float),
+        lambda: 1.0 + 1e-15 * rng.randint(0, 9, (7, 60)),
+        lambda: np.full((7, 60), 2.0),
+        lambda: np.where(rng.rand(7, 60) < 0.5, 1e-300, 1e300) * rng.rand(7, 60),
+    ][seed]()
+    listed = rng.randint(0, 60, (7, 12))
+    values = np.take_along_axis(D, listed, axis=1)
+    counts, tied = np.empty(listed.shape, np.intp), np.empty(len(D), bool)
+    below(D, listed, np.argsort(values, axis=1), counts, tied)
+    smaller = (D[:, None, :] < values[:, :, None]).sum(axis=2)
+    equal = (D[:, None, :] == values[:, :, None]).sum(axis=2)
+    np.testing.assert_array_equal(counts, smaller)
+    np.testing.assert_array_equal(tied, (equal > 1).any(axis=1))

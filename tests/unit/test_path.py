@@ -60,11 +60,18 @@ def test_each_map_starts_from_the_last(X, path):
         assert moved < 0.2 * np.ptp(before, axis=0).max()
 
 
+def test_a_path_starts_from_the_fit_at_zero(X, path):
+    plain = DRSNE(density_weight=0, **QUICK).fit(X)
+    np.testing.assert_array_equal(path.embeddings[0], plain.embedding_)
+    assert path.kl_divergence[0] == plain.kl_divergence_
+    assert path.baseline == pytest.approx(drsne.metrics.trustworthiness(X, plain.embedding_), abs=1e-12)
+
+
 def test_a_step_is_as_good_as_a_fit(digits):
     X, options = digits[:700], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 600, "random_state": 0}
-    path = density_path(X, [0, 2, 8], **options)
+    path = density_path(X, [0, 2, 5, 8], **options)
     model = DRSNE(density_weight=8.0, **options).fit(X)
-    loss = path.kl_divergence[2] + 8.0 * path.concentration_loss[2]
+    loss = path.kl_divergence[3] + 8.0 * path.concentration_loss[3]
     assert loss < 1.03 * (model.kl_divergence_ + 8.0 * model.concentration_loss_)
 
 
@@ -78,6 +85,8 @@ def test_same_seed_same_path_at_any_number_of_threads(X, path):
     again = density_path(X, [0, 1, 5, 40], n_jobs=3, **QUICK)
     for one, two in zip(path.embeddings, again.embeddings, strict=True):
         np.testing.assert_array_equal(one, two)
+    for name, values in path.metrics.items():
+        np.testing.assert_array_equal(again.metrics[name], values, err_msg=name)
 
 
 def test_frame(path):
@@ -160,7 +169,7 @@ def test_what_a_path_cannot_take(X):
     with pytest.raises(ValueError, match=r"metric='seuclidean' does not give them .* Pass a number as density_weight"):
         density_path(X, metric="seuclidean", callbacks=lambda *_: seen.append(1), **QUICK)
     assert seen == []  # before anything was computed
-    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 90 to 30"):
+    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 90 to 50"):
         density_path(X, [0, 1], **QUICK | {"n_iter_exaggeration": 90, "max_iter": 100})
     graph = drsne.graph.knn(X, 30)
     with pytest.raises(ValueError, match="sparse graph with metric='precomputed'"):
@@ -189,21 +198,21 @@ def test_callbacks_count_on_and_can_stop(X):
 
     def watch(iteration, embedding, losses):
         seen.append(iteration)
-        return iteration == 330
+        return iteration == 450
 
     path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=watch, **QUICK)
     assert seen == sorted(set(seen))
-    assert seen[-1] == 330
+    assert seen[-1] == 450
     assert 1 < len(path) < 6
     assert path.weights.tolist() == list(range(len(path)))
 
 
 def test_interrupted_paths_keep_their_maps(X):
     def stop(iteration, embedding, losses):
-        if iteration == 330:
+        if iteration == 450:
             raise KeyboardInterrupt
 
-    with pytest.warns(UserWarning, match=r"Interrupted after 3[23].? iterations of a path.*; the path ends at \d"):
+    with pytest.warns(UserWarning, match=r"Interrupted after 4[45].? iterations of a path.*; the path ends at \d"):
         path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=stop, **QUICK)
     assert 1 < len(path) < 6
     whole = density_path(X, [0, 1, 2, 3, 4, 5], **QUICK)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from drsne import _checks
+from drsne.parallel import Workers
 from drsne.search import unit_scale
 
 Array = NDArray[np.float64]
@@ -84,6 +85,11 @@ def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:
     step = max(1, min(_MAX_BLOCK, _BLOCK_BYTES // (8 * n_samples)))
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
+
+
+def in_turn(workers: Workers | None, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """``function`` of every item; by the ``workers`` where there are any."""
+    return [function(item) for item in items] if workers is None else workers.each(function, items)
 
 
 def pearson(a: Array, b: Array) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.graph import nearest
+from drsne.graph import KnnGraph, nearest
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import Array, Rows, check_pair, euclidean, sampled_rows, space_of
 from drsne.metrics.separation import silhouette
@@ -65,29 +65,50 @@ def evaluate(
     data, low = check_pair(X, Y)
     seed = _seed(random_state)
     rows = sampled_rows(len(low), max_samples, seed)
-    out = {name: float(values[0]) for name, values in of_maps(data, [low], rows, rows).items()}
+    with Workers() as workers:
+        out = {name: float(values[0]) for name, values in of_maps(data, [low], rows, workers).items()}
     if labels is not None:
         out["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
     return out
 
 
-def of_maps(X: Any, maps: Sequence[Array], rows: Rows, fewer: Rows, *, metric: Any = "euclidean") -> dict[str, Array]:
+def of_maps(
+    X: Any,
+    maps: Sequence[Array],
+    rows: Rows,
+    workers: Workers,
+    *,
+    n_pairwise: int | None = None,
+    metric: Any = "euclidean",
+    near: KnnGraph | None = None,
+) -> dict[str, Array]:
     """The scores of several maps of the same data, which is measured once for all of them.
 
-    ``rows`` are scored; continuity and stress, which need all distances in every map, over ``fewer``.
+    ``rows`` are scored; continuity and stress, which need all distances in every map, over ``n_pairwise`` of them.
+    ``near`` are neighbours of all points, where they are known.
     """
     n = X.shape[0]
     k, few = min(_DENSITY_NEIGHBORS, n - 1), max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
-    space = space_of(X, metric)
-    with Workers() as workers:
-        graph, close = (nearest(X, m, metric=metric, workers=workers, rows=r) for m, r in ((k, rows), (few, fewer)))
-    listed = np.hstack([own_neighbors(Y, few, rows) for Y in maps])
+    if near is None or near.indices.shape[1] < k:
+        graph = nearest(X, k, metric=metric, workers=workers, rows=rows)
+    else:
+        graph = KnnGraph(near.indices[rows, :k], near.distances[rows, :k])
+    places = sampled_rows(len(rows), n_pairwise, 0)
+    fewer, close = rows[places], graph.indices[places, :few]
+
+    def of_map(Y: Array) -> tuple[Any, ...]:
+        listed = own_neighbors(Y, few, rows)
+        still = kept(euclidean(Y), close, few, fewer)[0]
+        cc = concentration.correlation(graph, Y, rows)
+        return listed, still, cc, density.correlation(graph.distances[:, -1], Y, k, rows)
+
+    listed, still, cc, rho = zip(*workers.each(of_map, maps), strict=True)
     return {
-        "trustworthiness": kept(space, listed, few, rows),
-        "continuity": np.array([kept(euclidean(Y), close.indices, few, fewer)[0] for Y in maps]),
-        "concentration_correlation": np.array([concentration.correlation(graph, Y, rows) for Y in maps]),
-        "density_rank_correlation": np.array([density.correlation(graph.distances[:, -1], Y, k, rows) for Y in maps]),
-        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer),
+        "trustworthiness": kept(space_of(X, metric), np.hstack(listed), few, rows, workers),
+        "continuity": np.array(still),
+        "concentration_correlation": np.array(cc),
+        "density_rank_correlation": np.array(rho),
+        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer, workers=workers),
     }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, euclidean, sampled_rows
+from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, euclidean, in_turn, sampled_rows
+from drsne.parallel import Workers
 from drsne.search import unit_scale
 
 
@@ -47,7 +48,9 @@ def stress(
     return float(of_maps(euclidean(data, centred=True), [points], rows, scaled)[0])
 
 
-def of_maps(space: Space, maps: Sequence[Array], rows: Rows, scaled: bool = False) -> Array:
+def of_maps(
+    space: Space, maps: Sequence[Array], rows: Rows, scaled: bool = False, workers: Workers | None = None
+) -> Array:
     """The stress of several maps of the same data."""
     from sklearn.metrics import pairwise_distances
 
@@ -55,14 +58,17 @@ def of_maps(space: Space, maps: Sequence[Array], rows: Rows, scaled: bool = Fals
     scales = [unit_scale(Y) for Y in maps]
     unit = [Y / scale for Y, scale in zip(maps, scales, strict=True)]
     unit = [Y - Y.mean(axis=0) for Y in unit]
-    high, low, both = 0.0, np.zeros(len(maps)), np.zeros(len(maps))
-    for some in blocks(rows, space.n):
+
+    def sums(some: Rows) -> Array:
         D = space.distances(some)
-        high += float((D * D).sum())
+        found = np.full((3, len(maps)), np.vdot(D, D))
         for m, Y in enumerate(unit):
             E = pairwise_distances(Y[some], Y)
-            low[m] += (E * E).sum()
-            both[m] += (D * E).sum()
+            found[1:, m] = np.vdot(E, E), np.vdot(D, E)
+        return found
+
+    highs, low, both = np.sum(in_turn(workers, sums, list(blocks(rows, space.n))), axis=0)
+    high = float(highs[0])
     if high == 0.0:
         return np.full(len(maps), np.nan)
     factor = np.array(scales) / space.scale

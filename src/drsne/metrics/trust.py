@@ -9,12 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from drsne.graph import nearest
-from drsne.metrics._inputs import Array, Rows, Space, blocks, check_neighbors, check_pair, euclidean, sampled_rows
+from drsne.kernels.ranks import below
+from drsne.metrics._inputs import (
+    Array,
+    Rows,
+    Space,
+    blocks,
+    check_neighbors,
+    check_pair,
+    euclidean,
+    in_turn,
+    sampled_rows,
+)
 from drsne.parallel import Workers
 from drsne.search import unit_scale
 
 _TREE_DIMENSIONS = 15
-_SORTED_FROM = 40  # listed neighbours from which on sorting a row beats counting for each
 
 
 def trustworthiness(
@@ -81,15 +91,17 @@ def continuity(
     return float(kept(euclidean(low), own_neighbors(data, k, rows), k, rows)[0])
 
 
-def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows) -> Array:
+def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Workers | None = None) -> Array:
     """1 less the normalised excess ranks in ``space`` of listed neighbours, for each k columns of the list."""
-    excess, at = np.zeros(neighbors.shape[1], np.int64), 0
-    for some in blocks(rows, space.n):
+
+    def excess(places: Rows) -> Any:
+        some = rows[places]
         D = space.distances(some)
         D[np.arange(len(some)), some] = np.inf
-        excess += np.maximum(_ranks(D, neighbors[at : at + len(some)]) - k, 0).sum(axis=0)
-        at += len(some)
-    per_map = excess.reshape(-1, k).sum(axis=1)
+        return np.maximum(_ranks(D, neighbors[places]) - k, 0).sum(axis=0)
+
+    parts = list(blocks(np.arange(len(rows)), space.n))
+    per_map = np.sum(in_turn(workers, excess, parts), axis=0).reshape(-1, k).sum(axis=1)
     return np.asarray(1.0 - 2.0 * per_map / float(len(rows) * k * (2 * space.n - 3 * k - 1)))
 
 
@@ -113,19 +125,12 @@ def own_neighbors(A: Any, k: int, rows: Rows) -> NDArray[np.intp]:
 
 def _ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
     """Rank (from 1) of each listed neighbour among a row of distances."""
-    d = np.take_along_axis(D, neighbors, axis=1)
-    if neighbors.shape[1] < _SORTED_FROM:
-        below, upto = (
-            np.stack([np.sum(than(c[:, None], D), axis=1) for c in d.T], 1) for than in (np.greater, np.greater_equal)
-        )
-    else:
-        rows = list(zip(np.sort(D, axis=1), d, strict=True))
-        below, upto = (np.stack([np.searchsorted(*row, side=side) for row in rows]) for side in ("left", "right"))
-    ranks = below + 1
+    counts, tied = np.empty(neighbors.shape, dtype=np.intp), np.empty(len(D), dtype=bool)
+    below(D, neighbors, np.argsort(np.take_along_axis(D, neighbors, axis=1), axis=1), counts, tied)
     # Equal distances: the order that a sort of the row gives them, as in scikit-learn.
-    for r in np.flatnonzero((upto > ranks).any(axis=1)):
+    for r in np.flatnonzero(tied):
         order = np.argsort(D[r])
         place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(1, len(order) + 1)
-        ranks[r] = place[neighbors[r]]
-    return np.asarray(ranks)
+        place[order] = np.arange(len(order))
+        counts[r] = place[neighbors[r]]
+    return counts + 1

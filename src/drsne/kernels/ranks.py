@@ -1,0 +1,58 @@
+"""Ranks of listed values among the entries of a row, without sorting the row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.kernels._compile import kernel
+
+_BINS = 512
+
+
+@kernel
+def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
+    """How many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
+
+    ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry.
+    Bins of equal width tell where among the listed values an entry is to be looked for.
+    """
+    m = listed.shape[1]
+    values, places, equal = np.empty(m), np.empty(m + 1, np.int64), np.empty(m, np.int64)
+    starts = np.empty(_BINS, np.int64)  # of each bin: the first listed value in it or above
+    for r in range(D.shape[0]):
+        row = D[r]
+        for c in range(m):
+            values[c] = row[listed[r, order[r, c]]]
+            places[c] = 0
+            equal[c] = 0
+        smallest, largest = values[0], values[m - 1]
+        scale = (_BINS - 1) / (largest - smallest) if largest > smallest else 0.0
+        if not scale < np.inf:  # values that differ by rounding alone
+            scale = 0.0
+        at = 0
+        for c in range(m):
+            bin_ = int((values[c] - smallest) * scale)
+            while at <= bin_:
+                starts[at] = c
+                at += 1
+        for d in row:
+            if d > largest:
+                continue
+            first = 0
+            if d > smallest:
+                first = starts[int((d - smallest) * scale)]
+                while first > 0 and values[first - 1] >= d:  # by rounding
+                    first -= 1
+                while values[first] < d:
+                    first += 1
+            if values[first] == d:
+                equal[first] += 1
+                while first < m and values[first] == d:
+                    first += 1
+            places[first] += 1
+        so_far, several = 0, False
+        for c in range(m):
+            so_far += places[c]
+            counts[r, order[r, c]] = so_far
+            several = several or equal[c] > 1
+        tied[r] = several
