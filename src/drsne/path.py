@@ -15,7 +15,7 @@ from drsne.graph import KnnGraph
 from drsne.metrics import evaluation
 from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.objective import Problem
-from drsne.optimize import Callback, Outcome, Schedule, minimize
+from drsne.optimize import Callback, Evaluates, Outcome, Schedule, minimize
 from drsne.parallel import Workers
 
 Array = NDArray[np.float64]
@@ -167,7 +167,7 @@ def automatic(path: DensityPath, drop: float, *, complete: bool = True) -> int:
 class _Weighted:
     """A problem of weight one, at another weight."""
 
-    def __init__(self, problem: Problem, weight: float) -> None:
+    def __init__(self, problem: Evaluates, weight: float) -> None:
         self._problem, self._weight = problem, weight
 
     def evaluate(self, Y: Array, *, density: float, **options: Any) -> Any:
@@ -216,9 +216,11 @@ def follow(
     return Followed(outcomes, stopped_by, done)
 
 
-def alone(problem: Problem, start: Array, weight: float, schedule: Schedule) -> Outcome:
-    """The map of a schedule at one weight; ``problem`` has the weight one."""
-    return minimize(_Weighted(problem, weight), start, schedule)
+def alone(
+    problem: Evaluates, start: Array, weight: float, schedule: Schedule, *, term: str = "concentration"
+) -> Outcome:
+    """The map of a schedule at one weight; ``problem`` has the weight one. ``term`` is as in ``minimize``."""
+    return minimize(_Weighted(problem, weight), start, schedule, term=term)
 
 
 def _later(function: Callable[..., Any], done: int) -> Callable[..., Any]:

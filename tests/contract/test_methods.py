@@ -58,6 +58,16 @@ def test_presets_are_the_estimator(name, variant, ready, monkeypatch):
     np.testing.assert_allclose(run.embedding, DRSNE(**settings, random_state=3).fit_transform(ready.X), rtol=1e-9)
 
 
+def test_densne_is_the_estimator(ready):
+    from drsne import DenSNE
+    from drsne.experiments.methods.densne import maps
+    from drsne.presets import densne
+
+    run = next(maps(ready, [0.5], 3, max_iter=80))
+    settings = densne(180, 0.5, max_iter=80)
+    np.testing.assert_allclose(run.embedding, DenSNE(**settings, random_state=3).fit_transform(ready.X), rtol=1e-9)
+
+
 def test_an_unknown_method_and_a_missing_package(monkeypatch):
     with pytest.raises(ValueError, match="method must be one of"):
         methods.load("tnse")

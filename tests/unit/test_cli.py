@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from drsne import cli
+from drsne.datasets._registry import find
 from drsne.experiments import Rows, methods, studies
 from drsne.experiments.studies import main as study_module
 
@@ -97,6 +100,73 @@ def test_a_missing_package_is_said_before_anything_runs(monkeypatch, capsys, tmp
     assert cli.main(["reproduce", "main", "--methods", "umap", "--folder", str(tmp_path)]) == 1
     assert "pip install 'drsne[experiments]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def two_sets(monkeypatch, tmp_path):
+    """The main study on 120 points each of Digits and Shuttle; arguments of the command, and the data home."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("DRSNE_DATA_HOME", str(home))
+    monkeypatch.setattr(study_module, "GRIDS", {"tsne": (5, 10)})
+    usual = study_module.recipes.paper
+
+    def few(name):
+        data = usual(name)
+        return replace(data, X=data.X[:120], y=data.y[:120])
+
+    monkeypatch.setattr(study_module.recipes, "paper", few)
+    command = ["reproduce", "main", "--methods", "pca", "tsne", "--seeds", "0", "--jobs", "1"]
+    return [*command, "--datasets", "digits", "shuttle", "--folder", str(tmp_path / "out")], home
+
+
+def test_an_unreachable_source_leaves_its_data_out(two_sets, monkeypatch, capsys, tmp_path):
+    """Told in one line; the other data run, and their rows are kept."""
+    command, _ = two_sets
+    monkeypatch.setenv("no_proxy", "*")
+    dataset = replace(find("shuttle"), urls=("http://127.0.0.1:9/shuttle.arff",))
+    monkeypatch.setattr("drsne.datasets.shuttle.DATASET", dataset)
+    with pytest.warns(UserWarning, match=r"shuttle is left out: .*127\.0\.0\.1:9"):
+        assert cli.main(command) == 0
+    assert "### Digits" in capsys.readouterr().out
+    kept = Rows(tmp_path / "out" / "rows.jsonl").read()
+    assert [(row["dataset"], row["error"]) for row in kept] == [("digits", None)] * 3
+    assert cli.main(command) == 1  # only that is left to do
+    err = capsys.readouterr().err
+    assert err.startswith("drsne: ")
+    assert "127.0.0.1:9" in err
+    assert Rows(tmp_path / "out" / "rows.jsonl").read() == kept
+
+
+def test_a_wrong_checksum_leaves_its_data_out(two_sets, tmp_path):
+    command, home = two_sets
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 99, (58_000, 9), dtype=np.int32), rng.integers(1, 8, 58_000, dtype=np.int8)
+    np.savez(home / "shuttle.npz", X=X, y=y)
+    with pytest.warns(UserWarning, match=r"shuttle is left out: .*shuttle\.npz has the wrong checksum"):
+        assert cli.main(command) == 0
+    assert {row["dataset"] for row in Rows(tmp_path / "out" / "rows.jsonl").read()} == {"digits"}
+
+
+def test_a_full_disk_is_one_line(two_sets, monkeypatch, capsys, tmp_path):
+    command, _ = two_sets
+    command = [word for word in command if word != "shuttle"]
+    usual, written = os.fsync, []
+
+    def full_from_the_second(file):
+        written.append(file)
+        if len(written) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return usual(file)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full_from_the_second)
+        assert cli.main(command) == 1
+    assert "No space left on device. Finished rows are kept; make room and start again." in capsys.readouterr().err
+    kept = Rows(tmp_path / "out" / "rows.jsonl").read()
+    assert len(kept) == 1
+    assert cli.main(command) == 0
+    assert Rows(tmp_path / "out" / "rows.jsonl").read()[:1] == kept
 
 
 def test_an_interrupt_is_one_line(monkeypatch, capsys, tmp_path):

@@ -17,7 +17,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="only these (see drsne datasets)")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these (see drsne methods)")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="only these")
-    parser.add_argument("--quick", action="store_true", help="few small runs that need no file, in minutes")
+    parser.add_argument("--quick", action="store_true", help="few runs on 600 points each: no file, some minutes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: every core)")
     parser.add_argument("--folder", type=Path, help="where rows, tables and figures are kept (default: paper/STUDY)")
     parser.add_argument("--retry", action="store_true", help="make runs again whose row is an error")

@@ -298,7 +298,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     | ``digits`` | 1797 x 64 | standardised |
     | ``fashion_mnist``, ``mnist`` | 5000 x 784 | a draw with seed 42, standardised |
     | ``gaussians50`` | 5000 x 50 | standardised; the paper's row "MNIST", where the real ``mnist`` does not occur |
-    | ``pbmc3k`` | 2700 x 50 | ``pbmc``, with Louvain labels where louvain is installed |
+    | ``pbmc3k`` | 2700 x 50 | ``pbmc``, with Louvain labels where louvain is installed, else Seurat's |
     | ``shuttle`` | 5000 x 9 | ``shuttle_sample``, standardised, float32 |
     | ``controlled_clusters``, ``helix`` | 5000 x 3 | as they are, seed 42 (the paper states none) |
 
@@ -340,8 +340,9 @@ def _paper_pbmc(data_home: Any) -> Data:
 
     if find_spec("louvain") is not None:
         return pbmc(labels="louvain", data_home=data_home)
-    data = pbmc(data_home=data_home)
-    return _changed(data, data.X, None, f"The paper's labels need louvain: {_CLUSTERING['louvain'][1]}.")
+    data, y = pbmc(data_home=data_home), load("pbmc3k", data_home=data_home).y
+    instead = "" if y is None else " y is Seurat's cell type instead."
+    return _changed(data, data.X, y, f"The paper's labels need louvain: {_CLUSTERING['louvain'][1]}.{instead}")
 
 
 def _needed(module: str, mend: str, what: str) -> Any:

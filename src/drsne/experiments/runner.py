@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from drsne import _checks
 from drsne.experiments import methods, scoring
 from drsne.experiments.methods import Ready
 from drsne.experiments.rows import Row, Rows, key, provenance
@@ -53,7 +54,7 @@ def run(
 
     found = rows.read()
     there = {row["key"] for row in found if not (retry and row.get("error"))}
-    todo = study.jobs(there)
+    todo = _with_data(study, study.jobs(there))
     if maps is not None:
         maps.mkdir(parents=True, exist_ok=True)
     total = sum(len(job.values) for job in todo)
@@ -71,6 +72,25 @@ def run(
                 failed = sum(row["error"] is not None for row in fresh)
                 bar(done, {"failed": failed} if failed else {})
     return of_study(study, rows.read())
+
+
+def _with_data(study: Study, todo: list[Job]) -> list[Job]:
+    """The jobs whose data can be had; files are fetched here, once, before processes ask for them.
+
+    What cannot be had is told and left out, and has no rows: the next start tries again.
+    """
+    failed: dict[str, Exception] = {}
+    wanted = list(dict.fromkeys(job.dataset for job in todo))
+    for dataset in wanted:
+        try:
+            study.data(dataset)
+        except (OSError, ImportError, ValueError) as error:
+            failed[dataset] = error
+    if failed and len(failed) == len(wanted):
+        raise next(iter(failed.values()))
+    for dataset, reason in failed.items():
+        _checks.warn(f"{dataset} is left out: {reason}")
+    return [job for job in todo if job.dataset not in failed]
 
 
 def of_study(study: Study, rows: list[Row]) -> list[Row]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from drsne import DRSNE, density_path, initialization
 from drsne._stages import Stage, prepare
 from drsne.experiments.methods import Array, Maps, Ready, Run
 from drsne.objective import Problem
+from drsne.optimize import Schedule
 from drsne.parallel import Workers
 from drsne.path import alone
-from drsne.presets import paper
+from drsne.presets import PATH_RATE, PATH_STEP, paper
 
+STEPS = {"path_step": PATH_STEP, "path_rate": PATH_RATE}  # so that rows of another path are not taken for these
 PAPER_NEIGHBORS = 29  # of the main comparison
 PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)
 
@@ -33,25 +35,47 @@ def along_a_path(**params: Any) -> Maps:
 
 
 def of_the_paper(variant: str, **numbers: Any) -> Maps:
-    """The paper's method at each printed lambda, with affinities and target found once for the data."""
+    """The paper's method at each printed lambda."""
 
     def maps(ready: Ready, values: Sequence[float], seed: int) -> Iterator[Run]:
         n = len(ready.X)
-        start = time.perf_counter()
         settings = paper(n, 1.0 / n, PAPER_NEIGHBORS, variant=variant, **numbers)  # the weight one
-        stage = ready.once(("paper", variant, *numbers.items()), lambda: _stage(ready.X, settings))
-        preparing = time.perf_counter() - start
-        for value in values:
-            start = time.perf_counter()
-            outcome = alone(stage.problem, _start(n, seed), value * n, settings["schedule"])
-            yield Run(value, outcome.embedding, {"neighbors": preparing, "optimization": time.perf_counter() - start})
+
+        def stage(workers: Workers) -> Stage[Problem]:
+            return prepare(DRSNE(**settings), ready.X, settings["objective"], 1.0, workers)
+
+        key = ("paper", variant, *numbers.items())
+        yield from from_one_stage(ready, key, stage, settings["schedule"], {value: n * value for value in values}, seed)
 
     return maps
 
 
-def _stage(X: Array, settings: dict[str, Any]) -> Stage[Problem]:
-    with Workers(1) as workers:
-        return prepare(DRSNE(**settings), X, settings["objective"], 1.0, workers)
+def from_one_stage(
+    ready: Ready,
+    key: Any,
+    make: Callable[[Workers], Stage[Any]],
+    schedule: Schedule,
+    weights: Mapping[float, float],
+    seed: int,
+    *,
+    term: str = "concentration",
+) -> Iterator[Run]:
+    """Maps at the ``weights`` of values, from a random start; affinities and target are found once for the data.
+
+    The stage that is made under ``key`` has the weight one.
+    """
+
+    def alone_on_a_thread() -> Stage[Any]:
+        with Workers(1) as workers:
+            return make(workers)
+
+    start = time.perf_counter()
+    stage = ready.once(key, alone_on_a_thread)
+    preparing = time.perf_counter() - start
+    for value, weight in weights.items():
+        start = time.perf_counter()
+        outcome = alone(stage.problem, _start(len(ready.X), seed), weight, schedule, term=term)
+        yield Run(value, outcome.embedding, {"neighbors": preparing, "optimization": time.perf_counter() - start})
 
 
 def _start(n: int, seed: int) -> Array:

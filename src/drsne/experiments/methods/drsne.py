@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import along_a_path
+from drsne.experiments.methods._drsne import STEPS, along_a_path
 from drsne.path import WEIGHTS
 
-METHOD = Method(title="DR-SNE (ours)", parameter="density_weight", grid=WEIGHTS[1:], maps=along_a_path(), together=True)
+METHOD = Method(
+    title="DR-SNE (ours)",
+    parameter="density_weight",
+    grid=WEIGHTS[1:],
+    maps=along_a_path(),
+    settings={"neighborhoods": "input", **STEPS},
+    together=True,
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import along_a_path
+from drsne.experiments.methods._drsne import STEPS, along_a_path
 from drsne.path import WEIGHTS
 
 METHOD = Method(
@@ -11,6 +11,6 @@ METHOD = Method(
     parameter="density_weight",
     grid=WEIGHTS[1:],
     maps=along_a_path(neighborhoods="both"),
-    settings={"neighborhoods": "both"},
+    settings={"neighborhoods": "both", **STEPS},
     together=True,
 )
