@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from data import EIGHT, classes
 from quality import saved
+from quality_report import PATH
 from report import RESULTS, table, write
 from scipy.spatial import procrustes
 
@@ -68,6 +69,7 @@ def run(name: str, X: np.ndarray, seed: int, threads: int) -> dict:
             label: metrics.concentration_correlation(X, model.embedding_, 29) for label, model in models.items()
         },
         "moved": moved(path.embeddings),
+        "path": PATH,
     }
     if name == "Helix":
         row["gap"] = {label: largest_gap(model.embedding_, classes(name)) for label, model in models.items()}
@@ -87,6 +89,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "drsne-quality")
     options = parser.parse_args()
     rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    rows = [row for row in rows if row["path"] == PATH]
     there = {(row["set"], row["seed"]) for row in rows}
     DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=50).fit(
         EIGHT["Digits"]()

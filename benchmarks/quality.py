@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from data import EIGHT
 from joblib import Parallel, delayed
-from quality_report import CHOOSING, ROWS, read, report
+from quality_report import CHOOSING, PATH, ROWS, read, report
 
 from drsne import DRSNE, Objective, density_path
 from drsne.graph import nearest
@@ -109,6 +109,8 @@ def run(name: str, path: Path, method: str, weights: list[float], seed: int) -> 
     with ROWS.open("a") as file:
         for w, score in zip(weights, scores, strict=True):
             row = {"set": name, "method": method, "weight": w, "seed": seed, **score, "seconds": round(seconds, 2)}
+            if method in OURS | BESIDE:
+                row["path"] = PATH
             file.write(json.dumps(row) + "\n")
 
 

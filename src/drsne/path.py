@@ -1,4 +1,4 @@
-"""Maps along a path of lambda, each started from the last, and the choice among them (docs/theory.md, section 8)."""
+"""Maps along a path of lambda, each started from the last, and the choice among them (docs/theory.md, section 9)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from drsne.optimize import Callback, Evaluates, Outcome, Schedule, minimize
 from drsne.parallel import Workers
 
 Array = NDArray[np.float64]
-WEIGHTS = (0.0, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 14.0, 22.0, 35.0, 70.0)
+WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)
 SCORED = 5000  # points that are scored at most
 SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
 _SMALLER_IS_BETTER = ("stress",)
