@@ -337,7 +337,8 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        lambda of the maps, ascending; by default twelve from 0 to 70.
+        lambda of the maps, ascending; by default twelve from 0 to 70. A step to the next weight takes a tenth of
+        ``max_iter``, however large it is: weights that differ by a factor of two at most are followed closely.
     **params
         Parameters of :class:`drsne.DRSNE` but for ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 

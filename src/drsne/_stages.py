@@ -22,7 +22,7 @@ from drsne.reduction import fitted_pca, scores
 
 Array = NDArray[np.float64]
 _LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
-_FEW = 10_000  # points whose neighbours are kept with their distances
+_FEW, _NEAR = 10_000, 30  # points whose neighbours are kept with their distances, and how many of them
 
 
 Minimised = TypeVar("Minimised", Problem, CorrelationProblem)
@@ -35,7 +35,7 @@ class Stage(NamedTuple, Generic[Minimised]):
     affinities: Affinities
     start: Array
     pca: Any  # fitted sklearn.decomposition.PCA, or None
-    near: KnnGraph | None = None  # exact neighbours of the data, where there are few
+    near: KnnGraph | None = None  # the nearest neighbours of the data, where there are few points
 
 
 class _Sizes(NamedTuple):
@@ -69,7 +69,10 @@ def prepare(model: Any, X: Any, objective: Objective, weight: float, workers: Wo
     start = _start(model, ground.X, found.P, ground.rng, workers)
     problem = _problem(model, ground.graph.first(sizes.density_neighbors), objective, found.P, weight, workers)
     few = X.shape[0] <= _FEW and ground.pca is None and model.neighbors is None
-    return Stage(problem, found, start, ground.pca, ground.graph if few else None)
+    near = ground.graph.first(_NEAR) if few else None
+    if near is not None:
+        near = KnnGraph(near.indices.copy(), near.distances.copy())  # not a view of all of them
+    return Stage(problem, found, start, ground.pca, near)
 
 
 class Radii(NamedTuple):

@@ -6,11 +6,13 @@ import os
 from typing import Any
 
 from drsne import _checks
+from drsne.parallel import Workers
 from drsne.search import APPROXIMATE_FROM
 
 _BASE = 180 * 2**20  # the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
 _PAIRS = 1.45  # stored pairs of the symmetric affinities per directed one; 2 at most, measured on the benchmarks' data
 _MESH_BYTES = 64 * 2**20  # of a mesh engine's arrays at its usual size
+_SCORING_BYTES = 48 * 2**20  # of a thread's blocks of distances, when the maps of a path are scored
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
@@ -37,6 +39,7 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
     if isinstance(params["density_weight"], str):
         state += 14 * n * int(params["n_components"]) * 8  # the maps of a path
+        state += min(_SCORING_BYTES, 6144 * n) * Workers(params["n_jobs"]).n_threads
     optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
     return int(_BASE + data + max(search + graph, calibration, optimisation))
 

@@ -120,9 +120,11 @@ def test_data_that_cannot_be_had_are_left_out(tmp_path):
         found = run(study(data=half), rows, verbose=0)
     assert {row["dataset"] for row in found} == {"one"}
     assert {row["error"] for row in found} == {None}
-    with pytest.raises(OSError, match="two cannot be reached"):  # nothing else is left to do
-        run(study(data=half), rows, verbose=0)
+    with pytest.warns(UserWarning, match="two is left out"):  # nothing else is left to do
+        assert run(study(data=half), rows, verbose=0) == found
     assert rows.read() == found
+    with pytest.raises(OSError, match="two cannot be reached"):  # nothing to show
+        run(study(data=half, datasets=("two",)), rows, verbose=0)
     assert len(run(study(), rows, verbose=0)) == 2 * len(found)
 
 

@@ -175,9 +175,9 @@ def test_wrong_input_is_refused(call, message):
         call(*pair())
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(8))
 def test_ranks_among_a_row(seed):
-    """Against sorting: spread values, crowded ones, ties, lists with repeats, one value only."""
+    """Against counting: spread values, crowded ones, ties, lists with repeats, one value only, inf, nan not listed."""
     from drsne.kernels.ranks import below
 
     rng = np.random.RandomState(seed)
@@ -188,8 +188,10 @@ def test_ranks_among_a_row(seed):
         lambda: 1.0 + 1e-15 * rng.randint(0, 9, (7, 60)),
         lambda: np.full((7, 60), 2.0),
         lambda: np.where(rng.rand(7, 60) < 0.5, 1e-300, 1e300) * rng.rand(7, 60),
+        lambda: np.where(rng.rand(7, 60) < 0.5, np.inf, rng.rand(7, 60)),
+        lambda: np.hstack([rng.rand(7, 50), np.full((7, 10), np.nan)]),
     ][seed]()
-    listed = rng.randint(0, 60, (7, 12))
+    listed = rng.randint(0, 50, (7, 12))
     values = np.take_along_axis(D, listed, axis=1)
     counts, tied = np.empty(listed.shape, np.intp), np.empty(len(D), bool)
     below(D, listed, np.argsort(values, axis=1), counts, tied)

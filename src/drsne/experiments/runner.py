@@ -54,7 +54,7 @@ def run(
 
     found = rows.read()
     there = {row["key"] for row in found if not (retry and row.get("error"))}
-    todo = _with_data(study, study.jobs(there))
+    todo = _with_data(study, study.jobs(there), anything=bool(of_study(study, found)))
     if maps is not None:
         maps.mkdir(parents=True, exist_ok=True)
     total = sum(len(job.values) for job in todo)
@@ -74,10 +74,11 @@ def run(
     return of_study(study, rows.read())
 
 
-def _with_data(study: Study, todo: list[Job]) -> list[Job]:
+def _with_data(study: Study, todo: list[Job], *, anything: bool) -> list[Job]:
     """The jobs whose data can be had; files are fetched here, once, before processes ask for them.
 
-    What cannot be had is told and left out, and has no rows: the next start tries again.
+    What cannot be had is told and left out, and has no rows: the next start tries again. It is an error where there is
+    not ``anything`` else to show.
     """
     failed: dict[str, Exception] = {}
     wanted = list(dict.fromkeys(job.dataset for job in todo))
@@ -86,7 +87,7 @@ def _with_data(study: Study, todo: list[Job]) -> list[Job]:
             study.data(dataset)
         except (OSError, ImportError, ValueError) as error:
             failed[dataset] = error
-    if failed and len(failed) == len(wanted):
+    if failed and len(failed) == len(wanted) and not anything:
         raise next(iter(failed.values()))
     for dataset, reason in failed.items():
         _checks.warn(f"{dataset} is left out: {reason}")

@@ -14,7 +14,7 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
     """How many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
 
     ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry.
-    Bins of equal width tell where among the listed values an entry is to be looked for.
+    Bins of equal width tell where among the listed values an entry is to be looked for. nan is larger than all.
     """
     m = listed.shape[1]
     values, places, equal = np.empty(m), np.empty(m + 1, np.int64), np.empty(m, np.int64)
@@ -26,21 +26,21 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
             places[c] = 0
             equal[c] = 0
         smallest, largest = values[0], values[m - 1]
-        scale = (_BINS - 1) / (largest - smallest) if largest > smallest else 0.0
-        if not scale < np.inf:  # values that differ by rounding alone
-            scale = 0.0
+        spread = largest - smallest
+        scale = (_BINS - 1) / spread if spread > 0.0 else 0.0
+        binned = 0.0 < scale < np.inf  # else: all alike, differing by rounding alone, or not finite
         at = 0
         for c in range(m):
-            bin_ = int((values[c] - smallest) * scale)
+            bin_ = int((values[c] - smallest) * scale) if binned else 0
             while at <= bin_:
                 starts[at] = c
                 at += 1
         for d in row:
-            if d > largest:
+            if d > largest or np.isnan(d):
                 continue
             first = 0
             if d > smallest:
-                first = starts[int((d - smallest) * scale)]
+                first = starts[int((d - smallest) * scale)] if binned else 0
                 while first > 0 and values[first - 1] >= d:  # by rounding
                     first -= 1
                 while values[first] < d:

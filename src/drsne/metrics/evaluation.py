@@ -103,12 +103,13 @@ def of_maps(
         return listed, still, cc, density.correlation(graph.distances[:, -1], Y, k, rows)
 
     listed, still, cc, rho = zip(*workers.each(of_map, maps), strict=True)
+    threads = None if callable(metric) else workers  # a function of the user's need not bear several threads
     return {
-        "trustworthiness": kept(space_of(X, metric), np.hstack(listed), few, rows, workers),
+        "trustworthiness": kept(space_of(X, metric), np.hstack(listed), few, rows, threads),
         "continuity": np.array(still),
         "concentration_correlation": np.array(cc),
         "density_rank_correlation": np.array(rho),
-        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer, workers=workers),
+        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer, workers=threads),
     }
 
 

@@ -225,6 +225,8 @@ def _text(study: Study, rows: list[Row], table: str) -> str:
     ]
     if beside := beside_the_authors(study, rows):
         parts.append(beside)
+    if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
+        parts.append(f"Not run, since their data could not be had: {', '.join(missing)}.")
     if failed:
         parts.append("## Runs that failed\n")
         label = "- {dataset}, {method}, {value}, seed {seed}: {error}"
