@@ -55,7 +55,7 @@ RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 # What we conclude, for the report.
 SCHEDULE = (
     "At the mild weight hardly anything matters: no variant moves the mean trustworthiness by .001. The strong one "
-    "decides. Without a ramp, at rate 4 or with momentum, maps tear when the term joins and stay torn; rate 1 ends at a "
+    "decides. Without a ramp, at rate 4 or with momentum, maps tear when the term joins and stay so; rate 1 ends at a "
     "4 % larger loss. 500 iterations end at a 3 % larger loss than 1000, and 2000 at one that is less than 2 % smaller."
 )
 WEIGHT = (
