@@ -86,7 +86,8 @@ class Objective:
     sampled_neighbors : int, "auto" or None, default="auto"
         Density neighbours that an iteration visits at most: of more, iterations renew the share of every s-th in
         turn, and keep the others' from a few iterations before. The losses are always over all of them as they
-        are. "auto" is a sixth, but at least 10, from 8192 points on; None is all.
+        are. "auto" is a sixth, but at least 10, from 8192 points on where the map's own neighbours play no part: those
+        change, and old shares of them pull points away from their neighbours. None is all.
 
     Examples
     --------
@@ -148,7 +149,8 @@ class Objective:
         """Density neighbours that an iteration visits, of k; None for all."""
         if self.sampled_neighbors != "auto":
             return self.sampled_neighbors  # type: ignore[return-value]
-        return None if n_samples < _MANY else max(_LEAST_SAMPLE, -(-k // 6))
+        few = n_samples >= _MANY and self.embedding_weight == 0
+        return max(_LEAST_SAMPLE, -(-k // 6)) if few else None
 
 
 class Evaluation(NamedTuple):

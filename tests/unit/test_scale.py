@@ -95,6 +95,9 @@ def test_sampling_begins_with_many_points():
     assert Objective().sample_of(30, 10_000) == 10
     assert Objective().sample_of(300, 10_000) == 50
     assert Objective(sampled_neighbors=None).sample_of(300, 10**6) is None
+    # Map neighbours change under way: old shares of them tore maps apart (trustworthiness .966 instead of .989).
+    assert Objective(embedding_weight=0.7).sample_of(30, 10_000) is None
+    assert Objective(embedding_weight=0.7, sampled_neighbors=5).sample_of(30, 10_000) == 5
     with pytest.raises(ValueError, match="sampled_neighbors must be an integer of at least 1"):
         Objective(sampled_neighbors=0)
     with pytest.raises(ValueError, match="sampled_neighbors"):
