@@ -59,8 +59,9 @@ SCHEDULE = (
     "4 % larger loss. 500 iterations end at a 3 % larger loss than 1000, and 2000 at one that is less than 2 % smaller."
 )
 WEIGHT = (
-    "The default is the largest weight that costs less than .01 of trustworthiness on every set (MNIST: "
-    "benchmarks/results/quality.md); 1.5 would not raise the concentration correlation of Digits by .2."
+    "The default is the largest of the weights tried that costs less than .01 of trustworthiness on every set (2.5 "
+    "costs MNIST more; benchmarks/results/quality.md); 1.5 would not raise the concentration correlation of Digits "
+    "by .2."
 )
 K = (
     "CC and rho_S are measured over 29 and 30 neighbours, so that k = 30 has the advantage there; fewer "

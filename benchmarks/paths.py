@@ -36,9 +36,14 @@ def moved(maps: list[np.ndarray]) -> list[float]:
     return out
 
 
-def largest_gap(Y: np.ndarray, u: np.ndarray) -> float:
-    """Of the Helix: the largest gap between the centroids of 200 equal bins of u, in units of the median gap."""
+def largest_gap(Y: np.ndarray, u: np.ndarray, *, by_count: bool = False) -> float:
+    """Of the Helix: the largest gap between the centroids of 200 bins of u, in units of the median gap.
+
+    Bins of equal width, or of equally many points: the latter grow wider where points are sparse, in the data as well.
+    """
     bins = np.minimum((200 * u).astype(int), 199)
+    if by_count:
+        bins = np.argsort(np.argsort(u)) * 200 // len(u)
     steps = np.linalg.norm(np.diff([Y[bins == one].mean(axis=0) for one in np.unique(bins)], axis=0), axis=1)
     return float(steps.max() / np.median(steps))
 
@@ -72,7 +77,9 @@ def run(name: str, X: np.ndarray, seed: int, threads: int) -> dict:
         "path": PATH,
     }
     if name == "Helix":
-        row["gap"] = {label: largest_gap(model.embedding_, classes(name)) for label, model in models.items()}
+        u, maps = classes(name), {"data": X, **{label: model.embedding_ for label, model in models.items()}}
+        row["gap"] = {label: largest_gap(Y, u) for label, Y in maps.items()}
+        row["gap_by_count"] = {label: largest_gap(Y, u, by_count=True) for label, Y in maps.items()}
     if name == "Clusters":
         row["radii"] = {label: radii(model.embedding_, classes(name)) for label, model in models.items()}
     if seed == 7:
@@ -133,8 +140,14 @@ def report(rows: list[dict]) -> None:
     shapes = []
     for row in rows:
         if "gap" in row:
-            gaps = ", ".join(f"{label} {value:.2f}" for label, value in row["gap"].items())
-            shapes.append(f"- Helix, seed {row['seed']}: largest gap over median gap: {gaps}")
+            gaps, counted = (
+                ", ".join(f"{label} {value:.2f}" for label, value in row[key].items())
+                for key in ("gap", "gap_by_count")
+            )
+            shapes.append(
+                f"- Helix, seed {row['seed']}: largest gap over median gap between the centroids of 200 bins of u, of "
+                f"equal width: {gaps}; of equally many points: {counted}"
+            )
         if "radii" in row:
             sizes = "; ".join(
                 f"{label} {', '.join(f'{r:.2f}' for r in value)}" for label, value in row["radii"].items()
