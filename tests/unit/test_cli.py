@@ -175,7 +175,7 @@ def test_an_interrupt_is_one_line(monkeypatch, capsys, tmp_path):
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(study_module, "run", stop)
+    monkeypatch.setattr(studies, "run", stop)
     assert cli.main([*QUICK, "--folder", str(tmp_path)]) == 130
     assert "interrupted; what was finished is kept" in capsys.readouterr().err
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from drsne.experiments import Rows, Study, choose, methods, published, run, tables
+from drsne.experiments.document import markdown
 from drsne.experiments.methods import Method, Ready, each
 from drsne.experiments.rows import key
 from drsne.experiments.runner import of_study
@@ -229,7 +230,7 @@ def test_tables():
         "density_rank_correlation": tables.Cell(0.5, math.nan, math.nan, math.nan),
     }
     lines = [tables.Line("Digits & co", "t-SNE", "30*", "3 of 3", "5 of 10", cells)]
-    text = tables.markdown(lines, list(cells))
+    text = markdown(tables.blocks(lines, list(cells)))
     assert "### Digits & co" in text
     assert "| 0.980 ± 0.001 | 0.970 ± 0.002 | +0.010 |" in text
     assert "| 0.500 | -     | -     |" in text

@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     from drsne import datasets
-    from drsne.experiments.tables import grid
+    from drsne.experiments.document import grid
 
     lines = []
     for state in datasets.states(data_home=options.data_home):

@@ -14,7 +14,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     from drsne.experiments import methods
-    from drsne.experiments.tables import grid
+    from drsne.experiments.document import grid
 
     lines = []
     for name in methods.names():

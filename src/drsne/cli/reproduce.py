@@ -13,27 +13,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """What may be asked for."""
     from drsne.experiments import studies
 
-    parser.add_argument("study", choices=studies.names(), help="which study")
+    parser.add_argument("study", choices=[*studies.names(), "all"], help="which study; all: one after the other")
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="only these (see drsne datasets)")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these (see drsne methods)")
     parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="only these")
-    parser.add_argument("--quick", action="store_true", help="few runs on 600 points each: no file, some minutes")
+    parser.add_argument("--quick", action="store_true", help="few runs on few points each: no file, some minutes")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: every core)")
     parser.add_argument("--folder", type=Path, help="where rows, tables and figures are kept (default: paper/STUDY)")
     parser.add_argument("--retry", action="store_true", help="make runs again whose row is an error")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run what is missing; print the table."""
+    """Run what is missing; print the tables."""
     from drsne import _checks
     from drsne.experiments import studies
 
-    known = studies.load(options.study)
-    study = known.study(quick=options.quick, datasets=options.datasets, methods=options.methods, seeds=options.seeds)
-    folder = options.folder or Path("paper") / (f"{options.study}-quick" if options.quick else options.study)
     jobs = _checks.integer("jobs", options.jobs, at_least=1)
-    print(known.reproduce(study, folder, jobs=jobs, retry=options.retry))
-    print(f"Wrote {folder}.")
+    every = options.study == "all"
+    if every and (options.datasets or options.methods):
+        raise ValueError("datasets and methods must not be given with all: every study has its own. Name a study.")
+    suffix = "-quick" if options.quick else ""
+    for name in studies.names() if every else [options.study]:
+        known = studies.load(name)
+        parts = known.parts(
+            quick=options.quick, datasets=options.datasets, methods=options.methods, seeds=options.seeds
+        )
+        folder = options.folder or Path("paper") / f"{name}{suffix}"
+        if every and options.folder:
+            folder = options.folder / f"{name}{suffix}"
+        print(known.reproduce(parts, folder, jobs=jobs, retry=options.retry))
+        print(f"Wrote {folder}.")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from drsne import _checks
-from drsne.experiments import methods, scoring
+from drsne.experiments import scoring
 from drsne.experiments.methods import Ready
 from drsne.experiments.rows import Row, Rows, key, provenance
 from drsne.experiments.study import Job, Study
@@ -20,7 +20,7 @@ from drsne.progress import ProgressBar
 
 
 def run(
-    study: Study,
+    study: Study | Sequence[Study],
     rows: Rows,
     *,
     jobs: int = 1,
@@ -32,8 +32,8 @@ def run(
 
     Parameters
     ----------
-    study : Study
-        What to run.
+    study : Study or sequence of Study
+        What to run; several are one piece of work, with their rows in one file.
     rows : Rows
         Where results are kept. Rows are added as runs finish, so a study that is killed goes on where it stopped.
     jobs : int, default=1
@@ -52,64 +52,66 @@ def run(
     """
     from joblib import Parallel, delayed, parallel_config
 
+    parts = as_parts(study)
     found = rows.read()
     there = {row["key"] for row in found if not (retry and row.get("error"))}
-    todo = _with_data(study, study.jobs(there), anything=bool(of_study(study, found)))
+    todo = [(part, job) for part in parts for job in part.jobs(there)]
+    todo = _with_data(todo, anything=bool(of_study(parts, found)))
     if maps is not None:
         maps.mkdir(parents=True, exist_ok=True)
-    total = sum(len(job.values) for job in todo)
+    total = sum(len(job.values) for _, job in todo)
     if todo:
+        label = todo[0][0].name
         with (
-            ProgressBar(total, study.name, visible=bool(verbose)) as bar,
+            ProgressBar(total, label, visible=bool(verbose)) as bar,
             parallel_config(backend="loky", inner_max_num_threads=1),
         ):
             done = 0
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-            for made in parallel(delayed(_make)(study, job, maps) for job in todo):
+            for made in parallel(delayed(_make)(part, job, maps) for part, job in todo):
                 fresh = [row for row in made if row["key"] not in there]
                 rows.append(fresh)
                 done += len(made)
                 failed = sum(row["error"] is not None for row in fresh)
                 bar(done, {"failed": failed} if failed else {})
-    return of_study(study, rows.read())
+    return of_study(parts, rows.read())
 
 
-def _with_data(study: Study, todo: list[Job], *, anything: bool) -> list[Job]:
+def as_parts(study: Study | Sequence[Study]) -> tuple[Study, ...]:
+    """One study as a sequence of one."""
+    return (study,) if isinstance(study, Study) else tuple(study)
+
+
+def _with_data(todo: list[tuple[Study, Job]], *, anything: bool) -> list[tuple[Study, Job]]:
     """The jobs whose data can be had; files are fetched here, once, before processes ask for them.
 
     What cannot be had is told and left out, and has no rows: the next start tries again. It is an error where there is
     not ``anything`` else to show.
     """
     failed: dict[str, Exception] = {}
-    wanted = list(dict.fromkeys(job.dataset for job in todo))
-    for dataset in wanted:
+    wanted = {job.dataset: (part, job.seed) for part, job in reversed(todo)}
+    for dataset, (part, seed) in reversed(wanted.items()):
         try:
-            study.data(dataset)
+            part.load(dataset, seed)
         except (OSError, ImportError, ValueError) as error:
             failed[dataset] = error
     if failed and len(failed) == len(wanted) and not anything:
         raise next(iter(failed.values()))
     for dataset, reason in failed.items():
         _checks.warn(f"{dataset} is left out: {reason}")
-    return [job for job in todo if job.dataset not in failed]
+    return [(part, job) for part, job in todo if job.dataset not in failed]
 
 
-def of_study(study: Study, rows: list[Row]) -> list[Row]:
+def of_study(study: Study | Sequence[Study], rows: list[Row]) -> list[Row]:
     """The rows that belong to a study, the last of each run."""
-    wanted = {
-        key(study.identity(dataset, method, value, seed))
-        for dataset in study.datasets
-        for method in study.methods
-        for value in study.values(method)
-        for seed in study.seeds
-    }
+    wanted = {key for part in as_parts(study) for key in part.all_keys()}
     return list({row["key"]: row for row in rows if row["key"] in wanted}.values())
 
 
 @lru_cache(maxsize=1)
-def _ready(load: Callable[[str], Any], dataset: str) -> tuple[Ready, Any, str]:
+def _ready(load: Callable[..., Any], *which: Any) -> tuple[Ready, Any, str]:
     """The data of a process: jobs come sorted by data set."""
-    data = load(dataset)
+    data = load(*which)
     return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y, data.source
 
 
@@ -119,8 +121,9 @@ def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
     rest = list(job.values)
     rows = []
     try:
-        ready, labels, source = _ready(study.data, job.dataset)
-        for run in methods.load(job.method).maps(ready, job.values, job.seed):
+        which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
+        ready, labels, source = _ready(study.data, *which)
+        for run in study.method(job.method).maps(ready, job.values, job.seed):
             rest.remove(run.value)
             row = _row(study, job, run.value)
             try:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from drsne.experiments import methods
+from drsne.experiments.methods import Method
 from drsne.experiments.rows import key
 
 
@@ -28,41 +29,66 @@ class Study:
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     scores: tuple[tuple[str, int | None], ...]
-    data: Callable[[str], Any]  # name -> drsne.datasets.Data as it is fed to methods
-    grids: dict[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run all of their own
+    data: Callable[..., Any]  # name -> drsne.datasets.Data as it is fed to methods; a function of a module
+    resampled: bool = False  # whether data are drawn anew for every seed: data is then (name, seed) -> Data
+    grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run all of their own
+    variants: Mapping[str, Method] = field(default_factory=dict)  # methods of this study alone, or changed for it
+
+    def method(self, name: str) -> Method:
+        """What a name stands for here."""
+        return self.variants[name] if name in self.variants else methods.load(name)
 
     def values(self, method: str) -> tuple[Any, ...]:
         """The grid of a method in this study."""
-        return self.grids.get(method, methods.load(method).grid)
+        return self.grids.get(method, self.method(method).grid)
+
+    def load(self, dataset: str, seed: int) -> Any:
+        """The data of a run."""
+        return self.data(dataset, seed) if self.resampled else self.data(dataset)
 
     def identity(self, dataset: str, method: str, value: Any, seed: int) -> dict[str, Any]:
         """What a row is a result of."""
-        known = methods.load(method)
+        known = self.method(method)
         params = dict(known.settings)
-        if known.parameter is not None:
+        if isinstance(known.parameter, tuple):
+            params |= zip(known.parameter, value, strict=True)
+        elif known.parameter is not None:
             params[known.parameter] = value
         if known.together:
             params["path"] = list(self.values(method))
         scores = [[name, k] for name, k in self.scores]
-        return {"dataset": dataset, "method": method, "params": params, "seed": seed, "scores": scores}
+        found = {"dataset": dataset, "method": method, "params": params, "seed": seed, "scores": scores}
+        return found | {"resampled": True} if self.resampled else found
 
     def jobs(self, there: set[str]) -> list[Job]:
-        """What is still to be run: the quick methods of a data set beside one another, so that they share."""
+        """What is still to be run: what has the same data beside one another, so that it shares."""
         out = []
-        for dataset in self.datasets:
-            for method in self.methods:
-                known = methods.load(method)
-                for seed in self.seeds if known.seeded else self.seeds[:1]:
-                    missing = tuple(
-                        value
-                        for value in self.values(method)
-                        if key(self.identity(dataset, method, value, seed)) not in there
-                    )
-                    if missing and known.together:
-                        out.append(Job(dataset, method, seed, self.values(method)))
-                    else:
-                        out.extend(Job(dataset, method, seed, (value,)) for value in missing)
+        for dataset, method, seed in self._groups():
+            values = self.values(method)
+            missing = tuple(v for v in values if key(self.identity(dataset, method, v, seed)) not in there)
+            if missing and self.method(method).together:
+                out.append(Job(dataset, method, seed, values))
+            else:
+                out.extend(Job(dataset, method, seed, (value,)) for value in missing)
         return out
+
+    def all_keys(self) -> set[str]:
+        """Of all runs of the study, made or not."""
+        return {
+            key(self.identity(dataset, method, value, seed))
+            for dataset, method, seed in self._groups()
+            for value in self.values(method)
+        }
+
+    def _groups(self) -> Iterator[tuple[str, str, int]]:
+        """Data set, method and seed of every grid."""
+        for dataset in self.datasets:
+            groups = [
+                (dataset, method, seed)
+                for method in self.methods
+                for seed in (self.seeds if self.method(method).seeded or self.resampled else self.seeds[:1])
+            ]
+            yield from sorted(groups, key=lambda group: group[2]) if self.resampled else groups
 
 
 def check_names(

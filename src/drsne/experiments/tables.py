@@ -1,4 +1,4 @@
-"""Tables of a comparison: our number, the paper's, the difference; Markdown, LaTeX and CSV."""
+"""Tables of a comparison: our number, the paper's, the difference; as blocks, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from drsne.experiments.document import DIFFERENCE, Block, Heading, Table
 
 SHORT = {
     "trustworthiness": "TW",
@@ -51,34 +53,26 @@ def number(value: float, std: float = math.nan) -> str:
     return f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
 
 
-def _signed(value: float) -> str:
+def signed(value: float) -> str:
+    """A difference, or a dash."""
     return "-" if math.isnan(value) else f"{value:+.3f}"
 
 
-def markdown(lines: Sequence[Line], scores: Sequence[str]) -> str:
+def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:
     """A table for each data set."""
-    parts = []
+    out: list[Block] = []
     for dataset in dict.fromkeys(line.dataset for line in lines):
         header = ["method", "chosen, by seed", "seeds", "grid"]
         for score in scores:
-            header += [SHORT[score], "paper", "diff."]
+            header += [SHORT[score], "paper", DIFFERENCE]
         body = []
         for line in (line for line in lines if line.dataset == dataset):
             body.append([line.method, line.parameter, line.seeds, line.grid])
             for score in scores:
                 cell = line.cells[score]
-                body[-1] += [number(cell.mean, cell.std), number(cell.paper, cell.paper_std), _signed(cell.difference)]
-        parts.append(f"### {dataset}\n\n{grid(header, body)}")
-    return "\n\n".join(parts) + "\n"
-
-
-def grid(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
-    cells = [list(header), *(list(row) for row in body)]
-    width = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    lines = ["| " + " | ".join(text.ljust(w) for text, w in zip(row, width, strict=True)) + " |" for row in cells]
-    lines.insert(1, "|" + "|".join("-" * (w + 2) for w in width) + "|")
-    return "\n".join(lines)
+                body[-1] += [number(cell.mean, cell.std), number(cell.paper, cell.paper_std), signed(cell.difference)]
+        out += [Heading(dataset, 3), Table(header, body)]
+    return out
 
 
 def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
@@ -91,7 +85,7 @@ def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
             cells = [line.cells[score] for score in scores]
             texts = [
                 f"{_math(number(cell.mean, cell.std))} & {_math(number(cell.paper, cell.paper_std))} & "
-                f"{_math(_signed(cell.difference))}"
+                f"{_math(signed(cell.difference))}"
                 for cell in cells
             ]
             out.append(rf"{_escaped(line.method)} & {' & '.join(texts)} \\")

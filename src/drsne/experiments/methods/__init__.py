@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Run(NamedTuple):
     """One map."""
 
-    value: float | None  # of the parameter that the grid varies
+    value: Any  # of what the grid varies: a number, a tuple of numbers, or None
     embedding: Array
     seconds: dict[str, float]  # "neighbors" and "optimization", as far as they can be told apart
 
@@ -65,8 +65,8 @@ class Method:
     """A method with its grid."""
 
     title: str  # as in the paper's tables
-    parameter: str | None = None  # what the grid varies; None: nothing
-    grid: tuple[float | None, ...] = (None,)
+    parameter: str | tuple[str, ...] | None = None  # what the grid varies: one thing, several at once, or nothing
+    grid: tuple[Any, ...] = (None,)
     maps: Maps  # (data, values, seed) -> a Run for each value
     settings: dict[str, Any] = field(default_factory=dict)  # all other parameters, for the record
     together: bool = False  # whether the values of a grid are one run, such as a path

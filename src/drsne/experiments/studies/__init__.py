@@ -2,16 +2,73 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import ClassVar
+
+from drsne.experiments.document import Block, markdown
+from drsne.experiments.rows import Row, Rows
+from drsne.experiments.runner import of_study, run
+from drsne.experiments.study import Study
+
+ORDER = ("main", "ablations", "tradeoff", "anomaly", "runtime", "theory")  # of "all" and of the report
+
+
+class PaperStudy(ABC):
+    """A part of the paper: what ``drsne reproduce <name>`` runs and writes."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    alone: ClassVar[bool] = False  # whether its runs are timed, and so made one after the other
+
+    @abstractmethod
+    def parts(
+        self,
+        *,
+        quick: bool = False,
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> tuple[Study, ...]:
+        """The runs, all of them or those of some data sets, methods and seeds."""
+
+    @abstractmethod
+    def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
+        """Write the figures, and tables in other formats than Markdown."""
+
+    @abstractmethod
+    def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
+        """What there is to tell: text, tables, figures."""
+
+    def reproduce(
+        self, parts: Sequence[Study], folder: Path, *, jobs: int = 1, retry: bool = False, verbose: int = 1
+    ) -> str:
+        """Run what is missing, write tables and figures to ``folder``, and return the tables."""
+        kept = Rows(folder / "rows.jsonl")
+        jobs = 1 if self.alone else jobs
+        rows = run(parts, kept, jobs=jobs, maps=folder / "maps", verbose=verbose, retry=retry)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.draw(parts, rows, folder)
+        text = markdown(self.blocks(parts, rows, folder))
+        (folder / "table.md").write_text(text, encoding="utf-8")
+        return text
+
+    def told(self, folder: Path) -> list[Block]:
+        """What the rows in ``folder`` have to tell, without a run."""
+        parts = self.parts()
+        return self.blocks(parts, of_study(parts, Rows(folder / "rows.jsonl").read()), folder)
 
 
 def names() -> list[str]:
-    """Names of the studies in this folder."""
-    return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+    """Names of the studies in this folder, in the order of the paper."""
+    found = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
+    return [name for name in ORDER if name in found] + sorted(found - set(ORDER))
 
 
-def load(name: str) -> Any:
+def load(name: str) -> PaperStudy:
     """The study in ``studies/<name>.py``."""
-    return import_module(f"drsne.experiments.studies.{name}").STUDY
+    study: PaperStudy = import_module(f"drsne.experiments.studies.{name}").STUDY
+    return study

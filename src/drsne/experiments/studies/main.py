@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ import numpy as np
 from drsne import datasets
 from drsne.datasets import recipes
 from drsne.experiments import figures, methods, published, tables
+from drsne.experiments.document import DIFFERENCE, Block, Bullets, Figure, Heading, Table, Text
 from drsne.experiments.protocol import Choice, choose
-from drsne.experiments.rows import Row, Rows
-from drsne.experiments.runner import of_study, run
+from drsne.experiments.rows import Row
 from drsne.experiments.scoring import MAIN
+from drsne.experiments.studies import PaperStudy
 from drsne.experiments.study import Study, check_names
 
 # Name: title, least trustworthiness (the authors' code; for Clusters, Helix and MNIST ours).
@@ -43,6 +45,10 @@ GRIDS = {
 FIGURES = {
     "main": ("pbmc3k", "fashion_mnist", "controlled_clusters", "helix"),
     "appendix": ("digits", "gaussians50", "shuttle", "mnist"),
+}
+FIGURE_CAPTIONS = {
+    "main": "Maps of PBMC, Fashion-MNIST, Controlled Clusters and Helix, and the synthetic data themselves below",
+    "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST",
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
 SOLID = ("controlled_clusters", "helix")
@@ -82,22 +88,22 @@ def quick_data(name: str) -> Any:
     return data if name in SOLID else replace(data, X=recipes.standardise(data.X))
 
 
-class Main:
+class Main(PaperStudy):
     """What ``drsne reproduce main`` runs and writes."""
 
     name = "main"
     description = "the main comparison: eight data sets, all methods, table and figures"
 
-    def study(
+    def parts(
         self,
         *,
         quick: bool = False,
-        datasets: list[str] | None = None,
-        methods: list[str] | None = None,
-        seeds: list[int] | None = None,
-    ) -> Study:
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> tuple[Study, ...]:
         """The runs, all of them or those of some data sets, methods and seeds."""
-        return Study(
+        study = Study(
             name="main, quick" if quick else "main",
             datasets=check_names("datasets", datasets, *_known(quick)[0]),
             methods=check_names("methods", methods, *_known(quick)[1]),
@@ -106,11 +112,35 @@ class Main:
             data=quick_data if quick else paper_data,
             grids=QUICK_GRIDS if quick else GRIDS,
         )
+        return (study,)
 
-    def reproduce(self, study: Study, folder: Path, *, jobs: int = 1, retry: bool = False, verbose: int = 1) -> str:
-        """Run what is missing, write table and figures to ``folder``, and return the table."""
-        rows = run(study, Rows(folder / "rows.jsonl"), jobs=jobs, maps=folder / "maps", verbose=verbose, retry=retry)
-        return report(study, rows, folder)
+    def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
+        """Write table.tex, table.csv and the figures."""
+        (study,) = parts
+        chosen = choices(study, rows)
+        lines, scores = _lines(study, chosen), [name for name, _ in study.scores]
+        (folder / "table.tex").write_text(tables.latex(lines, scores), encoding="utf-8")
+        (folder / "table.csv").write_text(tables.comma_separated(lines, scores), encoding="utf-8")
+        draw(study, chosen, folder)
+
+    def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
+        """The table, what was seen at the authors' parameters, and the figures."""
+        (study,) = parts
+        lines = _lines(study, choices(study, rows))
+        out = [
+            Heading("The main comparison", 1),
+            *_text(study),
+            *tables.blocks(lines, [name for name, _ in study.scores]),
+            *beside_the_authors(study, rows),
+        ]
+        if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
+            out.append(Text(f"Not run, since their data could not be had: {', '.join(missing)}."))
+        if failed := [row for row in rows if row["error"]]:
+            label = "{dataset}, {method}, {value}, seed {seed}: {error}"
+            out += [Heading("Runs that failed"), Bullets([label.format(**row) for row in failed])]
+        drawn = [label for label, columns in FIGURES.items() if {*columns} & {*study.datasets}]
+        out += [Figure(f"figure_{label}.png", FIGURE_CAPTIONS[label]) for label in drawn]
+        return out
 
 
 STUDY = Main()
@@ -142,22 +172,12 @@ def choices(study: Study, rows: list[Row]) -> dict[tuple[str, str], Choice]:
     }
 
 
-def report(study: Study, rows: list[Row], folder: Path) -> str:
-    """Write table.md, table.tex, table.csv and the figures; the Markdown is returned."""
-    chosen = choices(study, of_study(study, rows))
-    lines = [_line(study, method, dataset, choice) for (method, dataset), choice in chosen.items() if choice.n_seeds]
-    scores = [name for name, _ in study.scores]
-    text = _text(study, rows, tables.markdown(lines, scores))
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "table.md").write_text(text, encoding="utf-8")
-    (folder / "table.tex").write_text(tables.latex(lines, scores), encoding="utf-8")
-    (folder / "table.csv").write_text(tables.comma_separated(lines, scores), encoding="utf-8")
-    draw(study, chosen, folder)
-    return text
+def _lines(study: Study, chosen: dict[tuple[str, str], Choice]) -> list[tables.Line]:
+    return [_line(study, method, dataset, choice) for (method, dataset), choice in chosen.items() if choice.n_seeds]
 
 
 def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Line:
-    known = methods.load(method)
+    known = study.method(method)
     values = [
         f"{row['value']:g}{'*' if edge else ''}" if row["value"] is not None else ""
         for row, edge in zip(choice.rows, choice.edges, strict=True)
@@ -171,10 +191,10 @@ def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Lin
     return tables.Line(_title(dataset), known.title, ", ".join(values) or "none", seeds, grid, cells)
 
 
-def beside_the_authors(study: Study, rows: list[Row]) -> str:
+def beside_the_authors(study: Study, rows: list[Row]) -> list[Block]:
     """Our runs at the very parameters that the authors' runs selected, seed by seed, beside the paper's means."""
     if study.data is not paper_data:
-        return ""
+        return []
     body = []
     for dataset in study.datasets:
         for method in study.methods:
@@ -187,16 +207,17 @@ def beside_the_authors(study: Study, rows: list[Row]) -> str:
                 and wanted.get(row["seed"]) == row["value"]
             ]
             if method in BOUNDS and some:
-                body.append([_title(dataset), methods.load(method).title, *_beside(dataset, method, some)])
+                body.append([_title(dataset), study.method(method).title, *_beside(dataset, method, some)])
     if not body:
-        return ""
-    header = ["data", "method", "seeds", "TW", "paper", "diff.", "within", "CC", "paper", "diff.", "within"]
-    return (
-        "## At the authors' parameters\n\n"
-        "The parameter that the authors' own run selected, for each seed of theirs that was run here: no choice "
-        "of ours comes in. The bounds are ours; a published standard deviation stands in where it is larger.\n\n"
-        + tables.grid(header, body)
+        return []
+    header = ["data", "method", "seeds"]
+    for score in ("TW", "CC"):
+        header += [score, "paper", DIFFERENCE, "within"]
+    text = (
+        "The parameter that the authors' own run selected, for each seed of theirs that was run here: no choice of "
+        "ours comes in. The bounds are ours; a published standard deviation stands in where it is larger."
     )
+    return [Heading("At the authors' parameters"), Text(text), Table(header, body)]
 
 
 def _beside(dataset: str, method: str, some: list[Row]) -> list[str]:
@@ -209,29 +230,19 @@ def _beside(dataset: str, method: str, some: list[Row]) -> list[str]:
     return out
 
 
-def _text(study: Study, rows: list[Row], table: str) -> str:
-    failed = [row for row in rows if row["error"]]
+def _text(study: Study) -> list[Block]:
     size = f" of {QUICK_SAMPLES} points of each set (a quick look)" if study.data is quick_data else ""
-    parts = [
-        "# The main comparison",
-        f"Made by `drsne reproduce main`{size}. For each seed the value of a method's parameter with the largest "
-        "concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above the "
-        "data set's threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank correlation "
-        '(30). A star marks a value at the edge of what was run; "seeds" says how many seeds have a map that is trusty '
-        'enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the corrected ones '
-        "(paper.json).",
-        "Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + ".",
-        table,
+    return [
+        Text(
+            f"Made by `drsne reproduce main`{size}. For each seed the value of a method's parameter with the largest "
+            "concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above "
+            "the data set's threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank "
+            'correlation (30). A star marks a value at the edge of what was run; "seeds" says how many seeds have a '
+            'map that is trusty enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the '
+            "corrected ones (paper.json)."
+        ),
+        Text("Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + "."),
     ]
-    if beside := beside_the_authors(study, rows):
-        parts.append(beside)
-    if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
-        parts.append(f"Not run, since their data could not be had: {', '.join(missing)}.")
-    if failed:
-        parts.append("## Runs that failed\n")
-        label = "- {dataset}, {method}, {value}, seed {seed}: {error}"
-        parts += [label.format(**row) for row in failed]
-    return "\n\n".join(parts) + "\n"
 
 
 def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> None:
@@ -246,7 +257,7 @@ def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> N
         figure = figures.grid_of_maps(
             maps,
             {name: found.y for name, found in data.items()},
-            [(name, methods.load(name).title) for name in shown],
+            [(name, study.method(name).title) for name in shown],
             [(name, _title(name)) for name in wanted],
             solids={name: found.X for name, found in data.items() if name in SOLID},
             captions=captions,
