@@ -195,7 +195,7 @@ def test_a_missing_extra_says_so_before_it_downloads(web, monkeypatch, tmp_path)
         datasets.load("cifar10_resnet50", data_home=tmp_path)
     with pytest.raises(ImportError, match=r"The PBMC recipe needs scanpy: pip install 'drsne\[pbmc\]'"):
         datasets.recipes.pbmc(data_home=tmp_path)
-    with pytest.raises(ImportError, match=r"needs louvain: pip install 'drsne\[louvain\]'"):
+    with pytest.raises(ImportError, match=r"labels='louvain' needs leidenalg: pip install 'drsne\[pbmc\]'"):
         datasets.recipes.pbmc(labels="louvain", data_home=tmp_path)
     assert web.asked == []
     assert list(tmp_path.iterdir()) == []

@@ -22,8 +22,6 @@ _PAPER_SEED = 42  # of every draw in the authors' code
 _PAPER_NAMES = ("digits", "fashion_mnist", "mnist", "gaussians50", "pbmc3k", "shuttle", "controlled_clusters", "helix")
 _NOT_SCALED = ("controlled_clusters", "helix")
 _SCANPY_EXTRA = "pip install 'drsne[pbmc]'"
-# The clustering packages that scanpy calls, and what brings them.
-_CLUSTERING = {"leiden": ("leidenalg", _SCANPY_EXTRA), "louvain": ("louvain", "pip install 'drsne[louvain]'")}
 
 
 def standardise(X: ArrayLike) -> NDArray[np.float64]:
@@ -185,29 +183,46 @@ def fashion_anomalies(*, random_state: Any = _PAPER_SEED, data_home: Any = None)
     return _changed(data, data.X[np.concatenate([normal, others])], np.repeat([0, 1], [4500, 500]), note)
 
 
-def pbmc(*, labels: str | None = None, data_home: Any = None) -> Data:
-    """PBMC3k as 50 principal components, by scanpy: ``pip install 'drsne[pbmc]'``.
+def pbmc(
+    *,
+    labels: str | None = None,
+    n_components: int = 50,
+    graph_neighbors: int = 15,
+    graph_components: int | None = None,
+    data_home: Any = None,
+) -> Data:
+    """PBMC3k as principal components, by scanpy: ``pip install 'drsne[pbmc]'``.
 
     No cell or gene is dropped; counts per cell scaled to 10,000; log(1 + x); the 2000 most variable genes; scaled, cut
     off at 10; 50 components (arpack), not rescaled. Labels are clusters of the 15-neighbour graph at resolution 1.0,
-    seed 42. Origin: the PBMC loaders of the paper's code (main comparison: Louvain; anomalies: Leiden). How many
-    clusters there are depends on the versions of these packages.
+    seed 42. Origin: the PBMC loaders of the paper's code (main comparison: Louvain; anomalies: Leiden; its ablations
+    take other components and graphs). How many clusters there are depends on the versions of these packages.
 
     Parameters
     ----------
     labels : {"louvain", "leiden"}, default=None
-        Clusters to take as ``y``; None for none. Louvain needs ``pip install 'drsne[louvain]'``.
+        Clusters to take as ``y``; None for none. Louvain is that of the package louvain (``pip install
+        'drsne[louvain]'``) where it is installed, else that of igraph, which finds nearly the same clusters.
+    n_components : int, default=50
+        Principal components.
+    graph_neighbors : int, default=15
+        Neighbours in the graph that is clustered.
+    graph_components : int, default=None
+        Components that the graph is made of; None for all.
     data_home : path, default=None
         As for ``drsne.datasets.load``.
 
     Returns
     -------
     Data
-        ``X`` (2700, 50), float32; ``y`` integers or None.
+        ``X`` (2700, n_components), float32; ``y`` integers or None.
     """
+    from importlib.util import find_spec
+
+    count = _checks.integer("n_components", n_components, at_least=1)
     if labels is not None:
-        _checks.choice("labels", labels, _CLUSTERING, also=" or None")
-        _needed(*_CLUSTERING[labels], f"labels={labels!r}")
+        _checks.choice("labels", labels, ("louvain", "leiden"), also=" or None")
+        _needed("leidenalg", _SCANPY_EXTRA, f"labels={labels!r}")  # brings igraph
     scanpy = _needed("scanpy", _SCANPY_EXTRA, "The PBMC recipe")
     from anndata import AnnData
 
@@ -220,15 +235,25 @@ def pbmc(*, labels: str | None = None, data_home: Any = None) -> Data:
     with warnings.catch_warnings():  # it tells that centred data are no longer sparse, as is meant
         warnings.filterwarnings("ignore", message="zero-centering a sparse", category=UserWarning)
         scanpy.pp.scale(cells, max_value=10)
-    scanpy.tl.pca(cells, n_comps=50, svd_solver="arpack")
-    y, note = None, "50 principal components by scanpy; y is None."
+    scanpy.tl.pca(cells, n_comps=count, svd_solver="arpack")
+    y, note = None, f"{count} principal components by scanpy; y is None."
     if labels is not None:
-        scanpy.pp.neighbors(cells, n_neighbors=15, random_state=_PAPER_SEED)
-        getattr(scanpy.tl, labels)(cells, resolution=1.0, random_state=_PAPER_SEED)
-        y, note = (
-            cells.obs[labels].to_numpy().astype(np.int64),
-            f"50 principal components by scanpy; y is its {labels} clusters.",
+        scanpy.pp.neighbors(
+            cells,
+            n_neighbors=_checks.integer("graph_neighbors", graph_neighbors, at_least=2),
+            n_pcs=graph_components,
+            random_state=_PAPER_SEED,
         )
+        by = ""
+        if labels == "leiden":
+            scanpy.tl.leiden(cells, resolution=1.0, random_state=_PAPER_SEED)
+        elif find_spec("louvain") is not None:
+            scanpy.tl.louvain(cells, resolution=1.0, random_state=_PAPER_SEED)
+        else:
+            scanpy.tl.louvain(cells, flavor="igraph", random_state=_PAPER_SEED)  # has the resolution 1.0 alone
+            by = " (by igraph)"
+        y = cells.obs[labels].to_numpy().astype(np.int64)
+        note = f"{count} principal components by scanpy; y is its {labels} clusters{by}."
     return Data(
         X=np.asarray(cells.obsm["X_pca"]),
         y=y,
@@ -298,7 +323,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     | ``digits`` | 1797 x 64 | standardised |
     | ``fashion_mnist``, ``mnist`` | 5000 x 784 | a draw with seed 42, standardised |
     | ``gaussians50`` | 5000 x 50 | standardised; the paper's row "MNIST", where the real ``mnist`` does not occur |
-    | ``pbmc3k`` | 2700 x 50 | ``pbmc``, with Louvain labels where louvain is installed, else Seurat's |
+    | ``pbmc3k`` | 2700 x 50 | ``pbmc``, with Louvain labels |
     | ``shuttle`` | 5000 x 9 | ``shuttle_sample``, standardised, float32 |
     | ``controlled_clusters``, ``helix`` | 5000 x 3 | as they are, seed 42 (the paper states none) |
 
@@ -322,7 +347,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     """
     _checks.choice("name", name, _PAPER_NAMES, hint="The other datasets are not in the paper's main comparison.")
     if name == "pbmc3k":
-        return _paper_pbmc(data_home)
+        return pbmc(labels="louvain", data_home=data_home)
     if name == "shuttle":
         data = shuttle_sample(data_home=data_home)
     else:
@@ -333,16 +358,6 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     X = standardise(data.X)
     drawn = f"Here: {len(X)} rows drawn, standardised." if name in ("fashion_mnist", "mnist") else "Standardised."
     return _changed(data, X.astype(np.float32) if name == "shuttle" else X, data.y, drawn)
-
-
-def _paper_pbmc(data_home: Any) -> Data:
-    from importlib.util import find_spec
-
-    if find_spec("louvain") is not None:
-        return pbmc(labels="louvain", data_home=data_home)
-    data, y = pbmc(data_home=data_home), load("pbmc3k", data_home=data_home).y
-    instead = "" if y is None else " y is Seurat's cell type instead."
-    return _changed(data, data.X, y, f"The paper's labels need louvain: {_CLUSTERING['louvain'][1]}.{instead}")
 
 
 def _needed(module: str, mend: str, what: str) -> Any:

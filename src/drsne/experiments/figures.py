@@ -1,9 +1,9 @@
-"""Grids of maps: a row for each method, a column for each data set."""
+"""Figures of studies: grids and rows of maps."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,28 @@ def grid_of_maps(
             place = (rows - 1) * len(datasets) + column + 1
             axis = figure.add_subplot(rows, len(datasets), place, projection="3d")
             _solid(axis, solids[dataset], labels.get(dataset))
+    return figure
+
+
+class Panel(NamedTuple):
+    """One map of a row."""
+
+    map: Array
+    labels: Any
+    title: str
+    caption: str = ""
+
+
+def row_of_maps(panels: Sequence[Panel]) -> Any:
+    """Maps beside one another, as a matplotlib figure."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2.9 * len(panels), 3.2), layout="constrained")
+    for place, panel in enumerate(panels, start=1):
+        axis = figure.add_subplot(1, len(panels), place)
+        _map(axis, panel.map, panel.labels)
+        axis.set_title(panel.title, fontsize=10)
+        axis.set_xlabel(panel.caption, fontsize=8)
     return figure
 
 

@@ -32,3 +32,9 @@ def selected(dataset: str, method: str) -> list[float]:
     """The parameters that the authors' runs selected, for seeds 0, 1, ...; empty where they are not known."""
     found: list[float] = everything()["selected"].get(dataset, {}).get(COLUMN.get(method, method), [])
     return found
+
+
+def ablation(table: str, value: float, score: str) -> tuple[float, float]:
+    """Mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
+    found = everything()["ablations"][table].get(f"{value:g}", {}).get(score)
+    return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))

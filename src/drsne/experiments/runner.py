@@ -55,7 +55,10 @@ def run(
     parts = as_parts(study)
     found = rows.read()
     there = {row["key"] for row in found if not (retry and row.get("error"))}
-    todo = [(part, job) for part in parts for job in part.jobs(there)]
+    todo, planned = [], set(there)
+    for part in parts:
+        todo += [(part, job) for job in part.jobs(planned)]
+        planned |= part.all_keys()
     todo = _with_data(todo, anything=bool(of_study(parts, found)))
     if maps is not None:
         maps.mkdir(parents=True, exist_ok=True)

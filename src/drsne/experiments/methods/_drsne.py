@@ -17,6 +17,7 @@ from drsne.presets import PATH_RATE, PATH_STEP, paper
 
 STEPS = {"path_step": PATH_STEP, "path_rate": PATH_RATE}  # so that rows of another path are not taken for these
 PAPER_NEIGHBORS = 29  # of the main comparison
+PAPER_PERPLEXITY = 30.0
 PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)
 
 
@@ -34,17 +35,19 @@ def along_a_path(**params: Any) -> Maps:
     return maps
 
 
-def of_the_paper(variant: str, **numbers: Any) -> Maps:
-    """The paper's method at each printed lambda."""
+def of_the_paper(
+    variant: str, *, k: int = PAPER_NEIGHBORS, perplexity: float = PAPER_PERPLEXITY, **numbers: Any
+) -> Maps:
+    """The paper's method at each printed lambda, with ``k`` density neighbours; ``numbers`` are those of the preset."""
 
     def maps(ready: Ready, values: Sequence[float], seed: int) -> Iterator[Run]:
         n = len(ready.X)
-        settings = paper(n, 1.0 / n, PAPER_NEIGHBORS, variant=variant, **numbers)  # the weight one
+        settings = paper(n, 1.0 / n, k, variant=variant, **numbers) | {"perplexity": perplexity}  # the weight one
 
         def stage(workers: Workers) -> Stage[Problem]:
             return prepare(DRSNE(**settings), ready.X, settings["objective"], 1.0, workers)
 
-        key = ("paper", variant, *numbers.items())
+        key = ("paper", variant, k, perplexity, *numbers.items())
         yield from from_one_stage(ready, key, stage, settings["schedule"], {value: n * value for value in values}, seed)
 
     return maps
