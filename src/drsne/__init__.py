@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drsne import affinities, concentration, datasets, graph, metrics, pl, presets
+    from drsne import affinities, anomaly, concentration, datasets, graph, metrics, pl, presets
     from drsne._densne import DenSNE
     from drsne._estimator import DRSNE, density_path, memory_estimate
     from drsne.affinities import Calibration
@@ -35,7 +35,7 @@ _HOME = {
     "Phase": "drsne.optimize",
     "Schedule": "drsne.optimize",
 }
-_MODULES = ("affinities", "concentration", "datasets", "graph", "metrics", "pl", "presets")
+_MODULES = ("affinities", "anomaly", "concentration", "datasets", "graph", "metrics", "pl", "presets")
 
 __all__ = [
     "DRSNE",
@@ -50,6 +50,7 @@ __all__ = [
     "Smoothing",
     "__version__",
     "affinities",
+    "anomaly",
     "concentration",
     "datasets",
     "density_path",

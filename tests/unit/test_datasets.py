@@ -133,6 +133,24 @@ def test_fashion_anomalies_give_the_papers_score():
     assert abs(average_precision_score(data.y, centroid_distance(recipes.standardise(data.X))) - 0.459) < 1e-3
 
 
+def test_airplanes_are_the_anomalies_of_cifar10(monkeypatch):
+    need("cifar10")
+    data = recipes.cifar10_anomalies()
+    classes = datasets.load("cifar10")
+    assert np.array_equal(data.X, classes.X)
+    assert np.array_equal(data.y, classes.y == 0)
+    assert data.y.sum() == 476
+    X, y = np.random.RandomState(0).randn(200, 60), np.arange(200) % 10
+    wide = datasets.Data(X=X, y=y, name="cifar10_resnet50", description="Wide.", source="here")
+    monkeypatch.setattr(recipes, "load", lambda name, data_home: {"cifar10_resnet50": wide}[name])
+    reduced = recipes.cifar10_anomalies("cifar10_resnet50")
+    assert np.array_equal(reduced.X, recipes.pca(recipes.standardise(wide.X)))
+    assert reduced.y.sum() == 20
+    assert "50 principal components" in reduced.description
+    with pytest.raises(ValueError, match="name must be one of 'cifar10', 'cifar10_resnet50'; got 'cifar100'"):
+        recipes.cifar10_anomalies("cifar100")
+
+
 def test_spiral_gives_the_papers_score():
     data = datasets.load("spiral")
     X = recipes.standardise(data.X)

@@ -183,6 +183,34 @@ def fashion_anomalies(*, random_state: Any = _PAPER_SEED, data_home: Any = None)
     return _changed(data, data.X[np.concatenate([normal, others])], np.repeat([0, 1], [4500, 500]), note)
 
 
+def cifar10_anomalies(name: str = "cifar10", *, data_home: Any = None) -> Data:
+    """CIFAR-10 as an anomaly task: ``y`` is 1 for class 0 (airplanes), else 0. Not rescaled.
+
+    Origin: the CIFAR-10 loader of the paper's anomaly code (its text has one normal class and the rest anomalous). The
+    paper has ResNet-50's features, "cifar10_resnet50", here ``standardise``d and reduced by ``pca``; "cifar10", those
+    of another network, comes so.
+
+    Parameters
+    ----------
+    name : {"cifar10", "cifar10_resnet50"}, default="cifar10"
+        Whose features.
+    data_home : path, default=None
+        As for ``drsne.datasets.load``.
+
+    Returns
+    -------
+    Data
+        ``X`` (5000, 50); ``y`` has 476 anomalies.
+    """
+    _checks.choice("name", name, ("cifar10", "cifar10_resnet50"))
+    data = load(name, data_home=data_home)
+    assert data.y is not None
+    X, note = data.X, "Here: y is 1 where the class is 0, else 0."
+    if name == "cifar10_resnet50":
+        X, note = pca(standardise(X)), f"{note} 50 principal components of the standardised features."
+    return _changed(data, X, (data.y == 0).astype(np.int64), note)
+
+
 def pbmc(
     *,
     labels: str | None = None,

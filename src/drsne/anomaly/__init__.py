@@ -1,0 +1,42 @@
+"""Anomalies in a map: how far each point is from the rest, how well that tells marked anomalies, oracle selections.
+
+One detector a file: ``anomaly/<name>.py`` exposes ``DETECTOR``. The registry reads file names only, so that listing
+imports none. A detector sees a map (or any data) and nothing of how it was made.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from drsne.anomaly._detector import detectors
+from drsne.anomaly._scoring import anomaly_scores, evaluate_anomaly
+from drsne.anomaly.selection import Choice, oracle_best, oracle_single
+
+if TYPE_CHECKING:
+    from drsne.anomaly.centroid import CentroidDistance
+    from drsne.anomaly.knn import KNeighborsDistance
+
+_HOME = {"CentroidDistance": "centroid", "KNeighborsDistance": "knn"}
+
+__all__ = [
+    "CentroidDistance",
+    "Choice",
+    "KNeighborsDistance",
+    "anomaly_scores",
+    "detectors",
+    "evaluate_anomaly",
+    "oracle_best",
+    "oracle_single",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'drsne.anomaly' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"drsne.anomaly.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,79 @@
+"""Distance to the mean: large at the rim of a map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from drsne.anomaly._detector import Detector
+from drsne.search import unit_scale
+
+Array = NDArray[np.float64]
+
+
+class CentroidDistance(BaseEstimator):  # type: ignore[misc]
+    """Negative Euclidean distance to the mean of the rows that were fitted.
+
+    Attributes
+    ----------
+    centroid_ : ndarray of shape (n_features,)
+        The mean.
+    negative_distance_ : ndarray of shape (n_samples,)
+        Scores of the fitted rows, lower where more abnormal. The mean is over all rows, as in the paper.
+    n_features_in_ : int
+        Columns.
+
+    Examples
+    --------
+    >>> from drsne.anomaly import CentroidDistance
+    >>> CentroidDistance().fit([[0.0, 0.0], [6.0, 8.0]]).negative_distance_.tolist()
+    [-5.0, -5.0]
+    """
+
+    def fit(self, X: ArrayLike, y: Any = None) -> CentroidDistance:
+        """Find the mean of the rows of ``X`` and score them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Data, at least two rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        CentroidDistance
+            The fitted estimator.
+        """
+        data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        self._scale = unit_scale(data)  # at which squares stay finite
+        self.centroid_ = (data / self._scale).mean(axis=0) * self._scale
+        self.negative_distance_ = self._scores(data)
+        return self
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Scores of rows, fitted or new, lower where more abnormal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Negative distances.
+        """
+        check_is_fitted(self)
+        return self._scores(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _scores(self, X: Array) -> Array:
+        away = X / self._scale - self.centroid_ / self._scale
+        return np.asarray(-self._scale * np.linalg.norm(away, axis=1))
+
+
+DETECTOR = Detector(title="Cent", estimator=CentroidDistance, training="negative_distance_")

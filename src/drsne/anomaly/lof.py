@@ -1,0 +1,12 @@
+"""Local outlier factor of scikit-learn: large where a point is in emptier surroundings than its neighbours."""
+
+from sklearn.neighbors import LocalOutlierFactor
+
+from drsne.anomaly._detector import Detector
+
+DETECTOR = Detector(
+    title="LOF",
+    estimator=LocalOutlierFactor,
+    settings={"n_neighbors": 20},
+    training="negative_outlier_factor_",
+)

@@ -1,0 +1,87 @@
+"""Every detector of the folder, picked up by its file: finite scores, higher where alone, the same at every call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drsne import anomaly
+from drsne.anomaly._detector import find
+
+
+@pytest.fixture
+def points():
+    """A crowd, and one point far from it."""
+    return np.vstack([np.random.default_rng(0).normal(size=(80, 2)), [[25.0, -20.0]]])
+
+
+@pytest.mark.parametrize("name", anomaly.detectors())
+def test_scores(name, points):
+    before = points.copy()
+    scores = anomaly.anomaly_scores(points, name)
+    assert scores.shape == (81,)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+    assert scores.argmax() == 80
+    np.testing.assert_array_equal(anomaly.anomaly_scores(points.tolist(), name), scores)
+    np.testing.assert_array_equal(points, before)
+
+
+@pytest.mark.parametrize("name", anomaly.detectors())
+def test_an_estimator_with_the_sign_of_scikit_learn(name, points):
+    """Lower is more abnormal; the settings are parameters of it, and can be replaced."""
+    detector = find(name)
+    assert detector.title
+    assert set(detector.settings) <= set(detector.parameters())
+    model = detector.estimator(**detector.settings).fit(points)
+    own = model.score_samples(points) if detector.training is None else getattr(model, detector.training)
+    assert own.argmin() == 80
+    np.testing.assert_array_equal(anomaly.anomaly_scores(points, name), -own)
+    np.testing.assert_array_equal(anomaly.anomaly_scores(points, name, **model.get_params()), -own)
+
+
+@pytest.mark.parametrize("name", anomaly.detectors())
+def test_unknown_parameters(name, points):
+    with pytest.raises(
+        TypeError, match=rf"detector='{name}' takes .*; got 'n_neighbour'\. (Did you mean|Leave it out)"
+    ):
+        anomaly.anomaly_scores(points, name, n_neighbour=3)
+
+
+@pytest.mark.parametrize("name", anomaly.detectors())
+def test_few_points(name):
+    """Two points are enough; what has to be lowered for it is said."""
+    if name in ("knn", "lof"):
+        with pytest.warns(UserWarning, match="n_neighbors"):
+            scores = anomaly.anomaly_scores([[0.0], [1.0]], name)
+    else:
+        scores = anomaly.anomaly_scores([[0.0], [1.0]], name)
+    assert np.isfinite(scores).all()
+
+
+def test_titles_are_the_papers():
+    assert {name: find(name).title for name in anomaly.detectors()} == {
+        "centroid": "Cent",
+        "isolation_forest": "IF",
+        "knn": "kNN",
+        "lof": "LOF",
+    }
+
+
+def test_every_detector_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
+    assert [name for name in anomaly.detectors() if f"| `{name}` |" not in page] == []
+
+
+def test_listing_loads_none():
+    code = (
+        "import sys; from drsne import anomaly; found = anomaly.detectors(); "
+        "print([n for n in found if f'drsne.anomaly.{n}' in sys.modules], "
+        "sorted({'sklearn', 'scipy', 'numba'} & set(sys.modules)), len(found))"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == f"[] [] {len(anomaly.detectors())}", done.stderr
