@@ -84,6 +84,92 @@ def row_of_maps(panels: Sequence[Panel]) -> Any:
     return figure
 
 
+class Sweep(NamedTuple):
+    """A score over values of lambda."""
+
+    values: Array
+    mean: Array
+    std: Array
+    best: Array  # with everything else chosen anew for each value
+
+
+def sweeps(panels: Mapping[str, Mapping[str, Sweep]], *, score: str = "AUPRC") -> Any:
+    """A panel for each data set, a curve for each detector; lambda = 0 stands at half the smallest other value."""
+    from matplotlib.figure import Figure
+
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(3.4 * columns, 2.7 * rows + 0.4), layout="constrained")
+    for place, (title, curves) in enumerate(panels.items(), start=1):
+        axis = figure.add_subplot(rows, columns, place)
+        for number, (name, curve) in enumerate(curves.items()):
+            x = np.where(curve.values > 0, curve.values, 0.5 * curve.values[curve.values > 0].min())
+            colour = f"C{number}"
+            axis.plot(x, curve.mean, "o-", color=colour, markersize=3, label=name)
+            axis.fill_between(x, curve.mean - curve.std, curve.mean + curve.std, color=colour, alpha=0.15, linewidth=0)
+            axis.plot(x, curve.best, "--", color=colour, linewidth=1)
+        axis.set_xscale("log")
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel("lambda (left end: 0)", fontsize=8)
+        axis.set_ylabel(score, fontsize=8)
+        axis.tick_params(labelsize=7)
+        if place == 1:
+            axis.legend(fontsize=7)
+    return figure
+
+
+class TradeOff(NamedTuple):
+    """Scores of a method over lambda."""
+
+    concentration: Array
+    trust: Array
+    std: Array  # of the trust
+
+
+def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
+    """Trustworthiness against concentration: a panel for each method, a curve for each data set."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
+    axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+    for axis, (title, curves) in zip(axes, panels.items(), strict=True):
+        for number, (name, curve) in enumerate(curves.items()):
+            order = np.argsort(curve.concentration)
+            x, y, std = (part[order] for part in curve)
+            axis.plot(x, y, "o-", color=f"C{number}", markersize=3.5, label=name)
+            axis.fill_between(x, y - std, y + std, color=f"C{number}", alpha=0.15, linewidth=0)
+        axis.set_title(title, fontsize=10)
+        axis.set_xlabel("concentration correlation", fontsize=9)
+        axis.grid(color="0.92")
+    axes[0].set_ylabel("trustworthiness", fontsize=9)
+    axes[0].legend(fontsize=8, loc="lower left")
+    return figure
+
+
+def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, float]) -> Any:
+    """Seconds over the number of points on logarithmic axes, with a line of n^2 and the paper's times for scale."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axis = figure.add_subplot()
+    for number, (name, times) in enumerate(curves.items()):
+        axis.plot(list(times), list(times.values()), "o-", color=f"C{number}", markersize=4, label=name)
+    first = next(iter(curves.values()))
+    end = max(first)
+    n = np.array([min(first), end], dtype=float)
+    axis.plot(n, first[end] * (n / end) ** 2, ":", color="0.4", label="proportional to n^2")
+    axis.plot(
+        list(paper), list(paper.values()), "s--", color="0.6", markersize=4, label="the paper, on another machine"
+    )
+    axis.set_xscale("log")
+    axis.set_yscale("log")
+    axis.set_xlabel("points")
+    axis.set_ylabel("seconds")
+    axis.grid(color="0.92", which="both")
+    axis.legend(fontsize=8)
+    return figure
+
+
 def colours(labels: Any, n: int) -> Any:
     """Numbers for a colour map, one a point."""
     return np.zeros(n) if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]

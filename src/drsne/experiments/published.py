@@ -38,3 +38,32 @@ def ablation(table: str, value: float, score: str) -> tuple[float, float]:
     """Mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
     found = everything()["ablations"][table].get(f"{value:g}", {}).get(score)
     return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))
+
+
+def anomaly(dataset: str, method: str, section: str, detector: str) -> tuple[float, float]:
+    """AUPRC and its standard deviation in the anomaly tables, section "best" or "oracle_if", or nan.
+
+    Cells that differ from the authors' own result files are those of the files.
+    """
+    column, known = COLUMN.get(method, method), everything()
+    found = known["anomaly"].get(dataset, {}).get(column, {}).get(section, {}).get(detector)
+    found = known["anomaly_corrected"].get(dataset, {}).get(column, {}).get(section, {}).get(detector, found)
+    return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))
+
+
+def anomaly_settings(dataset: str, method: str) -> list[tuple[float, ...]]:
+    """The settings of a method that the anomaly tables rest on, in order; empty where there are none."""
+    found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {})
+    settings = [*(found.get("settings_best") or {}).values(), found.get("settings_oracle_if")]
+    return sorted({tuple(float(value) for value in one) for one in settings if one})
+
+
+def tradeoff(dataset: str, lam: float) -> tuple[float, float]:
+    """Trustworthiness and concentration correlation behind the trade-off figure, or nan."""
+    found = everything()["tradeoff"].get(dataset, {}).get(f"{lam:g}")
+    return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))
+
+
+def timing() -> dict[int, float]:
+    """Seconds by number of points: medians of the authors' runs, on their machine."""
+    return {int(n): float(seconds) for n, seconds in everything()["timing"].items()}

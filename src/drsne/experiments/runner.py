@@ -134,6 +134,8 @@ def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
             except Exception as error:
                 row["error"] = _told(error)
             row |= {"source": source, "seconds": {name: round(s, 3) for name, s in run.seconds.items()}}
+            if run.found:
+                row["found"] = dict(run.found)
             if maps is not None and run.embedding.shape[1] == 2:
                 np.save(maps / f"{row['key']}.npy", run.embedding.astype(np.float32))
             rows.append(row)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import metrics
+from drsne.anomaly import evaluate_anomaly
 from drsne.experiments.methods import Ready
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import euclidean
@@ -20,10 +21,20 @@ MAIN = (("trustworthiness", 10), ("concentration_correlation", 29), ("density_ra
 
 
 def scores(ready: Ready, Y: Array, wanted: Sequence[tuple[str, int | None]], labels: Any = None) -> dict[str, float]:
-    """The ``wanted`` scores (name, neighbours) of a map of the data."""
+    """The ``wanted`` scores (name, neighbours) of a map of the data.
+
+    "anomaly" stands for AUPRC and AUROC of every detector (``auprc_knn`` and so on), with ``labels`` of 0 and 1.
+    """
     if not np.isfinite(Y).all():
         raise ValueError("The map has values that are not finite.")
-    return {name: _score(ready, Y, name, k, labels) for name, k in wanted}
+    found: dict[str, float] = {}
+    for name, k in wanted:
+        if name == "anomaly":
+            for detector, values in evaluate_anomaly(Y, labels).items():
+                found |= {f"{score}_{detector}": value for score, value in values.items()}
+        else:
+            found[name] = _score(ready, Y, name, k, labels)
+    return found
 
 
 def _score(ready: Ready, Y: Array, name: str, k: int | None, labels: Any) -> float:

@@ -6,11 +6,12 @@ A method varies one parameter over a grid. The registry reads file names only, s
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,6 +30,7 @@ class Run(NamedTuple):
     value: Any  # of what the grid varies: a number, a tuple of numbers, or None
     embedding: Array
     seconds: dict[str, float]  # "neighbors" and "optimization", as far as they can be told apart
+    found: Mapping[str, float] = MappingProxyType({})  # what the method chose or measured itself, for the record
 
 
 class Ready:

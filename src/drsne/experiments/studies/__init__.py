@@ -23,6 +23,7 @@ class PaperStudy(ABC):
     name: ClassVar[str]
     description: ClassVar[str]
     alone: ClassVar[bool] = False  # whether its runs are timed, and so made one after the other
+    keeps_maps: ClassVar[bool] = True  # whether its figures need them
 
     @abstractmethod
     def parts(
@@ -49,7 +50,8 @@ class PaperStudy(ABC):
         """Run what is missing, write tables and figures to ``folder``, and return the tables."""
         kept = Rows(folder / "rows.jsonl")
         jobs = 1 if self.alone else jobs
-        rows = run(parts, kept, jobs=jobs, maps=folder / "maps", verbose=verbose, retry=retry)
+        maps = folder / "maps" if self.keeps_maps else None
+        rows = run(parts, kept, jobs=jobs, maps=maps, verbose=verbose, retry=retry)
         folder.mkdir(parents=True, exist_ok=True)
         self.draw(parts, rows, folder)
         text = markdown(self.blocks(parts, rows, folder))

@@ -1,0 +1,219 @@
+"""The paper's run time over the number of points, for the exact engine and for the fast one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsne import datasets as sets
+from drsne.datasets import recipes
+from drsne.experiments import figures, published
+from drsne.experiments.document import Block, Bullets, Figure, Heading, Table, Text
+from drsne.experiments.methods import Maps, Method, Ready, Run
+from drsne.experiments.rows import Row
+from drsne.experiments.studies import PaperStudy
+from drsne.experiments.study import Study, check_names
+
+SIZES = (1000, 3000, 5000, 7000, 9000, 11000, 13000)
+MORE = (20000, 40000, 70000)  # of the fast engine alone
+REPEATS, REPEATS_OF_LARGE, LARGE = 7, 3, 9000  # seven runs of a size, three above LARGE
+FIT_FROM = 3000  # points from which on exponents are fitted
+LAM, NEIGHBORS, MAX_ITER, SEED = 0.01, 29, 600, 42
+QUICK_SIZES, QUICK_REPEATS = (300, 600), 2
+ENGINES = {"exact": "exact engine", "fft": "fft engine"}
+METHODS = ("exact_one", "exact_all", "fft_one", "fft_all")
+
+
+@lru_cache(maxsize=1)
+def _fashion() -> Any:
+    """13,000 rows drawn once, standardised, as in the authors' script; the rest of the 70,000 follows them."""
+    data = sets.load("fashion_mnist")
+    drawn = np.random.RandomState(SEED).choice(len(data.X), max(SIZES), replace=False)
+    rest = np.setdiff1d(np.arange(len(data.X)), drawn)
+    return replace(data, X=recipes.standardise(data.X[np.concatenate([drawn, rest])]), y=None)
+
+
+def timed_data(name: str) -> Any:
+    """Fashion-MNIST by the number of rows: "fashion_mnist, 3000 rows"."""
+    data = _fashion()
+    return replace(data, X=data.X[: int(name.split(",")[1].split()[0])])
+
+
+def quick_data(name: str) -> Any:
+    """Some of the 4 Gaussians."""
+    return sets.load("gaussians50", n_samples=int(name.split(",")[1].split()[0]))
+
+
+def timed(engine: str, n_jobs: int) -> Maps:
+    """Whole fits, the search for neighbours included; the kernels are compiled before."""
+
+    def maps(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
+        from drsne import DRSNE
+
+        _compile(engine, n_jobs)
+        n = len(ready.X)
+        model = DRSNE(
+            density_weight=LAM * n,
+            density_neighbors=NEIGHBORS,
+            max_iter=MAX_ITER,
+            engine=engine,
+            init="random",
+            random_state=SEED,
+            n_jobs=n_jobs,
+            keep_affinities=False,
+        )
+        for value in values:
+            start = time.perf_counter()
+            Y = model.fit_transform(ready.X)
+            yield Run(value, Y, {"total": time.perf_counter() - start}, {"threads": _threads(n_jobs)})
+
+    return maps
+
+
+def _threads(n_jobs: int) -> int:
+    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
+
+
+@lru_cache(maxsize=8)
+def _compile(engine: str, n_jobs: int) -> None:
+    from drsne import DRSNE
+
+    X = np.random.RandomState(0).normal(size=(1000, 10))
+    DRSNE(max_iter=60, engine=engine, n_jobs=n_jobs, density_neighbors=NEIGHBORS).fit(X)
+
+
+def variants() -> dict[str, Method]:
+    """Both engines, on one thread and on all."""
+    fixed = {"lam": LAM, "k": NEIGHBORS, "max_iter": MAX_ITER, "random_state": SEED}
+    out = {}
+    for engine, title in ENGINES.items():
+        for label, n_jobs in (("one", 1), ("all", -1)):
+            out[f"{engine}_{label}"] = Method(
+                title=f"{title}, {'one thread' if label == 'one' else 'all threads'}",
+                maps=timed(engine, n_jobs),
+                settings={"engine": engine, "threads": label, **fixed},
+            )
+    return out
+
+
+class Runtime(PaperStudy):
+    """What ``drsne reproduce runtime`` runs and writes."""
+
+    name = "runtime"
+    description = "seconds over the number of points, both engines, one thread and all"
+    alone = True
+    keeps_maps = False
+
+    def parts(
+        self,
+        *,
+        quick: bool = False,
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> tuple[Study, ...]:
+        """A study for each number of points; its seeds are repeats."""
+        check_names("datasets", datasets, ("gaussians50",) if quick else ("fashion_mnist",))
+        chosen = check_names("methods", methods, METHODS)
+        set_name = "gaussians50" if quick else "fashion_mnist"
+        out = []
+        for n in QUICK_SIZES if quick else (*SIZES, *MORE):
+            repeats = QUICK_REPEATS if quick else REPEATS if n <= LARGE else REPEATS_OF_LARGE
+            some = tuple(name for name in chosen if n <= max(SIZES) or name.startswith("fft"))
+            if some:
+                out.append(
+                    Study(
+                        name="runtime, quick" if quick else "runtime",
+                        datasets=(f"{set_name}, {n} rows",),
+                        methods=some,
+                        seeds=tuple(seeds) if seeds else tuple(range(repeats)),
+                        scores=(),
+                        data=quick_data if quick else timed_data,
+                        variants=variants(),
+                    )
+                )
+        return tuple(out)
+
+    def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
+        """Seconds over n, on logarithmic axes."""
+        found = seconds(parts, rows)
+        curves = {variants()[name].title: _medians(at) for name, at in found.items()}
+        if curves:
+            figure = figures.run_times(curves, published.timing())
+            figure.savefig(folder / "figure_runtime.png", dpi=110, pil_kwargs={"optimize": True})
+
+    def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
+        """Medians, exponents, and the authors' times for scale."""
+        found = seconds(parts, rows)
+        out: list[Block] = [Heading("Run time", 1), Text(_INTRODUCTION)]
+        if not found:
+            return out
+        sizes = sorted({n for at in found.values() for n in at})
+        known = variants()
+        body = []
+        for n in sizes:
+            line = [str(n)]
+            for at in found.values():
+                values = at.get(n)
+                line.append("-" if not values else f"{np.median(values):.2f} ({len(values)})")
+            theirs = published.timing().get(n)
+            body.append([*line, "-" if theirs is None else f"{theirs:.1f}"])
+        header = ["points", *(known[name].title for name in found), "the paper (another machine)"]
+        out.append(Table(header, body))
+        told = [
+            f"{known[name].title}: {exponent:.2f}"
+            for name, at in found.items()
+            if (exponent := fitted(_medians(at))) is not None
+        ]
+        theirs_fitted = fitted(published.timing())
+        if told:
+            out += [
+                Text(f"Exponents of n, fitted to the medians from {FIT_FROM} points on:"),
+                Bullets([*told, f"the paper's published times: {theirs_fitted:.2f}"]),
+            ]
+        threads = max((row["found"]["threads"] for row in rows if row.get("found")), default=1)
+        out.append(Text(f"All threads: {threads}."))
+        out.append(Figure("figure_runtime.png", "Seconds of a fit over the number of points"))
+        return out
+
+
+STUDY = Runtime()
+
+_INTRODUCTION = (
+    "Made by `drsne reproduce runtime`: whole fits of Fashion-MNIST (784 columns, standardised), search for "
+    "neighbours included, with the settings of the authors' timing: lambda .01 as printed, 29 neighbours, 600 "
+    "iterations, one seed. Medians in seconds, with the number of runs. The kernels were compiled before. The "
+    "paper's times are medians of seven runs of its own O(n^2) program on a machine that it does not name: they "
+    "give a scale, not a comparison."
+)
+
+
+def seconds(parts: Sequence[Study], rows: list[Row]) -> dict[str, dict[int, list[float]]]:
+    """Seconds of all runs by method and number of points."""
+    wanted = {part.datasets[0] for part in parts}
+    out: dict[str, dict[int, list[float]]] = {}
+    for method in METHODS:
+        for row in rows:
+            if row["method"] == method and row["dataset"] in wanted and not row["error"]:
+                n = int(row["dataset"].split(",")[1].split()[0])
+                out.setdefault(method, {}).setdefault(n, []).append(row["seconds"]["total"])
+    return out
+
+
+def _medians(at: dict[int, list[float]]) -> dict[int, float]:
+    return {n: float(np.median(values)) for n, values in sorted(at.items())}
+
+
+def fitted(times: dict[int, float]) -> float | None:
+    """The exponent of n, or None for fewer than two sizes."""
+    some = {n: t for n, t in times.items() if n >= FIT_FROM}
+    if len(some) < 2:
+        return None
+    return float(np.polyfit(np.log(list(some)), np.log(list(some.values())), 1)[0])
