@@ -79,11 +79,13 @@ def neighbor_term(
     delta, mass = constants.affinity_smoothing * Z, stored.mass
     gradient, sums = np.empty_like(M), np.empty(n_blocks(n))
     edges = (lanes, stored.indptr, stored.columns, stored.A, base)
+    flat = M.shape[1] == 2
     if delta:
-        workers.run(kernels.smoothed_attraction, n, *edges, delta, gradient, sums)
+        kernel = kernels.smoothed_attraction_2d if flat else kernels.smoothed_attraction
+        workers.run(kernel, n, *edges, delta, gradient, sums)
         mass = float(sums.sum())
     else:
-        kernel = kernels.attraction_2d if M.shape[1] == 2 else kernels.attraction_any
+        kernel = kernels.attraction_2d if flat else kernels.attraction_any
         workers.run(kernel, n, *edges, gradient)
     gradient *= 4.0 * constants.exaggeration
     repulsion *= 4.0 * mass / Z

@@ -11,7 +11,7 @@ from drsne._rounding import lane_type
 from drsne.kernels import pairs as kernels
 from drsne.parallel import Workers, n_blocks
 
-_KERNELS = {1: kernels.repulsion_1d, 2: kernels.repulsion_2d, 3: kernels.repulsion_3d}
+_KERNELS = {1: kernels.repulsion_1d, 3: kernels.repulsion_3d}
 
 
 class ExactEngine:
@@ -46,7 +46,14 @@ class ExactEngine:
         n, d = Y.shape
         lane = lane_type(Y, self._precision)
         lanes = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=lane)
-        forces, partition = np.empty((n, d)), np.empty(n_blocks(n))
+        forces = np.empty((n, d))
+        if d == 2:
+            half = (n + 1) // 2
+            back, partition = np.empty((n_blocks(half), 2, n), dtype=lane), np.empty(n_blocks(half))
+            self._workers.run(kernels.half_2d, half, lanes, lane(1.0), lane(1.0 + smoothing), forces, back, partition)
+            forces += back.sum(axis=0, dtype=np.float64).T
+            return float(partition.sum()), forces
+        partition = np.empty(n_blocks(n))
         kernel = _KERNELS.get(d, kernels.repulsion_any)
         self._workers.run(kernel, n, lanes, lane(1.0), lane(1.0 + smoothing), forces, partition)
         return float(partition.sum()), forces

@@ -85,6 +85,39 @@ def smoothed_attraction(Y, indptr, columns, A, base, delta, forces, mass, block,
 
 
 @kernel
+def smoothed_attraction_2d(Y, indptr, columns, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`smoothed_attraction` in two dimensions; w / (w + delta) = 1 / (1 + delta / w)."""
+    x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
+    total = 0.0
+    for i in range(lo, hi):
+        xi, yi = Y[i, 0], Y[i, 1]
+        fx, fy = 0.0, 0.0
+        last = indptr[i + 1]
+        for start in range(indptr[i], last, _TILE):
+            m = min(_TILE, last - start)
+            for t in range(m):
+                j = columns[start + t]
+                x[t], y[t] = Y[j, 0], Y[j, 1]
+            a = A[start : start + m]
+            sx, sy, damped = 0.0, 0.0, 0.0
+            for t in range(m):
+                dx = xi - x[t]
+                dy = yi - y[t]
+                s = base + dx * dx + dy * dy
+                u = a[t] / (1.0 + delta * s)
+                g = u / s
+                damped += u
+                sx += g * dx
+                sy += g * dy
+            fx += sx
+            fy += sy
+            total += damped
+        forces[i, 0] = fx
+        forces[i, 1] = fy
+    mass[block] = total
+
+
+@kernel
 def energy(Y, indptr, columns, A, base, delta, out, block, lo, hi):  # type: ignore[no-untyped-def]
     """``-sum_ij A_ij log(w_ij + delta)`` over the block's rows."""
     d = Y.shape[1]

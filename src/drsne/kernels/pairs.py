@@ -72,6 +72,51 @@ def repulsion_2d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 
 @kernel
+def half_2d(lanes, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`repulsion_2d` with each pair looked at once.
+
+    A row meets the points after it; what they feel is gathered in ``back[block]``, (2, n), to be added to ``forces``.
+    The rows of a block come from both ends, so that blocks have equally many pairs: ``lo`` and ``hi`` are of the first
+    half, ``(n + 1) // 2`` rows.
+    """
+    n = lanes.shape[1]
+    zero = one - one
+    total = 0.0
+    back[block] = zero
+    for row in range(lo, hi):
+        for side in range(2):
+            i = n - 1 - row if side else row
+            if not side or i > row:  # the middle row once
+                xi, yi = lanes[0, i], lanes[1, i]
+                fx, fy = 0.0, 0.0
+                for start in range(i + 1, n, _TILE):
+                    m = min(_TILE, n - start)
+                    x = lanes[0, start : start + m]
+                    y = lanes[1, start : start + m]
+                    bx = back[block, 0, start : start + m]
+                    by = back[block, 1, start : start + m]
+                    s, sx, sy = zero, zero, zero
+                    for t in range(m):
+                        dx = xi - x[t]
+                        dy = yi - y[t]
+                        w = one / (base + dx * dx + dy * dy)
+                        v = w * w
+                        px = v * dx
+                        py = v * dy
+                        s += w
+                        sx += px
+                        sy += py
+                        bx[t] -= px
+                        by[t] -= py
+                    total += s
+                    fx += sx
+                    fy += sy
+                forces[i, 0] = fx
+                forces[i, 1] = fy
+    partition[block] = 2.0 * total
+
+
+@kernel
 def repulsion_3d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     n = lanes.shape[1]
     zero = one - one
