@@ -43,11 +43,11 @@ unit: $(VENV)/dev  ## run the tests, with an empty kernel cache
 	rm -rf $(VENV)/numba
 	SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/python -m pytest -n auto -q
 
-quick: $(VENV)/dev  ## the paper's comparison with few small runs, from the start
+quick: $(VENV)/dev  ## the studies of the paper with few small runs, from the start
 	rm -rf $(VENV)/quick
-	NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/drsne reproduce main --quick --folder $(VENV)/quick > /dev/null
-	@echo "quick comparison: $$(wc -l < $(VENV)/quick/rows.jsonl) rows, $$(grep -c '"error": null' $(VENV)/quick/rows.jsonl) without an error"
-	@! grep -v '"error": null' $(VENV)/quick/rows.jsonl
+	NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/drsne reproduce all --quick --folder $(VENV)/quick > /dev/null
+	@echo "quick studies: $$(cat $(VENV)/quick/*/rows.jsonl | wc -l) rows"
+	@! grep -h '"error": "' $(VENV)/quick/*/rows.jsonl
 
 wheel: $(VENV)/dev  ## build the wheel, import it in a clean environment
 	rm -rf dist $(VENV)-wheel

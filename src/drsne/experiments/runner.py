@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from drsne import _checks
-from drsne.experiments import scoring
+from drsne.experiments import methods, scoring
 from drsne.experiments.methods import Ready
 from drsne.experiments.rows import Row, Rows, key, provenance
 from drsne.experiments.study import Job, Study
@@ -59,6 +59,8 @@ def run(
     for part in parts:
         todo += [(part, job) for job in part.jobs(planned)]
         planned |= part.all_keys()
+    for part, name in {(id(part), job.method): (part, job.method) for part, job in todo}.values():
+        methods.check(name, part.method(name))
     todo = _with_data(todo, anything=bool(of_study(parts, found)))
     if maps is not None:
         maps.mkdir(parents=True, exist_ok=True)

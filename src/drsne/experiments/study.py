@@ -36,7 +36,7 @@ class Study:
 
     def method(self, name: str) -> Method:
         """What a name stands for here."""
-        return self.variants[name] if name in self.variants else methods.load(name)
+        return self.variants[name] if name in self.variants else methods.find(name)
 
     def values(self, method: str) -> tuple[Any, ...]:
         """The grid of a method in this study."""

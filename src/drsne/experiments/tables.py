@@ -55,7 +55,7 @@ def number(value: float, std: float = math.nan) -> str:
 
 def signed(value: float) -> str:
     """A difference, or a dash."""
-    return "-" if math.isnan(value) else f"{value:+.3f}"
+    return "-" if math.isnan(value) else f"{round(value, 3) + 0.0:+.3f}"  # no minus before zero
 
 
 def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:

@@ -82,17 +82,28 @@ def names() -> list[str]:
     return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
 
 
-def load(name: str) -> Method:
-    """The method in ``methods/<name>.py``; an error that names the extra where a package is missing."""
+def find(name: str) -> Method:
+    """The method in ``methods/<name>.py``, whether or not it can be run here."""
     _checks.choice("method", name, tuple(names()))
     method: Method = import_module(f"drsne.experiments.methods.{name}").METHOD
+    return method
+
+
+def load(name: str) -> Method:
+    """The method in ``methods/<name>.py``; an error that names the extra where a package is missing."""
+    method = find(name)
+    check(name, method)
+    return method
+
+
+def check(name: str, method: Method) -> None:
+    """An error that names the extra where a package is missing."""
     missing = [module for module in method.needs if find_spec(module) is None]
     if missing:
         raise ImportError(
             f"method {name!r} needs {', '.join(missing)}: pip install 'drsne[{method.extra}]', or leave it out of "
             "methods."
         )
-    return method
 
 
 def each(fit: Callable[[Array, Any, int], Any]) -> Maps:

@@ -165,12 +165,14 @@ def variants(dataset: str) -> dict[str, Method]:
         "drsne_code": _code(MAX_ITER.get(dataset, 1200)),
         "densne": Method(title="DenSNE", parameter=("perplexity", "lam"), maps=_densne, settings=of_densne),
         "densmap": Method(
-            title="DensMAP", parameter=("dens_lambda", "dens_frac"), maps=each(_densmap), settings=of_densmap
+            title="DensMAP", parameter=("dens_lambda", "dens_frac"), maps=each(_densmap), settings=of_densmap,
+            needs=("umap",),
         ),
         "pacmap": Method(
-            title="PaCMAP", parameter=("n_neighbors", "FP_ratio"), maps=each(_pacmap), settings={"MN_ratio": 0.5}
+            title="PaCMAP", parameter=("n_neighbors", "FP_ratio"), maps=each(_pacmap), settings={"MN_ratio": 0.5},
+            needs=("pacmap",),
         ),
-        "umap": Method(title="UMAP", parameter=("n_neighbors", "min_dist"), maps=each(_umap)),
+        "umap": Method(title="UMAP", parameter=("n_neighbors", "min_dist"), maps=each(_umap), needs=("umap",)),
         "tsne": Method(
             title="t-SNE", parameter=("perplexity", "learning_rate"), maps=each(_tsne), settings={"init": "random"}
         ),

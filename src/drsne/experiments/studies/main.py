@@ -288,7 +288,7 @@ def _maps(
         if Y is not None:
             maps[place] = Y.astype(np.float32)
             packed[row["key"]] = (Y / np.abs(Y).max()).astype(np.float16)
-        captions[place] = "" if row["value"] is None else f"{methods.load(row['method']).parameter} {row['value']:g}"
+        captions[place] = "" if row["value"] is None else f"{methods.find(row['method']).parameter} {row['value']:g}"
     if packed.keys() - kept.keys():
         np.savez_compressed(pack, **{**kept, **packed})
     return maps, captions

@@ -1,0 +1,320 @@
+"""Studies of the paper beside the main comparison: what they run, and what they make of their rows."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from drsne.experiments import Rows, published, studies
+from drsne.experiments.document import Figure, Heading, Table, html, markdown
+from drsne.experiments.methods import Ready
+from drsne.experiments.rows import key
+from drsne.experiments.studies import ablations, anomaly, runtime, tradeoff
+
+NAMES = [name for name in studies.names() if studies.load(name).parts(quick=True)]
+
+
+def made(part, score, *, seconds=None, found=None):
+    """Rows of all runs of a study, with scores and seconds by a rule."""
+    rows = []
+    for dataset, method, seed in part._groups():
+        for value in part.values(method):
+            identity = part.identity(dataset, method, value, seed)
+            row = {"key": key(identity), "study": part.name, **identity, "value": value, "error": None}
+            row |= {"metrics": score(row), "seconds": seconds(row) if seconds else {"optimization": 1.0}}
+            rows.append(row | ({"found": found} if found else {}))
+    return json.loads(json.dumps(rows))
+
+
+def tables_of(blocks):
+    """Tables by the heading before them."""
+    out, last = {}, None
+    for block in blocks:
+        if isinstance(block, Heading):
+            last = block.text
+        elif isinstance(block, Table):
+            out[last] = block
+    return out
+
+
+@pytest.mark.parametrize("quick", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_are_data(name, quick):
+    """Every run has a key of its own within its part, and what it is can be written as JSON."""
+    for part in studies.load(name).parts(quick=quick):
+        seen = []
+        for dataset, method, seed in part._groups():
+            for value in part.values(method):
+                identity = part.identity(dataset, method, value, seed)
+                assert json.loads(json.dumps(identity))["method"] == method
+                seen.append(key(identity))
+        assert len(seen) == len(set(seen)) > 0
+        assert set(seen) == part.all_keys()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_names(name):
+    with pytest.raises(ValueError, match=r"datasets must be among .*; got 'digitz'"):
+        studies.load(name).parts(datasets=["digitz"])
+    with pytest.raises(ValueError, match=r"methods must be among .*; got 'tnse'"):
+        studies.load(name).parts(methods=["tnse"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_to_tell_yet(name, tmp_path):
+    """A study without rows has a title and no table."""
+    blocks = studies.load(name).told(tmp_path)
+    assert isinstance(blocks[0], Heading)
+    assert not any(isinstance(block, Table) for block in blocks)
+    assert not list(tmp_path.iterdir())
+
+
+def test_ablations_are_those_of_the_paper():
+    parts = ablations.STUDY.parts()
+    by_name = {name: [part for part in parts if part.name == name] for name in {part.name for part in parts}}
+    published_k = by_name["ablations, k, as published"]
+    assert len(published_k) == 9
+    for part in published_k:  # three things change at once
+        settings = part.variants["drsne_code"].settings
+        scores = dict(part.scores)
+        assert settings["perplexity"] == settings["k"] + 1 == scores["trustworthiness"] == scores["continuity"]
+        assert scores["concentration_correlation"] == settings["k"]
+        assert settings["perplexity_search"] == "doubling"
+    for part in by_name["ablations, k, controlled"]:
+        assert dict(part.scores)["trustworthiness"] == 10
+        assert part.variants["drsne_code"].settings["perplexity"] == 30
+        assert part.variants["drsne_code"].settings["perplexity_search"] == "bracketed"
+    assert {part.datasets[0] for part in by_name["ablations, lambda, as published"]} == {"pbmc3k, 30 components"}
+    assert [part.variants["drsne_code"].grid[0] for part in by_name["ablations, lambda, as published"]] == [
+        0, 0.001, 0.005, 0.01, 0.05, 0.1,
+    ]  # fmt: skip
+    assert {part.seeds for part in parts} == {(42, 43, 44), (42,)}
+
+
+def test_ablations_count_cells_within_bounds():
+    """Rows that are the paper's numbers are within bounds; those off by more are starred and counted out."""
+    parts = ablations.STUDY.parts()
+    lines = ablations.TABLES["lambda", "as published"]
+
+    def paper(row):
+        value = row["params"].get("lam", 0.01)
+        return {name: published.ablation("lambda", value, name)[0] for name, _ in row["scores"]}
+
+    wanted = [part for part in parts if part.name == "ablations, lambda, as published"]
+    rows = [row for part in wanted for row in made(part, paper)]
+    for row in rows:
+        row["metrics"]["density_rank_correlation"] = 0.5
+    header, body, count = ablations._table("lambda", "as published", lines, parts, rows)
+    assert count == (24, 24)
+    assert len(body) == 6
+    assert {row[header.index("diff.")] for row in body} == {"+0.000"}
+    for row in rows:
+        if row["params"]["lam"] == 0.01:
+            row["metrics"]["stress"] *= 1.2
+            row["metrics"]["trustworthiness"] += 0.01
+    _, body, count = ablations._table("lambda", "as published", lines, parts, rows)
+    assert count == (23, 24)
+    assert body[3][header.index("Stress")].endswith("*")
+    assert not body[3][header.index("TW")].endswith("*")
+    told = markdown(ablations.STUDY.blocks(parts, rows, None))
+    assert "lambda: 23 of 24 cells within bounds (96%)" in told
+
+
+def test_dimension_of_data_that_have_one():
+    rng = np.random.default_rng(0)
+    for d in (1, 2, 4):
+        X = rng.uniform(size=(2000, d)) @ rng.normal(size=(d, 8))
+        assert ablations.dimension(Ready(X)) == pytest.approx(d, rel=0.12)
+
+
+def test_exponents_are_compared_at_equal_strength(monkeypatch):
+    seen = []
+
+    class Model:
+        def __init__(self, **given):
+            seen.append(given)
+
+        def fit_transform(self, X):
+            return X[:, :2]
+
+    monkeypatch.setattr("drsne.DRSNE", Model, raising=False)
+    X = np.random.default_rng(0).normal(size=(200, 5))
+    values = [(label, 2.0) for label in ablations.EXPONENTS]
+    assert [run.value for run in ablations.exponents(Ready(X), values, 0)] == values
+    for given in seen:
+        assert given["density_weight"] * given["objective"].embedding_exponent ** 2 == pytest.approx(2.0)
+    assert [given["objective"].normalizer for given in seen].count("detached") == 1
+    assert seen[-1]["objective"].input_exponent == pytest.approx(5.0, rel=0.3)
+    assert seen[-1]["objective"].embedding_exponent == 2.0
+
+
+def test_the_trade_off_draws_data_anew():
+    (part,) = tradeoff.STUDY.parts(quick=True)
+    assert part.resampled
+    one, two = (part.load("digits", seed).X for seed in (42, 43))
+    assert not np.array_equal(one, two)
+    np.testing.assert_array_equal(one, part.load("digits", 42).X)
+    jobs = part.jobs(set())
+    assert [job.seed for job in jobs if job.dataset == "digits"] == sorted(
+        job.seed for job in jobs if job.dataset == "digits"
+    )  # what has the same data comes together
+
+
+def test_the_trade_off_beside_the_authors():
+    parts = tradeoff.STUDY.parts()
+
+    def score(row):
+        trust, conc = published.tradeoff(row["dataset"], row["value"])
+        return {"trustworthiness": trust + 0.01 * (row["seed"] - 44), "concentration_correlation": conc}
+
+    rows = [row for row in made(parts[0], score) if row["method"] == "drsne_code"]
+    found = tables_of(tradeoff.STUDY.blocks(parts, rows, None))
+    table = found["DR-SNE (the paper's code, as published)"]
+    assert len(table.body) == 30
+    assert {row[5] for row in table.body} == {"+0.000"}
+    assert {row[2] for row in table.body} == {"5"}
+    assert table.body[0][3].endswith("± 0.016")  # ddof 1
+    assert len(found) == 1
+
+
+def anomaly_rows(score):
+    parts = anomaly.STUDY.parts(datasets=["thyroid"])
+    return parts, made(parts[0], score, found={"density_weight": 7.0})
+
+
+def test_anomaly_grids():
+    parts = {part.datasets[0]: part for part in anomaly.STUDY.parts()}
+    assert set(parts) == {"thyroid", "cifar10", "shuttle", "pbmc3k", "fashion_mnist", "spiral"}
+    for name, part in parts.items():
+        assert len(part.values("drsne")) == 33
+        assert part.seeds == (0, 1, 2)
+        for method in ("drsne_code", "densne", "densmap", "pacmap", "umap", "tsne"):
+            assert set(published.anomaly_settings(name, method)) <= set(part.values(method))
+            assert part.values(method)
+    assert parts["fashion_mnist"].variants["drsne_code"].settings["max_iter"] == 600
+    assert parts["thyroid"].variants["drsne_code"].settings["max_iter"] == 1200
+
+
+def test_oracles_take_the_largest_mean():
+    """IF grows with lambda, kNN falls: the best are at opposite ends, oracle-IF reports kNN where IF is best."""
+
+    def score(row):
+        lam = row["value"][0] if row["method"] == "drsne" else 0.0
+        rule = {"knn": 0.5 - 0.1 * lam, "lof": 0.2, "isolation_forest": 0.1 + 0.3 * lam, "centroid": 0.3}
+        return {f"auprc_{name}": value + 0.01 * row["seed"] for name, value in rule.items()}
+
+    parts, rows = anomaly_rows(score)
+    found = tables_of(anomaly.STUDY.blocks(parts, rows, None))
+    best = {row[0]: row for row in found["Thyroid: best"].body}
+    single = {row[0]: row for row in found["Thyroid: oracle-IF"].body}
+    ours = best["DR-SNE (ours)"]
+    assert ours[1] == "33 of 33"
+    assert ours[2] == "0.510 ± 0.010"  # kNN at lambda = 0
+    assert ours[8] == "0.410 ± 0.010"  # IF at lambda = 1
+    assert single["DR-SNE (ours)"][2] == "lam 1, k 40"  # of equals the smaller k
+    assert single["DR-SNE (ours)"][3] == "0.410 ± 0.010"  # kNN there
+    paper = published.anomaly("thyroid", "drsne", "best", "knn")[0]
+    assert ours[4] == f"{0.51 - paper:+.3f}"
+    free = found["Without labels"].body[0]
+    assert free[0] == "Thyroid"
+    assert free[2] == "0.285 ± 0.010"
+    assert free[3] == "7, 7, 7"
+    assert free[7] == f"{np.mean([published.anomaly('thyroid', 'drsne', 'best', d)[0] for d in anomaly.TITLES]):.3f}"
+
+
+def test_settings_without_all_seeds_are_left_out():
+    parts, rows = anomaly_rows(
+        lambda row: {f"auprc_{name}": 0.9 if row["value"] == (1.0, 300) else 0.1 for name in anomaly.TITLES}
+    )
+    rows = [row for row in rows if not (row["value"] == [1.0, 300] and row["seed"] == 2)]
+    found = anomaly.results(parts[0], rows, "drsne")
+    assert len(found) == 32
+    assert (1.0, 300) not in found
+
+
+def test_printed_errors_are_those_of_the_files():
+    assert published.anomaly("pbmc3k", "umap", "oracle_if", "centroid")[0] == pytest.approx(0.1744)  # printed: .570
+    assert published.anomaly("thyroid", "drsne_code", "best", "isolation_forest")[0] == pytest.approx(0.1181)
+    assert all(math.isnan(value) for value in published.anomaly("spiral", "drsne", "best", "knn"))
+
+
+def test_a_path_gives_the_printed_lambdas(monkeypatch):
+    """Weights are lambda times n; those between are walked and not returned."""
+    walked = []
+
+    def path(X, weights, **given):
+        walked.append((list(weights), given["density_neighbors"]))
+
+        class Path(list):
+            pass
+
+        found = Path(range(len(weights)))
+        found.weights = np.array(weights)
+        found.embeddings = [np.full((len(X), 2), weight) for weight in weights]
+        return found
+
+    monkeypatch.setattr("drsne.experiments.methods._drsne.density_path", path)
+    ready = Ready(np.random.default_rng(0).normal(size=(100, 3)))
+    values = [(lam, k) for k in (10, 20) for lam in (0.0, 0.01, 1.0)]
+    runs = list(anomaly.paths(ready, values, 0))
+    assert [run.value for run in runs] == values
+    assert [run.embedding[0, 0] for run in runs] == pytest.approx([0, 1, 100] * 2)
+    assert [neighbors for _, neighbors in walked] == [10, 20]
+    assert len(walked[0][0]) == 3 + len(anomaly.BETWEEN)
+
+
+def test_run_times_and_exponents():
+    parts = runtime.STUDY.parts()
+
+    def time(row):
+        n = int(row["dataset"].split(",")[1].split()[0])
+        power = 2.0 if row["method"].startswith("exact") else 1.0
+        return {"total": (n / 1000) ** power * (0.5 if row["seed"] == 0 else 1.0)}  # a median is not moved by one
+
+    rows = [row for part in parts for row in made(part, lambda row: {}, seconds=time, found={"threads": 2})]
+    seconds = runtime.seconds(parts, rows)
+    assert {n: len(values) for n, values in seconds["exact_one"].items()} == {
+        1000: 7, 3000: 7, 5000: 7, 7000: 7, 9000: 7, 11000: 3, 13000: 3,
+    }  # fmt: skip
+    assert max(seconds["fft_all"]) == 70000
+    told = markdown(runtime.STUDY.blocks(parts, rows, None))
+    assert "- exact engine, one thread: 2.00" in told
+    assert "- fft engine, all threads: 1.00" in told
+    assert "| 13000 " in told
+    assert "743.7" in told
+    assert runtime.fitted({3000: 9.0, 6000: 36.0, 12000: 144.0}) == pytest.approx(2.0)
+    assert runtime.fitted({3000: 9.0}) is None
+    assert runtime.STUDY.alone
+
+
+def test_timed_fits_are_whole(tmp_path):
+    """A quick study of run time, from nothing: every row has the seconds of a whole fit."""
+    parts = runtime.STUDY.parts(quick=True, methods=["fft_one"], seeds=[0])
+    text = runtime.STUDY.reproduce(parts, tmp_path, verbose=0)
+    rows = Rows(tmp_path / "rows.jsonl").read()
+    assert [row["seconds"]["total"] > 0 for row in rows] == [True, True]
+    assert {row["found"]["threads"] for row in rows} == {1}
+    assert (tmp_path / "figure_runtime.png").stat().st_size > 1000
+    assert (tmp_path / "table.md").read_text() == text
+    assert not (tmp_path / "maps").exists()
+
+
+def test_blocks_as_html(tmp_path):
+    blocks = [
+        Heading("A & b"),
+        Table(["name", "diff."], [["`x` < 1", "+0.050"], ["y", "-0.2"], ["z", "-"]]),
+        Figure("none.png", "a picture"),
+    ]
+    text = html(blocks, tmp_path)
+    assert '<h2 id="a-b">A &amp; b</h2>' in text
+    assert "<td><code>x</code> &lt; 1</td>" in text
+    assert '<td class="above" style="--strength:0.50">+0.050</td>' in text
+    assert '<td class="below" style="--strength:1.00">-0.2</td>' in text
+    assert "<td>-</td>" in text
+    assert "No picture yet: a picture" in text
+    (tmp_path / "none.png").write_bytes(b"png")
+    assert 'src="data:image/png;base64,cG5n"' in html(blocks, tmp_path)
+    assert "![a picture](none.png)" in markdown(blocks)
