@@ -23,6 +23,7 @@ class PaperStudy(ABC):
     name: ClassVar[str]
     description: ClassVar[str]
     alone: ClassVar[bool] = False  # whether its runs are timed, and so made one after the other
+    seeded: ClassVar[bool] = True  # whether it has seeds to choose among
 
     @abstractmethod
     def parts(
