@@ -66,10 +66,11 @@ def test_told_from_the_rows_alone(made, tmp_path):
     assert "No check has been made yet" in markdown(theory.STUDY.told(tmp_path))
 
 
-def test_names_are_those_of_other_rows_and_keys_differ():
+def test_names_and_keys():
     assert len({(check.group, check.name) for check in theory.CHECKS}) == len(theory.CHECKS)
     keys = {theory._key(check, size) for check in theory.CHECKS for size in (theory.FULL, SMALL)}
     assert len(keys) == 2 * len(theory.CHECKS)
+    assert not any("|" in check.name + check.claim + check.where for check in theory.CHECKS)  # would split a cell
     names = {check.name for check in theory.CHECKS}
     assert {*theory._CURVES.values(), *theory._AMPLIFIED, *theory._PANELS} <= names
 

@@ -44,7 +44,9 @@ def _scale(smoothing: Smoothing, mean: str) -> Callable[[Size], Finding]:
             expected = 2.0 * float((of.target - low.log).mean())  # docs/theory.md, below eq. 22
             numbers["expected"] = expected
             found = abs(component - expected) / abs(expected)
-            return Finding(number=found, bound=rounding / abs(expected), numbers=numbers)
+            return Finding(
+                number=found, bound=rounding / abs(expected), also=abs(component) > rounding, numbers=numbers
+            )
         epsilon = float((low.radius - radii(mapped, Y)).max())
         numbers["epsilon"] = epsilon
         return Finding(number=abs(component) / sizes, bound=(rounding + epsilon * absolute) / sizes, numbers=numbers)
@@ -96,7 +98,7 @@ CHECKS = (
     Check(
         group=SCALE,
         name="mean attached, default epsilon",
-        claim="held fixed in the gradient, epsilon leaves at most epsilon sum |dL/dr| of it",
+        claim="held fixed in the gradient, epsilon leaves at most epsilon times the sum of abs(dL/dr) of it",
         where="(22), (23)",
         settings={"k": K, "relative": DEFAULT_SMOOTHING.relative},
         measure=_scale(DEFAULT_SMOOTHING, "attached"),
@@ -104,7 +106,7 @@ CHECKS = (
     Check(
         group=SCALE,
         name="mean detached",
-        claim="as in the authors' code, <grad, Y - mean> is 2 mean(e), not 0, although the loss is scale invariant",
+        claim="as in the authors' code, that component is 2 mean(e) and not 0 (number: relative difference from it)",
         where="against A.4; below (22)",
         settings={"k": K},
         measure=_scale(NONE, "detached"),

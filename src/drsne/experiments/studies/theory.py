@@ -124,9 +124,9 @@ _PANELS = {f"kNN density, Gaussian in {d}-d": "Gaussian, d" for d in density.DIM
 _INTRODUCTION = (
     "Made by `drsne reproduce theory` with the package's own code. Digits: {digits} points, standardised, its map the "
     "two leading principal components; generated data: {generated} points; 30 neighbours; finite differences on "
-    "{small} points of Digits with 7. A.1 to A.5 are the subsections of the paper's appendix A, numbers in parentheses "
-    'the equations and "docs" the sections of docs/theory.md. A bound is what rounding explains where a claim is '
-    "exact, and else stated with it."
+    "{small} points of Digits with 7. A.1 to A.5 are the subsections of the paper's appendix A, 4.1 is one of "
+    'its text; numbers in parentheses are the equations and "docs" the sections of docs/theory.md. A bound is what '
+    "rounding explains where a claim is exact, and else stated with it."
 )
 
 
@@ -212,7 +212,7 @@ def _tell_invariance(rows: list[Row]) -> list[Block]:
 
 
 def _tell_scale(rows: list[Row]) -> list[Block]:
-    header = ["check", "<grad, Y - mean>", "cosine", "rounding (of the cosine)", "2 mean(e)"]
+    header = ["check", "gradient . (Y - mean)", "cosine", "rounding (of the cosine)", "2 mean(e)"]
     body = [
         [
             row["check"],
