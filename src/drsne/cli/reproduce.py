@@ -35,9 +35,8 @@ def run(options: argparse.Namespace) -> int:
     suffix = "-quick" if options.quick else ""
     for name in studies.names() if every else [options.study]:
         known = studies.load(name)
-        parts = known.parts(
-            quick=options.quick, datasets=options.datasets, methods=options.methods, seeds=options.seeds
-        )
+        seeds = options.seeds if known.seeded or not every else None
+        parts = known.parts(quick=options.quick, datasets=options.datasets, methods=options.methods, seeds=seeds)
         folder = options.folder or Path("paper") / f"{name}{suffix}"
         if every and options.folder:
             folder = options.folder / f"{name}{suffix}"

@@ -24,6 +24,7 @@ class PaperStudy(ABC):
     description: ClassVar[str]
     alone: ClassVar[bool] = False  # whether its runs are timed, and so made one after the other
     keeps_maps: ClassVar[bool] = True  # whether its figures need them
+    seeded: ClassVar[bool] = True  # whether it has seeds to choose among
 
     @abstractmethod
     def parts(

@@ -13,6 +13,7 @@ import numpy as np
 
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
+from drsne.experiments.dimension import dimension
 from drsne.experiments.document import DIFFERENCE, Block, Bullets, Figure, Heading, Table, Text
 from drsne.experiments.methods import Method, Ready, Run
 from drsne.experiments.methods._drsne import of_the_paper
@@ -132,14 +133,6 @@ def part(label: str, setting: Setting, *, quick: bool = False, seeds: Sequence[i
     )
 
 
-def dimension(ready: Ready, k: int = 30) -> float:
-    """How many dimensions the data have locally: the maximum-likelihood estimate of Levina and Bickel (2004)."""
-    distances = np.asarray(ready.neighbors(k)[0].distances)
-    distances = distances[distances[:, 0] > 0]
-    inverse = np.log(distances[:, -1:] / distances[:, :-1]).mean(axis=1)
-    return float(1.0 / inverse[inverse > 0].mean())
-
-
 EXPONENTS = ("alpha = 0.5", "alpha = 1", "alpha = 2", "alpha = 1, mean detached", "alpha by dimension")
 
 
@@ -150,7 +143,7 @@ def exponents(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
     graph = tuple(ready.neighbors(90)[0])
     for label, strength in values:
         if label == "alpha by dimension":
-            alpha, of_the_data = 2.0, ready.once("dimension", lambda: dimension(ready))
+            alpha, of_the_data = 2.0, ready.once("dimension", lambda: dimension(ready.neighbors(30)[0].distances))
         else:
             alpha = of_the_data = float(label.split()[2].rstrip(","))
         objective = Objective(

@@ -1,0 +1,195 @@
+"""Invariance of the relative concentration and its loss under scaling, translation and rotation of map and data.
+
+**What rounding may do.** Let u be the spacing of numbers near 1, M the largest coordinate and r the smallest radius.
+Coordinates are wrong by u M, so distances in d dimensions by sqrt(d) u M, beside (d + k + 8) u of their sums, roots and
+logarithms; the mean is wrong by as much as its terms. Each logarithm of a relative concentration is then wrong by at
+most ``2 u (d + k + 8 + sqrt(d) M / r)``, before and after; a rotation sums d products for each coordinate. A profile
+that is wrong by b changes the loss L by ``2 b / sqrt(L) + b^2 / L`` of its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drsne import presets
+from drsne.concentration import DEFAULT_SMOOTHING, Smoothing
+from drsne.experiments.checks import DOUBLE_ROUNDING, SINGLE_ROUNDING, Check, Finding, Size
+from drsne.experiments.checks.problems import Array, K, Mapped, loss, mapped_digits, objective, problem, radii
+from drsne.graph import knn
+from drsne.objective import Objective
+
+GROUP = "invariance"
+FACTORS = (1e-3, 1e-2, 0.1, 0.3, 3.0, 10.0, 1e2, 1e3)
+SPANS = (1.0, 10.0, 1e2, 1e3)  # of translations
+TURNS = 4  # random rotations
+SPACES = ("map", "data")
+EPSILON = presets.PAPER_SMOOTHING
+
+
+class Move(NamedTuple):
+    """A transformation of points."""
+
+    label: float
+    points: Array
+    products: int = 1  # that a coordinate is summed from
+
+
+def scaled(points: Array) -> Iterator[Move]:
+    """By factors."""
+    for factor in FACTORS:
+        yield Move(factor, factor * points)
+
+
+def translated(points: Array) -> Iterator[Move]:
+    """By multiples of their span, in a direction that no axis has."""
+    span = float(np.max(np.ptp(points, axis=0)))
+    direction = np.asarray(np.random.RandomState(0).uniform(0.5, 1.0, points.shape[1]))
+    for spans in SPANS:
+        yield Move(spans, points + spans * span * direction / direction.max())
+
+
+def rotated(points: Array) -> Iterator[Move]:
+    """By random rotations (or reflections)."""
+    d = points.shape[1]
+    for seed in range(TURNS):
+        turn = np.linalg.qr(np.random.RandomState(seed).randn(d, d))[0]
+        yield Move(float(seed), points @ turn, d)
+
+
+def _rounding(points: Array, least: float, unit: float, products: int = 1) -> float:
+    d = points.shape[1]
+    far = float(np.abs(points).max()) / least
+    return float(2.0 * unit * (d + K + 8 + products * np.sqrt(d) * far))
+
+
+class _Reading(NamedTuple):
+    profile: Array
+    loss: float
+    radius: float  # the smallest
+    neighbors: Any
+
+
+def _read(given: Objective, mapped: Mapped, space: str, points: Array) -> _Reading:
+    """Profile of the space that was moved, and the loss; neighbours in moved data are searched anew."""
+    if space == "map":
+        of = problem(given, mapped)
+        return _Reading(of.concentration(points), loss(of, points), float(radii(mapped, points).min()), None)
+    near = knn(points, K)
+    of = problem(given, mapped._replace(near=near))
+    return _Reading(of.target, loss(of, mapped.Y), float(near.distances.mean(axis=1).min()), near.indices)
+
+
+def _cases(given: Objective, n: int, space: str, moves: Callable[[Array], Iterator[Move]]) -> list[dict[str, Any]]:
+    """For every transformation: the changes, and what rounding allows."""
+    mapped = mapped_digits(n)
+    points = mapped.Y if space == "map" else mapped.X
+    unit = SINGLE_ROUNDING if given.precision == "single" and space == "map" else DOUBLE_ROUNDING
+    at = _read(given, mapped, space, points)
+    out = []
+    for move in moves(points):
+        now = _read(given, mapped, space, move.points)
+        allowed = _rounding(points, at.radius, unit) + _rounding(move.points, now.radius, unit, move.products)
+        case = {
+            "label": move.label,
+            "profile": float(np.abs(now.profile - at.profile).max()),
+            "loss": abs(now.loss / at.loss - 1.0),
+            "rounding": allowed,
+            "smallest_radius": at.radius,
+            "loss_itself": at.loss,
+        }
+        if at.neighbors is not None:
+            case["other_neighbors"] = int((np.sort(now.neighbors) != np.sort(at.neighbors)).any(axis=1).sum())
+        out.append(case)
+    return out
+
+
+def _of_loss(bound: float, value: float) -> float:
+    return float(2.0 * bound / np.sqrt(value) + bound**2 / value)
+
+
+def _finding(cases: list[dict[str, Any]], bounds: list[float]) -> Finding:
+    """The largest change of a relative concentration beside its bound; every case must keep its own, and the loss."""
+    for case, bound in zip(cases, bounds, strict=True):
+        case["bound"], case["loss_bound"] = bound, _of_loss(bound, case["loss_itself"])
+    kept = all(case["profile"] <= case["bound"] and case["loss"] <= case["loss_bound"] for case in cases)
+    worst = max(cases, key=lambda case: case["profile"])
+    return Finding(number=worst["profile"], bound=worst["bound"], also=kept, numbers={"cases": cases})
+
+
+def _invariant(space: str, moves: Callable[[Array], Iterator[Move]], precision: str) -> Callable[[Size], Finding]:
+    def measure(size: Size) -> Finding:
+        cases = _cases(objective(precision=precision), size.digits, space, moves)
+        return _finding(cases, [case["rounding"] for case in cases])
+
+    return measure
+
+
+def _absolute(space: str) -> Callable[[Size], Finding]:
+    def measure(size: Size) -> Finding:
+        # a r + epsilon = a (r + epsilon / a): as if epsilon had changed by epsilon (1 / a - 1)
+        cases = _cases(objective(Smoothing(relative=0.0, length=EPSILON)), size.digits, space, scaled)
+        shares = [2.0 * EPSILON * abs(1.0 / case["label"] - 1.0) / case["smallest_radius"] for case in cases]
+        return _finding(cases, [case["rounding"] + share for case, share in zip(cases, shares, strict=True)])
+
+    return measure
+
+
+def _under_the_root(size: Size) -> Finding:
+    coded: Objective = presets.paper(size.digits, 0.0, K, variant="code")["objective"]
+    cases = _cases(objective(coded.embedding_smoothing), size.digits, "map", scaled)
+    worst = max(cases, key=lambda case: case["profile"])
+    return Finding(number=worst["profile"], bound=worst["rounding"], least=True, numbers={"cases": cases})
+
+
+_MOVES = {"scaled": (scaled, FACTORS), "moved": (translated, SPANS), "turned": (rotated, TURNS)}
+_WHERE = {"scaled": "A.4; (15) to (17)", "moved": "A.4; docs 4", "turned": "not in the paper; docs 4"}
+_SAID = {
+    "scaled": f"a common factor, {FACTORS[0]:g} to {FACTORS[-1]:g}, cancels in the mean",
+    "moved": f"only differences count, up to {SPANS[-1]:g} spans away",
+    "turned": "only distances count",
+}
+
+
+def _checks() -> tuple[Check, ...]:
+    out = []
+    for space, precision in (("map", "double"), ("data", "double"), ("map", "single")):
+        for verb, (moves, values) in _MOVES.items():
+            ending = ", single precision" if precision == "single" else ""
+            out.append(
+                Check(
+                    group=GROUP,
+                    name=f"{space} {verb}{ending}",
+                    claim=f"relative concentration and loss stay as they are: {_SAID[verb]}",
+                    where=_WHERE[verb] if space == "map" else "as for the map; docs 4",
+                    settings={"k": K, "values": values, "precision": precision, "relative": DEFAULT_SMOOTHING.relative},
+                    measure=_invariant(space, moves, precision),
+                )
+            )
+    out += [
+        Check(
+            group=GROUP,
+            name=f"{space} scaled, absolute epsilon",
+            claim="the paper's epsilon, a length of 1e-8, costs at most 2 epsilon abs(1/a - 1) / r at factor a",
+            where="A.4, as epsilon goes to 0; (23)",
+            settings={"k": K, "values": FACTORS, "epsilon": EPSILON},
+            measure=_absolute(space),
+        )
+        for space in SPACES
+    ]
+    out.append(
+        Check(
+            group=GROUP,
+            name="map scaled, epsilon under the root",
+            claim="the authors' code adds 1e-8 to squared distances, a length of 1e-4: not invariant",
+            where="their code; docs 6",
+            settings={"k": K, "values": FACTORS, "epsilon": EPSILON},
+            measure=_under_the_root,
+        )
+    )
+    return tuple(out)
+
+
+CHECKS = _checks()

@@ -1,0 +1,15 @@
+"""How many dimensions data have locally."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def dimension(distances: NDArray[Any]) -> float:
+    """The maximum-likelihood estimate of Levina and Bickel (2004), from distances to neighbours, nearest first."""
+    distances = distances[distances[:, 0] > 0]
+    inverse = np.log(distances[:, -1:] / distances[:, :-1]).mean(axis=1)
+    return float(1.0 / inverse[inverse > 0].mean())
