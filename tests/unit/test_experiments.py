@@ -67,13 +67,13 @@ def test_a_killed_study_goes_on(tmp_path, monkeypatch):
     dying = Method(
         title="t-SNE", parameter="perplexity", grid=(5, 10), maps=until_the_third, settings={"init": "random"}
     )
-    load = methods.load
-    monkeypatch.setattr(methods, "load", lambda name: dying if name == "tsne" else load(name))
+    find = methods.find
+    monkeypatch.setattr(methods, "find", lambda name: dying if name == "tsne" else find(name))
     with pytest.raises(KeyboardInterrupt):
         run(study(), rows, verbose=0)
     kept = rows.read()
     assert len(kept) == 4  # PCA and three of t-SNE
-    monkeypatch.setattr(methods, "load", load)
+    monkeypatch.setattr(methods, "find", find)
     with rows.path.open("a") as file:
         file.write('{"key": "cut o')
     with pytest.warns(UserWarning, match="was cut off and is left out"):
@@ -90,7 +90,7 @@ def test_a_failed_run_is_a_row(tmp_path, monkeypatch):
         return X[:, :2] if value == 5 else np.full((len(X), 2), np.nan)
 
     failing = Method(title="t-SNE", parameter="perplexity", grid=(5, 10, 20), maps=each(sometimes))
-    monkeypatch.setattr(methods, "load", lambda name: failing)
+    monkeypatch.setattr(methods, "find", lambda name: failing)
     few = study(methods=("tsne",), seeds=(0,), datasets=("one",), grids={})
     rows = Rows(tmp_path / "rows.jsonl")
     found = {row["value"]: row["error"] for row in run(few, rows, verbose=0)}
@@ -100,7 +100,7 @@ def test_a_failed_run_is_a_row(tmp_path, monkeypatch):
     assert len(run(few, rows, verbose=0)) == len(rows.read()) == 3  # not made again
     monkeypatch.setattr(
         methods,
-        "load",
+        "find",
         lambda name: Method(title="", parameter="perplexity", grid=(5, 10, 20), maps=each(lambda X, *_: X[:, :2])),
     )
     again = run(few, rows, verbose=0, retry=True)
