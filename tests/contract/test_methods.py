@@ -68,6 +68,37 @@ def test_densne_is_the_estimator(ready):
     np.testing.assert_allclose(run.embedding, DenSNE(**settings, random_state=3).fit_transform(ready.X), rtol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["drsne_code", "densne"])
+def test_what_comes_before_the_density_term_is_shared(name, ready, monkeypatch):
+    """Maps of a second weight are the same, bit for bit, as without what the first left behind, and cost less."""
+    from drsne.experiments.methods import _drsne
+    from drsne.experiments.methods.densne import maps
+
+    make = _drsne.of_the_paper("code", max_iter=80) if name == "drsne_code" else (lambda *a: maps(*a, max_iter=80))
+    calls = []
+
+    class Counted(_drsne.Remembered):
+        def __init__(self, problem, n_iter):
+            class Counts:
+                def evaluate(self, Y, **options):
+                    calls.append(options["iteration"])
+                    return problem.evaluate(Y, **options)
+
+            super().__init__(Counts(), n_iter)
+
+    monkeypatch.setattr(_drsne, "Remembered", Counted)
+    shared = Ready(ready.X)
+    first, second = make(shared, [0.01, 0.5], 3)
+    plain = 50 if name == "drsne_code" else 39
+    assert calls.count(0) == calls.count(plain - 1) == 1
+    assert calls.count(plain) == 2
+    for run in (first, second):
+        np.testing.assert_array_equal(run.embedding, next(make(Ready(ready.X), [run.value], 3)).embedding)
+    assert not np.array_equal(first.embedding, second.embedding)
+    other = next(make(shared, [0.5], 4))  # another start
+    np.testing.assert_array_equal(other.embedding, next(make(Ready(ready.X), [0.5], 4)).embedding)
+
+
 def test_an_unknown_method_and_a_missing_package(monkeypatch):
     with pytest.raises(ValueError, match="method must be one of"):
         methods.load("tnse")

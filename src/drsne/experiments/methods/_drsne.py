@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
+
+import numpy as np
 
 from drsne import DRSNE, density_path, initialization
 from drsne._stages import Stage, prepare
@@ -75,10 +78,32 @@ def from_one_stage(
     start = time.perf_counter()
     stage = ready.once(key, alone_on_a_thread)
     preparing = time.perf_counter() - start
+    plain = sum(phase.n_iter for phase in takewhile(lambda phase: not phase.density, schedule.phases))
+    problem = ready.once(("remembered", key), lambda: Remembered(stage.problem, plain))
     for value, weight in weights.items():
         start = time.perf_counter()
-        outcome = alone(stage.problem, _start(len(ready.X), seed), weight, schedule, term=term)
+        outcome = alone(problem, _start(len(ready.X), seed), weight, schedule, term=term)
         yield Run(value, outcome.embedding, {"neighbors": preparing, "optimization": time.perf_counter() - start})
+
+
+class Remembered:
+    """A problem that knows its answers of the first ``n_iter`` iterations, before the density term joins.
+
+    They are the same for every weight from the same start, which is most of the work where the term joins late.
+    """
+
+    def __init__(self, problem: Any, n_iter: int) -> None:
+        self._problem, self._n_iter = problem, n_iter
+        self._known: dict[int, tuple[Array, Any]] = {}
+
+    def evaluate(self, Y: Array, *, iteration: int | None, **options: Any) -> Any:
+        """As of the problem; known again where the map is the same."""
+        if iteration is None or iteration >= self._n_iter:
+            return self._problem.evaluate(Y, iteration=iteration, **options)
+        known = self._known.get(iteration)
+        if known is None or not np.array_equal(known[0], Y):
+            known = self._known[iteration] = (Y, self._problem.evaluate(Y, iteration=iteration, **options))
+        return known[1]
 
 
 def _start(n: int, seed: int) -> Array:
