@@ -13,7 +13,7 @@ from drsne.experiments.dimension import dimension
 from drsne.experiments.document import Figure, Heading, Table, html, markdown
 from drsne.experiments.methods import Ready
 from drsne.experiments.rows import key
-from drsne.experiments.studies import ablations, anomaly, runtime, tradeoff
+from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
 
 NAMES = [name for name in studies.names() if name != "theory"]  # which runs no methods
 
@@ -143,8 +143,8 @@ def test_exponents_are_compared_at_equal_strength(monkeypatch):
 
     monkeypatch.setattr("drsne.DRSNE", Model, raising=False)
     X = np.random.default_rng(0).normal(size=(200, 5))
-    values = [(label, 2.0) for label in ablations.EXPONENTS]
-    assert [run.value for run in ablations.exponents(Ready(X), values, 0)] == values
+    values = [(label, 2.0) for label in _exponent.EXPONENTS]
+    assert [run.value for run in _exponent.maps(Ready(X), values, 0)] == values
     for given in seen:
         assert given["density_weight"] * given["objective"].embedding_exponent ** 2 == pytest.approx(2.0)
     assert [given["objective"].normalizer for given in seen].count("detached") == 1
@@ -260,11 +260,11 @@ def test_a_path_gives_the_printed_lambdas(monkeypatch):
     monkeypatch.setattr("drsne.experiments.methods._drsne.density_path", path)
     ready = Ready(np.random.default_rng(0).normal(size=(100, 3)))
     values = [(lam, k) for k in (10, 20) for lam in (0.0, 0.01, 1.0)]
-    runs = list(anomaly.paths(ready, values, 0))
+    runs = list(_anomaly_runs.paths(ready, values, 0))
     assert [run.value for run in runs] == values
     assert [run.embedding[0, 0] for run in runs] == pytest.approx([0, 1, 100] * 2)
     assert [neighbors for _, neighbors in walked] == [10, 20]
-    assert len(walked[0][0]) == 3 + len(anomaly.BETWEEN)
+    assert len(walked[0][0]) == 3 + len(_anomaly_runs.BETWEEN)
 
 
 def test_run_times_and_exponents():

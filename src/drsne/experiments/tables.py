@@ -8,7 +8,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from drsne.experiments.document import DIFFERENCE, Block, Heading, Table
+import numpy as np
+
+from drsne.experiments.document import DIFFERENCE, Block, Bullets, Heading, Table
+from drsne.experiments.rows import Row
 
 SHORT = {
     "trustworthiness": "TW",
@@ -56,6 +59,19 @@ def number(value: float, std: float = math.nan) -> str:
 def signed(value: float) -> str:
     """A difference, or a dash."""
     return "-" if math.isnan(value) else f"{round(value, 3) + 0.0:+.3f}"  # no minus before zero
+
+
+def mean(rows: Sequence[Row], score: str) -> tuple[float, float]:
+    """Mean and standard deviation (ddof 1; nan for one) of a score over rows."""
+    values = [row["metrics"][score] for row in rows]
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def failures(rows: Sequence[Row]) -> list[Block]:
+    """Runs that failed, with their errors; nothing where none did."""
+    label = "{dataset}, {method}, {value}, seed {seed}: {error}"
+    failed = [label.format(**row) for row in rows if row["error"]]
+    return [Heading("Runs that failed"), Bullets(failed)] if failed else []
 
 
 def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:

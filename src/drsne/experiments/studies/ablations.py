@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +12,13 @@ import numpy as np
 
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
-from drsne.experiments.dimension import dimension
 from drsne.experiments.document import DIFFERENCE, Block, Bullets, Figure, Heading, Table, Text
-from drsne.experiments.methods import Method, Ready, Run
+from drsne.experiments.methods import Method
 from drsne.experiments.methods._drsne import of_the_paper
 from drsne.experiments.rows import Row
 from drsne.experiments.runner import of_study
 from drsne.experiments.studies import PaperStudy
+from drsne.experiments.studies._exponent import EXPONENT, METHOD, exponent_blocks
 from drsne.experiments.study import Study, check_names
 
 SEEDS = (42, 43, 44)
@@ -38,8 +37,6 @@ SHOWN = (
     "silhouette",
     "stress",
 )
-# The exponent study: lambda * alpha^2 is held at these.
-STRENGTHS = (2.1, 9.0)
 QUICK_SAMPLES = 400
 
 
@@ -133,49 +130,6 @@ def part(label: str, setting: Setting, *, quick: bool = False, seeds: Sequence[i
     )
 
 
-EXPONENTS = ("alpha = 0.5", "alpha = 1", "alpha = 2", "alpha = 1, mean detached", "alpha by dimension")
-
-
-def exponents(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
-    """Maps of our DR-SNE by name of the exponents and lambda * alpha^2, alpha that of the map."""
-    from drsne import DRSNE, Objective
-
-    graph = tuple(ready.neighbors(90)[0])
-    for label, strength in values:
-        if label == "alpha by dimension":
-            alpha, of_the_data = 2.0, ready.once("dimension", lambda: dimension(ready.neighbors(30)[0].distances))
-        else:
-            alpha = of_the_data = float(label.split()[2].rstrip(","))
-        objective = Objective(
-            input_exponent=of_the_data,
-            embedding_exponent=alpha,
-            normalizer="detached" if "detached" in label else "attached",
-        )
-        start = time.perf_counter()
-        weight = strength / alpha**2
-        model = DRSNE(density_weight=weight, objective=objective, neighbors=graph, random_state=seed, n_jobs=1)
-        yield Run((label, strength), model.fit_transform(ready.X), {"optimization": time.perf_counter() - start})
-
-
-def exponent_part(*, quick: bool = False, seeds: Sequence[int] = SEEDS) -> Study:
-    """The runs of the study of the exponent and the mean."""
-    method = Method(
-        title="DR-SNE",
-        parameter=("exponents", "strength"),
-        grid=tuple((label, strength) for strength in STRENGTHS for label in EXPONENTS),
-        maps=exponents,
-    )
-    return Study(
-        name="ablations, exponent",
-        datasets=("pbmc3k, 30 components",),
-        methods=("exponents",),
-        seeds=tuple(seeds),
-        scores=_scores(Setting()),
-        data=quick_data if quick else pbmc_data,
-        variants={"exponents": method},
-    )
-
-
 class Ablations(PaperStudy):
     """What ``drsne reproduce ablations`` runs and writes."""
 
@@ -192,7 +146,7 @@ class Ablations(PaperStudy):
     ) -> tuple[Study, ...]:
         """The runs of all tables and figures."""
         check_names("datasets", datasets, ("pbmc3k",))
-        check_names("methods", methods, ("drsne_code", "exponents"))
+        check_names("methods", methods, ("drsne_code", EXPONENT))
         chosen = tuple(seeds) if seeds else SEEDS[:1] if quick else SEEDS
         out = []
         for (table, way), lines in TABLES.items():
@@ -200,7 +154,8 @@ class Ablations(PaperStudy):
             out += [part(f"{table}, {way}", line, quick=quick, seeds=chosen) for line in some]
         for table, drawn in PROGRESSIONS.items():
             out += [part(f"{table}, figure", line, quick=quick, seeds=chosen[:1]) for line in drawn.values()]
-        out.append(exponent_part(quick=quick, seeds=chosen))
+        line = part("exponent", Setting(), quick=quick, seeds=chosen)
+        out.append(replace(line, methods=(EXPONENT,), variants={EXPONENT: METHOD}))
         if methods:
             out = [study for study in out if study.methods[0] in methods]
         return tuple(sorted(out, key=lambda study: study.datasets))
@@ -247,7 +202,8 @@ class Ablations(PaperStudy):
                 ),
                 Bullets(near),
             ]
-        return out + _exponent_blocks(parts, rows)
+        of_ours = [study for study in parts if study.methods == (EXPONENT,)]
+        return out + exponent_blocks(of_study(of_ours, rows), SHOWN) + tables.failures(rows)
 
 
 STUDY = Ablations()
@@ -308,7 +264,7 @@ def _table(
             continue
         line = [f"{value:g}", str(len(found))]
         for score in SHOWN:
-            mean, std = _mean(found, score)
+            mean, std = tables.mean(found, score)
             line.append(tables.number(mean, std))
             if compared and score != "density_rank_correlation":
                 paper = published.ablation(table, value, score)
@@ -322,38 +278,6 @@ def _table(
         line.append(f"{np.mean([row['seconds']['optimization'] for row in found]):.1f}")
         body.append(line)
     return header, body, (near, cells)
-
-
-def _mean(rows: list[Row], score: str) -> tuple[float, float]:
-    values = [row["metrics"][score] for row in rows]
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-
-
-def _exponent_blocks(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    found = [
-        row for study in parts if study.methods == ("exponents",) for row in of_study(study, rows) if not row["error"]
-    ]
-    if not found:
-        return []
-    header = ["lambda alpha^2", "exponent", "seeds", *(tables.SHORT[score] for score in SHOWN)]
-    body = []
-    for strength in STRENGTHS:
-        for label in EXPONENTS:
-            some = [row for row in found if tuple(row["value"]) == (label, strength)]
-            if some:
-                scored = [tables.number(*_mean(some, score)) for score in SHOWN]
-                body.append([f"{strength:g}", label, str(len(some)), *scored])
-    return [
-        Heading("The exponent and the mean"),
-        Text(
-            "Our own: DR-SNE with its default schedule, k = 30, on 30 components. c = r^-alpha in both spaces, "
-            'compared at equal lambda alpha^2, since loss and gradient grow as alpha^2. "By dimension": alpha is 2 in '
-            "the map and the local dimension of the data (the estimate of Levina and Bickel over 30 neighbours) in the "
-            "data, which makes both profiles estimates of density. Detached: the gradient does not go through the mean "
-            "concentration of the map, as in the authors' code."
-        ),
-        Table(header, body),
-    ]
 
 
 @lru_cache(maxsize=8)

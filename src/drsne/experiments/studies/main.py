@@ -12,7 +12,7 @@ import numpy as np
 from drsne import datasets
 from drsne.datasets import recipes
 from drsne.experiments import figures, methods, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Bullets, Figure, Heading, Table, Text
+from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
 from drsne.experiments.protocol import Choice, choose
 from drsne.experiments.rows import Row
 from drsne.experiments.scoring import MAIN
@@ -135,9 +135,7 @@ class Main(PaperStudy):
         ]
         if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
             out.append(Text(f"Not run, since their data could not be had: {', '.join(missing)}."))
-        if failed := [row for row in rows if row["error"]]:
-            label = "{dataset}, {method}, {value}, seed {seed}: {error}"
-            out += [Heading("Runs that failed"), Bullets([label.format(**row) for row in failed])]
+        out += tables.failures(rows)
         drawn = [label for label, columns in FIGURES.items() if {*columns} & {*study.datasets}]
         out += [Figure(f"figure_{label}.png", FIGURE_CAPTIONS[label]) for label in drawn]
         return out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from drsne import datasets as sets
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Bullets, Figure, Heading, Table, Text
+from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
 from drsne.experiments.methods import Method
 from drsne.experiments.methods._drsne import STEPS, along_a_path, of_the_paper
 from drsne.experiments.rows import Row
@@ -138,7 +137,7 @@ class TradeOff(PaperStudy):
                         body.append([DATASETS[dataset], f"{value:g}", str(len(found))])
                         paper = published.tradeoff(dataset, value)
                         for place, (score, _) in enumerate(SCORES):
-                            mean, std = _mean(found, score)
+                            mean, std = tables.mean(found, score)
                             body[-1].append(tables.number(mean, std))
                             if method == "drsne_code" and compared:
                                 body[-1] += [tables.number(paper[place]), tables.signed(mean - paper[place])]
@@ -150,10 +149,7 @@ class TradeOff(PaperStudy):
                 if method == "drsne_code" and compared:
                     header += ["authors", DIFFERENCE]
             out += [Heading(study.method(method).title), Table(header, body)]
-        if failed := [row for row in rows if row["error"]]:
-            label = "{dataset}, {method}, {value}, seed {seed}: {error}"
-            out += [Heading("Runs that failed"), Bullets([label.format(**row) for row in failed])]
-        return out
+        return out + tables.failures(rows)
 
 
 STUDY = TradeOff()
@@ -176,17 +172,12 @@ def _rows_of(rows: list[Row], dataset: str, method: str, value: float) -> list[R
     return [row for row in rows if (row["dataset"], row["method"], row["value"], row["error"]) == wanted]
 
 
-def _mean(rows: list[Row], score: str) -> tuple[float, float]:
-    values = [row["metrics"][score] for row in rows]
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-
-
 def _curves(study: Study, rows: list[Row], method: str) -> dict[str, figures.TradeOff]:
     out = {}
     for dataset in study.datasets:
         found = [some for value in study.values(method) if (some := _rows_of(rows, dataset, method, value))]
         if found:
-            trust = np.array([_mean(some, "trustworthiness") for some in found])
-            conc = np.array([_mean(some, "concentration_correlation") for some in found])
+            trust = np.array([tables.mean(some, "trustworthiness") for some in found])
+            conc = np.array([tables.mean(some, "concentration_correlation") for some in found])
             out[DATASETS[dataset]] = figures.TradeOff(conc[:, 0], trust[:, 0], np.nan_to_num(trust[:, 1]))
     return out
