@@ -157,7 +157,7 @@ def scrolling(table: str) -> str:
 
 def _kind(texts: Sequence[str]) -> str:
     """The class of a column: of numbers, of sentences, or neither."""
-    if all(re.fullmatch(r"-|[+-]?[\d.]+( %)?( ± [\d.]+)?( \*)?", text) for text in texts):
+    if all(re.fullmatch(r"-?|[+-]?[\d.]+(e[+-]?\d+)?( %)?( ± [\d.]+)?( \*)?", text) for text in texts):
         return ' class="number"'
     return ' class="long"' if any(len(text) > _LONG for text in texts) else ""
 
