@@ -11,6 +11,7 @@ from pathlib import Path
 
 DIFFERENCE = "diff."  # the header of a column that is coloured
 _STRONG = 0.1  # a difference of the full colour
+_LONG = 40  # characters of a cell that is broken into lines
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,48 @@ def markdown(blocks: Sequence[Block]) -> str:
     return "\n\n".join(_as_markdown(block) for block in blocks) + "\n"
 
 
-def html(blocks: Sequence[Block], folder: Path) -> str:
-    """The blocks as HTML, with the pictures of ``folder`` inside; a picture that is not there is said to be missing."""
-    return "\n".join(_as_html(block, folder) for block in blocks) + "\n"
+def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int = 0) -> str:
+    """The blocks as HTML, with the pictures of ``folder`` inside; a picture that is not there is said to be missing.
+
+    Parameters
+    ----------
+    blocks : sequence of blocks
+        What is told.
+    folder : Path
+        Where the pictures are.
+    prefix : str, default=""
+        What the names of headings begin with, so that several documents can stand on a page.
+    deeper : int, default=0
+        By how many levels headings are lower on the page than in the document.
+
+    Returns
+    -------
+    str
+        For the body of a page; its tables are in boxes of the class ``wide``.
+    """
+    names = iter(anchors(blocks, prefix=prefix))
+    out = []
+    for block in blocks:
+        if isinstance(block, Heading):
+            level = min(6, block.level + deeper)
+            out.append(f'<h{level} id="{next(names)}">{inline(block.text)}</h{level}>')
+        else:
+            out.append(_as_html(block, folder))
+    return "\n".join(out) + "\n"
+
+
+def anchors(blocks: Sequence[Block], *, prefix: str = "") -> list[str]:
+    """The names of the headings, in their order; no two are the same."""
+    out: list[str] = []
+    for block in blocks:
+        if isinstance(block, Heading):
+            name = plain = prefix + anchor(block.text)
+            number = 1
+            while name in out:
+                number += 1
+                name = f"{plain}-{number}"
+            out.append(name)
+    return out
 
 
 def grid(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
@@ -92,46 +132,80 @@ def _as_markdown(block: Block) -> str:
             return f"![{caption}]({file})"
 
 
-def _as_html(block: Block, folder: Path) -> str:
+def _as_html(block: Text | Bullets | Table | Figure, folder: Path) -> str:
     match block:
-        case Heading(text, level):
-            return f'<h{level} id="{anchor(text)}">{_inline(text)}</h{level}>'
         case Text(text):
-            return f"<p>{_inline(text)}</p>"
+            return f"<p>{inline(text)}</p>"
         case Bullets(items):
-            return "<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in items) + "</ul>"
+            return "<ul>" + "".join(f"<li>{inline(item)}</li>" for item in items) + "</ul>"
         case Table(header, body):
-            head = "".join(f"<th>{_inline(text)}</th>" for text in header)
+            kinds = [_kind([row[column] for row in body]) for column in range(len(header))]
+            head = "".join(f"<th{kind}>{inline(text)}</th>" for kind, text in zip(kinds, header, strict=True))
             rows = "\n".join(
-                "<tr>" + "".join(_cell(name, text) for name, text in zip(header, row, strict=True)) + "</tr>"
+                "<tr>" + "".join(_cell(*cell) for cell in zip(header, kinds, row, strict=True)) + "</tr>"
                 for row in body
             )
-            return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table></div>'
+            return scrolling(f"<table><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>")
         case Figure(file, caption):
             return _picture(folder / file, caption)
 
 
-def _cell(name: str, text: str) -> str:
+def scrolling(table: str) -> str:
+    """A table in a box of its own, which the arrow keys move too."""
+    return f'<div class="wide" tabindex="0">{table}</div>'
+
+
+def _kind(texts: Sequence[str]) -> str:
+    """The class of a column: of numbers, of sentences, or neither."""
+    if all(re.fullmatch(r"-?|[+-]?[\d.]+(e[+-]?\d+)?( %)?( ± [\d.]+)?( \*)?", text) for text in texts):
+        return ' class="number"'
+    return ' class="long"' if any(len(text) > _LONG for text in texts) else ""
+
+
+def _cell(name: str, kind: str, text: str) -> str:
     number = re.fullmatch(r"([+-]\d*\.?\d+)( %)?", text)
     if name == DIFFERENCE and number:
         value = float(number[1]) / (100.0 if number[2] else 1.0)
         strength = min(1.0, abs(value) / _STRONG)
         colour = "above" if value > 0 else "below"
-        return f'<td class="{colour}" style="--strength:{strength:.2f}">{escaping.escape(text)}</td>'
-    return f"<td>{_inline(text)}</td>"
+        return f'<td class="number {colour}" style="--strength:{strength:.2f}">{text}</td>'
+    return f"<td{kind}>{inline(text)}</td>"
 
 
-def _inline(text: str) -> str:
-    text = escaping.escape(text, quote=False)
-    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", text)
-    text = re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", text)
-    return re.sub(r"\[([^]]+)\]\(([^)]+)\)", r'<a href="\2">\1</a>', text)
+# `code`, **strong**, [words](address): a page, a place on this one, or a file; nothing else in brackets is a link.
+_MARKS = re.compile(
+    r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^]]+)\]\(((?:https?://|#|[\w.-]*/|[\w-]+\.(?:md|html)\b)[^\s()\"<>]*)\)"
+)
+
+
+def inline(text: str) -> str:
+    """A text of one line as HTML."""
+    out, end = [], 0
+    for found in _MARKS.finditer(text):
+        out.append(escaped(text[end : found.start()]))
+        code, strong, words, address = found.groups()
+        if code is not None:
+            out.append(f"<code>{escaped(code)}</code>")
+        elif strong is not None:
+            out.append(f"<strong>{escaped(strong)}</strong>")
+        else:
+            out.append(f'<a href="{escaped(address)}">{escaped(words)}</a>')
+        end = found.end()
+    return "".join(out) + escaped(text[end:])
+
+
+def escaped(text: str) -> str:
+    """A text whose characters mean themselves in HTML, in attributes too; control characters are replaced."""
+    return escaping.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text))
+
+
+_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml", ".webp": "image/webp"}
 
 
 def _picture(file: Path, caption: str) -> str:
-    told = _inline(caption)
+    told = inline(caption)
     if not file.exists():
         return f'<p class="missing">No picture yet: {told}</p>'
     data = base64.b64encode(file.read_bytes()).decode()
-    alt = escaping.escape(caption, quote=True)
-    return f'<figure><img alt="{alt}" src="data:image/png;base64,{data}"><figcaption>{told}</figcaption></figure>'
+    source = f"data:{_TYPES[file.suffix]};base64,{data}"
+    return f'<figure><img alt="{escaped(caption)}" src="{source}"><figcaption>{told}</figcaption></figure>'

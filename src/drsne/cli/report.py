@@ -1,0 +1,29 @@
+"""``drsne report``: one page of all results and of what they say of the paper's claims."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from drsne.cli import Command
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What may be asked for."""
+    parser.add_argument("--folder", type=Path, default=Path("paper"), help="where the studies' folders are (paper)")
+    parser.add_argument("--output", type=Path, help="the page (default: report.html in the folder)")
+    parser.add_argument("--max-mb", type=float, default=5.0, metavar="MB", help="how large the page may be (5)")
+    parser.add_argument("--quick", action="store_true", help="of the quick runs, in the folders STUDY-quick")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page; print where it is and how large."""
+    from drsne.experiments import report
+
+    output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
+    size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)
+    print(f"Wrote {output} ({size / 1e6:.2f} MB).")
+    return 0
+
+
+COMMAND = Command("write one page of all results and of what they say of the paper's claims", arguments, run)

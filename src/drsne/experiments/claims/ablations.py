@@ -1,0 +1,196 @@
+"""Claims of the ablations on PBMC, each judged on the settings as published and on the controlled ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
+
+from drsne.experiments.claims import FAILS, HOLDS, IN_PART, Claim, Verdict, not_run
+from drsne.experiments.claims._numbers import Mean, above, ends, grouped, listed, mean, trend
+from drsne.experiments.rows import Row
+from drsne.experiments.studies.ablations import TABLES, Setting
+
+TW, CONT, CC, STRESS = "trustworthiness", "continuity", "concentration_correlation", "stress"
+WAYS = ("as published", "controlled")
+STEADY = 0.02  # of a standard deviation over seeds
+SMALL = 0.005  # the largest lambda that is called small
+CLEAR = 0.8  # of a rank correlation with what varies
+HIGH, NARROW = 0.95, 0.03  # concentration correlation: how high, over how wide a range
+
+Curves = Mapping[str, Mapping[float, Mean]]  # by score: means by what varies
+Judgement = tuple[bool, str]  # whether it is met, and the numbers
+
+
+def setting(row: Row) -> Setting:
+    """What a run was made with: a run that two tables share has the name of one of them only."""
+    scales, params = dict(row["scores"]), row["params"]
+    return Setting(
+        components=int(row["dataset"].split(",")[1].split()[0]),
+        k=params["k"] + 1,
+        lam=params["lam"],
+        perplexity=params["perplexity"],
+        search=params["perplexity_search"],
+        scale=scales[TW],
+        concentration=scales[CC],
+    )
+
+
+def curves(rows: Sequence[Row], table: str, way: str) -> Curves:
+    """The means of a table, by score and value."""
+    found = grouped((setting(row), row) for row in rows if row["method"] == "drsne_code")
+    lines = {value: found[line] for value, line in TABLES[table, way].items() if line in found}
+    return {score: {value: mean(some, score) for value, some in lines.items()} for score in (TW, CONT, CC, STRESS)}
+
+
+def both(rows: Sequence[Row], *, table: str, judge: Callable[[Curves], Judgement | None]) -> Verdict:
+    """The verdict of a judge over the two ways of a table: both are asked to meet it."""
+    found = {way: judge(curves(rows, table, way)) for way in WAYS}
+    told = {way: one for way, one in found.items() if one is not None}
+    if not told:
+        return not_run()
+    met = sum(one[0] for one in told.values())
+    word = HOLDS if met == len(told) else IN_PART if met else FAILS
+    return Verdict(word, "; ".join(f"{way}: {one[1]}" for way, one in told.items()))
+
+
+def steady(found: Curves) -> Judgement | None:
+    """Whether scores vary little over seeds."""
+    spread = {
+        (name, value): one.std
+        for name, score in (("TW", TW), ("CC", CC))
+        for value, one in found[score].items()
+        if one.n > 1
+    }
+    if not spread:
+        return None
+    wide = [f"{name} ± {std:.3f} at {value:g}" for (name, value), std in spread.items() if std > STEADY]
+    return not wide, f"at most ± {max(spread.values()):.3f}" + (f" ({listed(wide)})" if wide else "")
+
+
+def small_helps(found: Curves) -> Judgement | None:
+    """Whether a small lambda has a larger trustworthiness than none."""
+    trust = found[TW]
+    small = {value: one for value, one in trust.items() if 0 < value <= SMALL}
+    if 0.0 not in trust or not small:
+        return None
+    best = max(small, key=lambda value: small[value].mean)
+    numbers = f"TW {trust[0.0].mean:.3f} at 0, {small[best].mean:.3f} at {best:g}"
+    return above(small[best], trust[0.0]), numbers
+
+
+def trades(found: Curves) -> Judgement | None:
+    """Whether the concentration correlation rises all along while trustworthiness falls from its largest value."""
+    trust, concentration = found[TW], found[CC]
+    if len(trust) < 3:
+        return None
+    means = [one.mean for one in concentration.values()]
+    rises = all(later > earlier for earlier, later in pairwise(means))
+    top, last = max(trust, key=lambda value: trust[value].mean), list(trust)[-1]
+    numbers = f"CC {ends(concentration)}; TW {trust[top].mean:.3f} at {top:g}, {trust[last].mean:.3f} at {last:g}"
+    return rises and top != last and above(trust[top], trust[last]), numbers
+
+
+def degrades(found: Curves) -> Judgement | None:
+    """Whether trustworthiness and continuity fall with the number of components."""
+    if len(found[TW]) < 3:
+        return None
+    trends = {name: trend(found[score]) for name, score in (("TW", TW), ("Cont", CONT))}
+    numbers = ", ".join(f"{name} {ends(found[score])}" for name, score in (("TW", TW), ("Cont", CONT)))
+    told = ", ".join(f"{name} {value:+.2f}" for name, value in trends.items())
+    return max(trends.values()) <= -CLEAR, f"{numbers} (rank correlations {told})"
+
+
+def relaxes(found: Curves) -> Judgement | None:
+    """Whether the stress falls with the number of components."""
+    if len(found[STRESS]) < 3:
+        return None
+    return trend(found[STRESS]) <= -CLEAR, f"{ends(found[STRESS])} (rank correlation {trend(found[STRESS]):+.2f})"
+
+
+def stays_high(found: Curves) -> Judgement | None:
+    """Whether the concentration correlation is high everywhere and varies little."""
+    means = [one.mean for one in found[CC].values()]
+    if len(means) < 3:
+        return None
+    met = min(means) >= HIGH and max(means) - min(means) <= NARROW
+    return met, f"CC from {min(means):.3f} to {max(means):.3f}"
+
+
+def improves(found: Curves) -> Judgement | None:
+    """Whether trustworthiness rises with k."""
+    if len(found[TW]) < 3:
+        return None
+    return trend(found[TW]) >= CLEAR, f"TW {ends(found[TW])} (rank correlation {trend(found[TW]):+.2f})"
+
+
+def _claim(text: str, where: str, criterion: str, table: str, judge: Callable[[Curves], Judgement | None]) -> Claim:
+    return Claim(
+        text=text,
+        where=where,
+        criterion=f"{criterion}; as published and controlled",
+        judge=partial(both, table=table, judge=judge),
+    )
+
+
+CLAIMS = (
+    _claim(
+        "The optimisation is stable: results vary little over three runs.",
+        "Section 4.2, Table 2",
+        f"the standard deviations of TW and CC are at most {STEADY:g} at every lambda",
+        "lambda",
+        steady,
+    ),
+    _claim(
+        "A small density term does not cost trustworthiness but raises it.",
+        "Section 4.2, Table 2",
+        f"TW at the best lambda up to {SMALL:g} is above TW at 0 by more than twice the standard error",
+        "lambda",
+        small_helps,
+    ),
+    _claim(
+        "A larger lambda trades trustworthiness for concentration correlation, which comes near one.",
+        "Section 4.2, Table 2",
+        "CC rises from each lambda to the next, and TW at the last is below its largest by more than twice the "
+        "standard error",
+        "lambda",
+        trades,
+    ),
+    _claim(
+        "With more principal components neighbourhoods are kept worse.",
+        "Appendix C, Table 4",
+        f"the rank correlations of TW and continuity with the number of components are at most {-CLEAR:g}",
+        "pca",
+        degrades,
+    ),
+    _claim(
+        "With more principal components pairwise distances are kept better: the stress falls.",
+        "Appendix C, Table 4",
+        f"the rank correlation of the stress with the number of components is at most {-CLEAR:g}",
+        "pca",
+        relaxes,
+    ),
+    _claim(
+        "The concentration correlation is robust to the number of principal components.",
+        "Appendix C, Table 4",
+        f"CC is at least {HIGH:g} and varies by at most {NARROW:g}",
+        "pca",
+        stays_high,
+    ),
+    _claim(
+        "More neighbours k keep neighbourhoods better.",
+        "Appendix C, Table 5",
+        f"the rank correlation of TW with k is at least {CLEAR:g} (as published the perplexity and the neighbourhood "
+        "of TW grow with k, controlled they do not)",
+        "k",
+        improves,
+    ),
+    _claim(
+        "The concentration correlation is insensitive to k.",
+        "Appendix C, Table 5",
+        f"CC is at least {HIGH:g} and varies by at most {NARROW:g} (as published over k neighbours, controlled over "
+        "29)",
+        "k",
+        stays_high,
+    ),
+)

@@ -1,0 +1,102 @@
+"""Claims of the trade-off over lambda on several data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import combinations
+from statistics import median
+
+from drsne.experiments.claims import FAILS, HOLDS, IN_PART, Claim, Verdict, not_run, of_count
+from drsne.experiments.claims._numbers import Mean, above, ends, grouped, listed, mean, ranks
+from drsne.experiments.rows import Row
+from drsne.experiments.studies.tradeoff import DATASETS, NEIGHBORS
+
+TW, CC = "trustworthiness", "concentration_correlation"
+# The largest lambda that is called small: as printed, and in the written objective (times n).
+SMALL, SMALL_WEIGHT = 0.005, 5.0
+ALIKE = 0.8  # rank correlation of two data sets' curves
+
+Curve = Mapping[float, Mean]
+
+
+def curves(rows: Sequence[Row], method: str, score: str) -> dict[str, Curve]:
+    """By data set: means along lambda."""
+    out: dict[str, Curve] = {}
+    for dataset, title in DATASETS.items():
+        at = grouped((row["value"], row) for row in rows if (row["dataset"], row["method"]) == (dataset, method))
+        if len(at) > 2:
+            out[title] = {value: mean(at[value], score) for value in sorted(at)}
+    return out
+
+
+def small_helps(rows: Sequence[Row], method: str, at_most: float) -> Verdict:
+    """Whether a small lambda has a larger trustworthiness than none, on at least half of the data sets."""
+    told, met = [], []
+    for dataset, trust in curves(rows, method, TW).items():
+        small = [value for value in trust if 0 < value <= at_most]
+        if 0.0 in trust and small:
+            best = max(small, key=lambda value: trust[value].mean)
+            told.append(f"{dataset} {trust[0.0].mean:.3f} -> {trust[best].mean:.3f} at {best:g}")
+            if above(trust[best], trust[0.0]):
+                met.append(dataset)
+    numbers = f"met on {len(met)} of {len(told)} data sets: TW {'; '.join(told)}"
+    return of_count(len(met), len(told), numbers, enough=0.5)
+
+
+def trades(rows: Sequence[Row], method: str) -> Verdict:
+    """Whether concentration correlation rises and trustworthiness falls towards large lambda, on every data set."""
+    trust, concentration = curves(rows, method, TW), curves(rows, method, CC)
+    both = [dataset for dataset in trust if dataset in concentration]
+    met = [
+        dataset
+        for dataset in both
+        if above(list(concentration[dataset].values())[-1], next(iter(concentration[dataset].values())))
+        and above(max(trust[dataset].values()), list(trust[dataset].values())[-1])
+    ]
+    told = [f"{name}: TW {ends(trust[name])}, CC {ends(concentration[name])}" for name in both]
+    return of_count(len(met), len(both), f"met on {len(met)} of {len(both)} data sets; {listed(told)}")
+
+
+def alike(rows: Sequence[Row], method: str) -> Verdict:
+    """Whether the curves of any two data sets go up and down alike."""
+    found: list[float] = []
+    for score in (TW, CC):
+        for one, other in combinations(curves(rows, method, score).values(), 2):
+            shared = [value for value in one if value in other]
+            if len(shared) > 2:
+                found.append(ranks([one[value].mean for value in shared], [other[value].mean for value in shared]))
+    if not found:
+        return not_run()
+    word = HOLDS if min(found) >= ALIKE else IN_PART if median(found) >= ALIKE else FAILS
+    numbers = f"rank correlations of TW and of CC along lambda between data sets: {min(found):.2f} and more"
+    return Verdict(word, f"{numbers}, median {median(found):.2f}")
+
+
+_OURS = f"this package's method, k = {NEIGHBORS}"
+
+CLAIMS = (
+    Claim(
+        text="On several data sets a small density term raises the trustworthiness.",
+        where="Section 4.2, Figure 2",
+        criterion=f"on at least half of the data sets TW at the best lambda up to {SMALL:g} (of this package's method, "
+        f"whose lambda is that times n, up to {SMALL_WEIGHT:g}) is above TW at 0 by more than twice the standard error",
+        judge=partial(small_helps, method="drsne_code", at_most=SMALL),
+        also={_OURS: partial(small_helps, method="drsne_wide", at_most=SMALL_WEIGHT)},
+    ),
+    Claim(
+        text="On all data sets a larger lambda trades trustworthiness for concentration correlation.",
+        where="Section 4.2, Figure 2",
+        criterion="at the largest lambda CC is above that at the smallest and TW below its largest, both by more than "
+        "twice the standard error",
+        judge=partial(trades, method="drsne_code"),
+        also={_OURS: partial(trades, method="drsne_wide")},
+    ),
+    Claim(
+        text="The trade-off has a similar shape on all data sets.",
+        where="Section 4.2, Figure 2",
+        criterion=f"between any two data sets TW and CC along lambda have rank correlations of at least {ALIKE:g}",
+        judge=partial(alike, method="drsne_code"),
+        also={_OURS: partial(alike, method="drsne_wide")},
+    ),
+)

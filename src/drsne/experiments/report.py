@@ -1,0 +1,275 @@
+"""One page of all studies: what the paper claims and whether it holds, every table and figure, from the rows alone.
+
+The page needs nothing beside itself, and is the same for the same rows and pictures.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from drsne import _checks
+from drsne.experiments import claims, document, studies
+from drsne.experiments.document import Block, Figure, Heading, Table, Text, escaped, inline
+from drsne.experiments.rows import Row, Rows
+from drsne.experiments.runner import of_study
+
+TITLE = "DR-SNE, the paper's experiments run again"
+_PAPER = (
+    'This page has the results of the experiments of the paper "DR-SNE: Density-Regularized Stochastic Neighbor '
+    'Embedding" (M. Kazanskii), run again with the package `drsne`. Numbers stand beside those of the paper and of the '
+    "authors' repository ([maksimkazanskii/DR-SNE](https://github.com/maksimkazanskii/DR-SNE) at bf3a87b). Everything "
+    "here is made by `drsne report` from the rows in this folder, one for each run: tables, verdicts, and the counts "
+    "below."
+)
+_COLOURS = (
+    "In tables, a difference is ours less the paper's: blue where ours is larger, orange where it is smaller, the "
+    "stronger the larger it is, in full from 0.1 on. A colour says nothing of better or worse."
+)
+_QUICK = (
+    "**A quick look.** These are the quick runs, on a few hundred points with few values: they show that everything "
+    "works, and say nothing of the paper."
+)
+
+
+class Part(NamedTuple):
+    """A study on the page."""
+
+    name: str
+    description: str
+    folder: Path
+    rows: list[Row]  # those that belong to it
+    wanted: int  # how many it has when it is complete; 0 where nobody knows
+    blocks: list[Block]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every run was made."""
+        return len(self.rows) >= self.wanted
+
+    @property
+    def title(self) -> str:
+        """Its first heading."""
+        headings = [block.text for block in self.blocks if isinstance(block, Heading)]
+        return headings[0] if headings else self.name
+
+
+def write(folder: Path, output: Path, *, quick: bool = False, max_mb: float = 5.0) -> int:
+    """Write the page of the results in ``folder`` to ``output``, whole or not at all; return its size in bytes."""
+    text = page(folder, quick=quick, max_mb=max_mb).encode()
+    output.parent.mkdir(parents=True, exist_ok=True)
+    part = output.with_name(f"{output.name}.part{os.getpid()}")
+    try:
+        part.write_bytes(text)
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)
+    return len(text)
+
+
+def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
+    """The page, as HTML.
+
+    Parameters
+    ----------
+    folder : Path
+        Where ``drsne reproduce`` keeps results: a folder for each study, with its ``rows.jsonl``.
+    quick : bool, default=False
+        Whether it is of the quick runs, in folders whose names end with ``-quick``.
+    max_mb : float, default=5.0
+        How large it may be, in millions of bytes.
+
+    Returns
+    -------
+    str
+        HTML that refers to no other file.
+    """
+    limit = _checks.number("max_mb", max_mb, above=0)
+    parts = _parts(folder, quick)
+    style = (files("drsne.experiments") / "report.css").read_text(encoding="utf-8")
+    body = "\n".join([*_head(parts, quick), _claims(parts), *(_section(part) for part in parts)])
+    text = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escaped(TITLE)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{_contents(parts)}\n"
+        f"<main>\n{body}</main>\n</body>\n</html>\n"
+    )
+    size = len(text.encode()) / 1e6
+    if size > limit:
+        raise ValueError(
+            f"The page has {size:.2f} MB, more than max_mb={limit:g}. The largest pictures in it: {_largest(parts)}. "
+            "Draw them smaller, or pass a larger --max-mb."
+        )
+    return text
+
+
+def _parts(folder: Path, quick: bool) -> list[Part]:
+    """All studies, those without rows too."""
+    suffix = "-quick" if quick else ""
+    if not folder.is_dir():
+        raise ValueError(
+            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which is not there."
+        )
+    out = []
+    for name in studies.names():
+        known, here = studies.load(name), folder / f"{name}{suffix}"
+        runs, found = known.parts(quick=quick), Rows(here / "rows.jsonl").read()
+        wanted = len({key for run in runs for key in run.all_keys()})
+        # Rows of a study that has no runs, such as checks, are all its own.
+        rows = of_study(runs, found) if wanted else list({row["key"]: row for row in found}.values())
+        blocks: list[Block] = [Heading(name.capitalize(), 1)]
+        if rows:
+            blocks = known.blocks(runs, rows, here) if quick else known.told(here)
+        out.append(Part(name, known.description, here, rows, wanted, blocks))
+    if not any(part.rows for part in out):
+        made = f"drsne reproduce {out[0].name}{' --quick' if quick else ''}"
+        raise ValueError(
+            f"folder must hold rows of a study, such as {out[0].folder}/rows.jsonl; got {str(folder)!r}, which has "
+            f"none. Make them with {made}."
+        )
+    return out
+
+
+def _head(parts: Sequence[Part], quick: bool) -> list[str]:
+    """What this is, of how many rows, made with what, in how much time."""
+    blocks: list[Block] = [Text(_PAPER), *([Text(_QUICK)] if quick else []), Text(_COLOURS)]
+    header = ["study", "what it asks", "rows", "failed", "time of the runs", "commits"]
+    body = []
+    for part in parts:
+        failed = sum(bool(row.get("error")) for row in part.rows)
+        commits = Counter(str(row.get("commit") or "unknown") for row in part.rows)
+        told = ", ".join(f"{commit} ({count})" for commit, count in sorted(commits.items()))
+        line = [
+            f"[{part.name}](#{part.name})",
+            part.description,
+            f"{len(part.rows)} of {part.wanted}" if part.wanted else f"{len(part.rows)}",
+        ]
+        body.append([*line, *((str(failed), duration(seconds(part.rows)), told) if part.rows else "---")])
+    total = sum(len(part.rows) for part in parts)
+    spent = duration(sum(seconds(part.rows) for part in parts))
+    blocks += [
+        Heading("The runs"),
+        Text(
+            f"{total} rows, {spent} in all on one thread each. A search for neighbours that several runs share counts "
+            "once; loading and scoring do not count."
+        ),
+        Table(header, body),
+        Text(f"Made with {_versions(parts)}."),
+    ]
+    return [f"<h1>{escaped(TITLE)}</h1>", document.html(blocks, Path())]
+
+
+def _versions(parts: Sequence[Part]) -> str:
+    """Of packages, as the rows have them."""
+    found: dict[str, set[str]] = {}
+    for part in parts:
+        for row in part.rows:
+            for name, version in row.get("versions", {}).items():
+                found.setdefault(name, set()).add(version)
+    return ", ".join(f"{name} {' and '.join(sorted(found[name]))}" for name in sorted(found)) or "unknown versions"
+
+
+def seconds(rows: Sequence[Row]) -> float:
+    """What the runs took; neighbours of the same data that took the same time were found once."""
+    total, searches = 0.0, set[tuple[str, float]]()
+    for row in rows:
+        for name, value in row.get("seconds", {}).items():
+            if name == "neighbors":
+                searches.add((row.get("dataset", ""), value))
+            else:
+                total += value
+    return total + sum(value for _, value in sorted(searches))
+
+
+def duration(value: float) -> str:
+    """Seconds in words."""
+    minutes = round(value / 60)
+    if value < 60:
+        return f"{value:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _claims(parts: Sequence[Part]) -> str:
+    """The table of claims, in the order of the studies; those of studies that are not there are not run."""
+    by_name = {part.name: part for part in parts}
+    order = dict.fromkeys([*by_name, *studies.ORDER, *claims.names()])
+    lines, words = [], Counter[str]()
+    for study in order:
+        for claim in claims.load(study):
+            found = _judged(claim.judge, by_name.get(study))
+            words[found.word] += 1
+            lines.append(_claim(claim, found, study, by_name.get(study)))
+    counts = ", ".join(f"{words[word]} {_counted(word, words[word])}" for word in claims.WORDS if words[word])
+    told = inline(
+        f"Of {words.total()} claims {counts}. Each verdict is found from the rows by the rule that stands below its "
+        "claim; the rules are ours. If nothing else is said it is about the paper's method as its code has it "
+        '(`drsne_code`), and below that about methods of this package. "So far": not all runs of the study have been '
+        "made."
+    )
+    head = "<tr><th>claim</th><th>verdict</th><th>made by</th></tr>"
+    table = f'<table class="claims"><thead>{head}</thead>\n<tbody>{"".join(lines)}</tbody></table>'
+    return f'<h2 id="claims">Claims of the paper</h2>\n<p>{told}</p>\n{document.scrolling(table)}\n'
+
+
+def _counted(word: str, count: int) -> str:
+    """A verdict as a verb for one or several claims."""
+    many = {claims.HOLDS: "hold", claims.IN_PART: "hold in part", claims.FAILS: "do not hold"}
+    return f"{'is' if count == 1 else 'are'} {word}" if word == claims.NOT_RUN else word if count == 1 else many[word]
+
+
+def _judged(judge: claims.Judge, part: Part | None) -> claims.Verdict:
+    rows = [row for row in part.rows if not row.get("error")] if part else []
+    return judge(rows) if rows else claims.not_run()
+
+
+def _claim(claim: claims.Claim, found: claims.Verdict, study: str, part: Part | None) -> str:
+    asked = [_verdict(found, part)]
+    for whom, judge in claim.also.items():
+        asked.append(f"<div>{_verdict(_judged(judge, part), part, whom)}</div>")
+    return (
+        f"<tr><td>{inline(claim.text)}<small>{inline(claim.where)}. Rule: {inline(claim.criterion)}.</small></td>"
+        f"<td>{''.join(asked)}</td><td><code>drsne reproduce {study}</code></td></tr>\n"
+    )
+
+
+def _verdict(found: claims.Verdict, part: Part | None, whom: str = "") -> str:
+    kind = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}.get(found.word, "none")
+    so_far = " so far" if part and not part.complete and found.word != claims.NOT_RUN else ""
+    numbers = f"<small>{inline(found.numbers)}</small>" if found.numbers else ""
+    return f'<span class="verdict {kind}">{found.word}{so_far}</span>{inline(whom)}{numbers}'
+
+
+def _section(part: Part) -> str:
+    shown = f'<section id="{part.name}">\n' + document.html(part.blocks, part.folder, prefix=f"{part.name}-", deeper=1)
+    if not part.rows:
+        shown += f"<p>No rows yet; <code>drsne reproduce {part.name}</code> makes them.</p>\n"
+    return shown + "</section>"
+
+
+def _contents(parts: Sequence[Part]) -> str:
+    """Links to studies and, where there is room, to their second headings."""
+    lines = ['<li><a href="#the-runs">The runs</a></li>', '<li><a href="#claims">Claims of the paper</a></li>']
+    for part in parts:
+        headings = [block for block in part.blocks if isinstance(block, Heading)]
+        named = zip(headings, document.anchors(part.blocks, prefix=f"{part.name}-"), strict=True)
+        below = [f'<li><a href="#{name}">{inline(block.text)}</a></li>' for block, name in named if block.level > 1]
+        inner = f"<ul>{''.join(below)}</ul>" if below else ""
+        lines.append(f'<li><a href="#{part.name}">{inline(part.title)}</a>{inner}</li>')
+    return f'<nav aria-label="Contents"><ul>\n{chr(10).join(lines)}\n</ul></nav>'
+
+
+def _largest(parts: Sequence[Part]) -> str:
+    found = sorted(_pictures(parts), reverse=True)[:3]
+    return ", ".join(f"{name} ({size / 1e6:.2f} MB)" for size, name in found) or "none"
+
+
+def _pictures(parts: Sequence[Part]) -> Iterator[tuple[int, str]]:
+    """Sizes as they are in the page, and names."""
+    for part in parts:
+        for block in part.blocks:
+            if isinstance(block, Figure) and (file := part.folder / block.file).exists():
+                yield 4 * -(-file.stat().st_size // 3), str(file)

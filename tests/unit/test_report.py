@@ -1,0 +1,324 @@
+"""The page of all results: its numbers are those of the rows, it stands alone, and errors are said."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from drsne import cli
+from drsne.experiments import Rows, methods, report, studies
+from drsne.experiments.document import Bullets, Figure, Heading, Table, Text, anchors, html
+from drsne.experiments.studies import main as study_module
+
+ROOT = Path(__file__).parents[2]
+VOID = {"meta", "img", "br"}
+TITLES = {"controlled_clusters": "Controlled Clusters", "helix": "Helix"}
+
+
+class Page(HTMLParser):
+    """Tags in order, tables by the heading before them, and whether what is opened is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.tables, self.heading, self.words = [], [], {}, "", []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.append((tag, attributes))
+        if tag not in VOID:
+            self.open.append(tag)
+        if re.fullmatch("h[1-6]", tag):
+            self.heading = ""
+        if tag == "table":
+            self.rows = self.tables.setdefault(self.heading, [])
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("td", "th"):
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+        if self.open and re.fullmatch("h[1-6]", self.open[-1]):
+            self.heading += data
+        if {"td", "th"} & set(self.open):
+            self.rows[-1][-1] += data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Results of the quick main comparison on few points, by the command."""
+    where = tmp_path_factory.mktemp("paper")
+    command = ["reproduce", "main", "--quick", "--jobs", "1", "--datasets", *TITLES, "--seeds", "0", "1"]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(study_module, "QUICK_SAMPLES", 120)
+        methods = ["--methods", "pca", "tsne", "drsne_code"]
+        assert cli.main([*command, *methods, "--folder", str(where / "main-quick")]) == 0
+    return where
+
+
+@pytest.fixture(scope="module")
+def text(folder):
+    return report.page(folder, quick=True)
+
+
+def rows_of(folder):
+    return [json.loads(line) for line in (folder / "main-quick" / "rows.jsonl").read_text().splitlines()]
+
+
+def expected(rows, method, dataset, score):
+    """A cell of the comparison, found anew."""
+    values = []
+    for seed in sorted({row["seed"] for row in rows}):
+        some = [
+            row["metrics"] for row in rows if (row["method"], row["dataset"], row["seed"]) == (method, dataset, seed)
+        ]
+        trusty = [scores for scores in some if scores["trustworthiness"] >= 0.95]
+        if trusty:
+            values.append(max(trusty, key=lambda scores: scores["concentration_correlation"])[score])
+    if not values:
+        return "-"
+    return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
+
+
+def test_numbers_are_those_of_the_rows(folder, text):
+    rows, tables, seen = rows_of(folder), Page(text).tables, 0
+    paper = json.loads((ROOT / "src/drsne/experiments/paper.json").read_text())["table"]
+    for dataset, title in TITLES.items():
+        header, *body = tables[title]
+        lines = {line[0]: line for line in body}
+        assert set(lines) == {"PCA", "t-SNE", "DR-SNE (the paper's code)"}
+        for method, column in (("pca", None), ("tsne", "tsne"), ("drsne_code", "drsne")):
+            line = lines[methods.find(method).title]
+            for name, score in (
+                ("TW", "trustworthiness"),
+                ("CC", "concentration_correlation"),
+                ("rho_S", "density_rank_correlation"),
+            ):
+                place = header.index(name)
+                ours, theirs, difference = line[place : place + 3]
+                assert ours == expected(rows, method, dataset, score)
+                if column is None or ours == "-":
+                    assert difference == "-"
+                    continue
+                mean, std = paper[dataset][column][score]
+                assert theirs == f"{mean:.3f} ± {std:.3f}"
+                assert float(difference) == pytest.approx(float(ours.split()[0]) - mean, abs=1.1e-3)
+                seen += 1
+    assert seen >= 6
+
+
+def test_counts_are_those_of_the_rows(folder, text):
+    rows = rows_of(folder)
+    line = next(line for line in Page(text).tables["The runs"] if line[0] == "main")
+    assert line[2].split()[0] == str(len(rows))
+    assert line[3] == "0"
+    assert all(version in text for row in rows for version in row["versions"].values())
+    assert all(str(row["commit"] or "unknown") in text for row in rows)
+
+
+def test_the_same_rows_give_the_same_page(folder, text):
+    assert report.page(folder, quick=True) == text
+
+
+def test_the_page_stands_alone(text):
+    page = Page(text)
+    names = [tag for tag, _ in page.tags]
+    assert not {"script", "link", "iframe", "object"} & set(names)
+    assert "@import" not in text
+    assert "url(" not in text
+    identities = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(identities) == len(set(identities))
+    for tag, attributes in page.tags:
+        if tag == "img":
+            assert attributes["src"].startswith("data:image/png;base64,")
+            assert attributes["alt"]
+        elif tag == "a":
+            address = attributes["href"]
+            assert address[1:] in identities if address[0] == "#" else address.startswith("https://github.com/")
+        else:
+            assert not {"src", "href"} & set(attributes)
+    assert names.count("img") == 1
+    assert names.count("h1") == 1
+
+
+def test_differences_are_coloured():
+    table = Table(
+        ["method", "CC", "diff."], [["a", "0.500 ± 0.010", "+0.050"], ["b", "-", "-"], ["c", "0.1", "-0.300"]]
+    )
+    text = html([table], Path())
+    assert '<td class="number above" style="--strength:0.50">+0.050</td>' in text
+    assert '<td class="number below" style="--strength:1.00">-0.300</td>' in text
+    assert '<td class="number">-</td>' in text
+
+
+def test_odd_text_means_itself(folder, tmp_path):
+    """A row whose error has everything that HTML gives a meaning to."""
+    rows = rows_of(folder)
+    odd = '<script>alert("1")</script> & <b title="x">\x00 a[0](javascript:alert(1)) `c**d**`'
+    rows[0] |= {"error": odd, "metrics": {}}
+    (tmp_path / "main-quick").mkdir()
+    (tmp_path / "main-quick" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    page = Page(report.page(tmp_path, quick=True))
+    assert not {"script", "b"} & {tag for tag, _ in page.tags}
+    assert 'seed 0: <script>alert("1")</script> & <b title="x">\ufffd a[0](javascript:alert(1)) c**d**' in "".join(
+        page.words
+    )
+    line = next(line for line in page.tables["The runs"] if line[0] == "main")
+    assert line[3] == "1"
+
+
+def test_blocks():
+    blocks = [
+        Heading("Title", 1),
+        Heading("Twice"),
+        Heading("Twice"),
+        Text('`a < b` and **c** and [d](https://example.org/?a="x"&b) and [e](docs/guide.md#x&y)'),
+        Bullets(["one", "two"]),
+        Figure("none.png", 'not "here"'),
+    ]
+    assert anchors(blocks, prefix="p-") == ["p-title", "p-twice", "p-twice-2"]
+    text = html(blocks, Path("nowhere"), prefix="p-", deeper=1)
+    Page(text)
+    assert '<h2 id="p-title">Title</h2>\n<h3 id="p-twice">Twice</h3>\n<h3 id="p-twice-2">' in text
+    assert "<code>a &lt; b</code> and <strong>c</strong>" in text
+    assert "[d](https" in text  # a quotation mark is in no address
+    assert '<a href="docs/guide.md#x&amp;y">e</a>' in text
+    assert '<p class="missing">No picture yet: not &quot;here&quot;</p>' in text
+
+
+def test_a_study_without_rows_is_said(text):
+    words = "".join(Page(text).words)
+    assert "No rows yet; drsne reproduce ablations makes them." in words
+    claims = Page(text).tables["Claims of the paper"]
+    assert all(line[1].startswith("not run yet") for line in claims if line[2] == "drsne reproduce ablations")
+    assert any("so far" in line[1] for line in claims if line[2] == "drsne reproduce main")
+
+
+class Checks(studies.PaperStudy):
+    """A study that has rows of its own kind, and no runs."""
+
+    name, description = "checks", "whether two and two are four"
+
+    def parts(self, **_):
+        return ()
+
+    def draw(self, parts, rows, folder):
+        raise AssertionError("a page draws nothing")
+
+    def blocks(self, parts, rows, folder):
+        return [Heading("Checks", 1), Text(f"{len(rows)} made")]
+
+    def told(self, folder):
+        return self.blocks((), Rows(folder / "rows.jsonl").read(), folder)
+
+
+def test_a_study_without_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(studies, "names", lambda: ["checks", "main"])
+    usual = studies.load
+    monkeypatch.setattr(studies, "load", lambda name: Checks() if name == "checks" else usual(name))
+    for folder in ("checks", "checks-quick"):
+        Rows(tmp_path / folder / "rows.jsonl").append([{"key": "a", "commit": None, "seconds": {"check": 61.0}}])
+    for quick in (False, True):
+        page = Page(report.page(tmp_path, quick=quick))
+        assert page.tables["The runs"][1] == [
+            "checks",
+            "whether two and two are four",
+            "1",
+            "0",
+            "1 min",
+            "unknown (1)",
+        ]
+        assert "1 made" in page.words
+
+
+def test_no_package_of_a_peer_is_needed(folder, text, monkeypatch):
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
+    assert report.page(folder, quick=True) == text
+
+
+def test_the_command(folder, text, capsys, tmp_path):
+    output = tmp_path / "deep" / "page.html"
+    assert cli.main(["report", "--quick", "--folder", str(folder), "--output", str(output)]) == 0
+    assert output.read_text(encoding="utf-8") == text
+    assert capsys.readouterr().out == f"Wrote {output} ({len(text.encode()) / 1e6:.2f} MB).\n"
+    assert [path.name for path in output.parent.iterdir()] == ["page.html"]
+    assert cli.main(["report", "--quick", "--folder", str(folder)]) == 0
+    assert (folder / "report-quick.html").read_text(encoding="utf-8") == text
+
+
+def test_a_page_that_is_too_large(folder, capsys, tmp_path):
+    output = tmp_path / "page.html"
+    output.write_text("the one before")
+    command = ["report", "--quick", "--folder", str(folder), "--output", str(output), "--max-mb", "0.02"]
+    assert cli.main(command) == 1
+    err = capsys.readouterr().err
+    assert re.fullmatch(r"drsne: The page has \d\.\d\d MB, more than max_mb=0\.02\. .*figure_main\.png \(0\..*\n", err)
+    assert "pass a larger --max-mb" in err
+    assert output.read_text() == "the one before"
+    assert cli.main([*command[:-1], "100"]) == 0
+
+
+def test_a_failed_write_leaves_the_page_before(folder, monkeypatch, tmp_path):
+    output = tmp_path / "page.html"
+    output.write_text("the one before")
+
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        report.write(folder, output, quick=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert output.read_text() == "the one before"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--folder", "nowhere"], "folder must be a folder with results of drsne reproduce; got 'nowhere'"),
+        (["--folder", "."], "rows.jsonl; got '.', which has none. Make them with drsne reproduce main."),
+        (["--folder", ".", "--max-mb", "0"], "max_mb must be a finite number above 0; got 0.0"),
+    ],
+)
+def test_errors_are_one_line(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["report", *arguments]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("drsne: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_time_of_the_runs():
+    shared = {"dataset": "a", "seconds": {"neighbors": 5.0, "optimization": 1.0}}
+    other = {"dataset": "b", "seconds": {"neighbors": 5.0}}
+    assert report.seconds([shared, shared, other, {"dataset": "c"}]) == 12.0
+    assert [report.duration(value) for value in (12.4, 60, 3599, 3600, 7500)] == [
+        "12 s",
+        "1 min",
+        "1 h 00 min",
+        "1 h 00 min",
+        "2 h 05 min",
+    ]
+    assert math.isclose(report.seconds([]), 0.0)
+
+
+def test_the_committed_page_is_that_of_the_committed_rows():
+    page, rows = ROOT / "paper" / "report.html", ROOT / "paper" / "main" / "rows.jsonl"
+    if not page.exists() or not rows.exists():
+        pytest.skip("there is no committed page, or no rows")
+    made = report.page(ROOT / "paper", max_mb=100)
+    assert page.read_text(encoding="utf-8") == made, "paper/report.html is stale: renew it with drsne report"
