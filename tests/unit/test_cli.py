@@ -130,7 +130,7 @@ def test_an_unreachable_source_leaves_its_data_out(two_sets, monkeypatch, capsys
         assert cli.main(command) == 0
     out = capsys.readouterr().out
     assert "### Digits" in out
-    assert "Not run, since their data could not be had: Shuttle." in out
+    assert "Not run, or their data could not be had: Shuttle." in out
     kept = Rows(tmp_path / "out" / "rows.jsonl").read()
     assert [(row["dataset"], row["error"]) for row in kept] == [("digits", None)] * 3
     assert cli.main([word for word in command if word != "digits"]) == 1

@@ -158,7 +158,7 @@ class Ablations(PaperStudy):
         out.append(replace(line, methods=(EXPONENT,), variants={EXPONENT: METHOD}))
         if methods:
             out = [study for study in out if study.methods[0] in methods]
-        return tuple(sorted(out, key=lambda study: study.datasets))
+        return tuple(sorted(out, key=lambda study: int(study.datasets[0].split()[1])))  # what has the same data shares
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """The progressions of maps."""

@@ -134,7 +134,7 @@ class Main(PaperStudy):
             *beside_the_authors(study, rows),
         ]
         if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
-            out.append(Text(f"Not run, since their data could not be had: {', '.join(missing)}."))
+            out.append(Text(f"Not run, or their data could not be had: {', '.join(missing)}."))
         out += tables.failures(rows)
         drawn = [label for label, columns in FIGURES.items() if {*columns} & {*study.datasets}]
         out += [Figure(f"figure_{label}.png", FIGURE_CAPTIONS[label]) for label in drawn]
