@@ -11,7 +11,6 @@ from drsne.experiments.claims import Claim, Verdict, of_count
 from drsne.experiments.claims._numbers import grouped
 from drsne.experiments.rows import Row
 from drsne.experiments.studies._anomaly_runs import DATASETS
-from drsne.experiments.studies.anomaly import 
 
 PEERS = ("high_d", "densne", "densmap", "pacmap", "umap", "tsne")
 OUTSIDE = ("spiral",)  # not in the paper's tables
