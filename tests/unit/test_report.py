@@ -322,3 +322,26 @@ def test_the_committed_page_is_that_of_the_committed_rows():
         pytest.skip("there is no committed page, or no rows")
     made = report.page(ROOT / "paper", max_mb=100)
     assert page.read_text(encoding="utf-8") == made, "paper/report.html is stale: renew it with drsne report"
+
+
+def test_claims_in_a_document(tmp_path):
+    """The table goes between its marks, and the rest stays."""
+    file = tmp_path / "doc.md"
+    file.write_text(f"before\n\n{report.MARKS[0]}\nold\n{report.MARKS[1]}\n\nafter\n")
+    report.renew(file, ROOT / "paper")
+    text = file.read_text()
+    assert text.startswith(f"before\n\n{report.MARKS[0]}\n\n| claim of the paper")
+    assert text.endswith(f"{report.MARKS[1]}\n\nafter\n")
+    assert "old" not in text
+    report.renew(file, ROOT / "paper")
+    assert file.read_text() == text
+    file.write_text("nothing")
+    with pytest.raises(ValueError, match=r"docs must be a Markdown file with the lines <!-- claims"):
+        report.renew(file, ROOT / "paper")
+
+
+def test_the_documents_table_is_that_of_the_rows():
+    document = ROOT / "docs" / "reproduction.md"
+    assert report.claims_table(ROOT / "paper") in document.read_text(encoding="utf-8"), (
+        "docs/reproduction.md is not of the committed rows: drsne report --docs docs/reproduction.md"
+    )

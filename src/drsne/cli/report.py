@@ -13,6 +13,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--folder", type=Path, default=Path("paper"), help="where the studies' folders are (paper)")
     parser.add_argument("--output", type=Path, help="the page (default: report.html in the folder)")
     parser.add_argument("--max-mb", type=float, default=5.0, metavar="MB", help="how large the page may be (5)")
+    parser.add_argument("--docs", type=Path, metavar="FILE", help="renew the table of claims in this document as well")
     parser.add_argument("--quick", action="store_true", help="of the quick runs, in the folders STUDY-quick")
 
 
@@ -22,6 +23,8 @@ def run(options: argparse.Namespace) -> int:
 
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)
+    if options.docs:
+        report.renew(options.docs, options.folder)
     print(f"Wrote {output} ({size / 1e6:.2f} MB).")
     return 0
 

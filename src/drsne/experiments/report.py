@@ -19,6 +19,7 @@ from drsne.experiments.rows import Row, Rows
 from drsne.experiments.runner import of_study
 
 TITLE = "DR-SNE, the paper's experiments run again"
+MARKS = ("<!-- claims: made by drsne report -->", "<!-- end of claims -->")  # around the table in a document
 _PAPER = (
     'This page has the results of the experiments of the paper "DR-SNE: Density-Regularized Stochastic Neighbor '
     'Embedding" (M. Kazanskii), run again with the package `drsne`. Numbers stand beside those of the paper and of the '
@@ -105,6 +106,32 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
             "Draw them smaller, or pass a larger --max-mb."
         )
     return text
+
+
+def claims_table(folder: Path) -> str:
+    """The table of claims as Markdown: claim, verdict, command."""
+    body = []
+    for part in _parts(folder, quick=False):
+        for claim in claims.load(part.name):
+            asked = {"": claim.judge, **claim.also}
+            told = [_in_words(_judged(judge, part), part, whom) for whom, judge in asked.items()]
+            where = f"{claim.text} ({claim.where}.) Rule: {claim.criterion}."
+            body.append([where, "<br>".join(told), f"`drsne reproduce {part.name}`"])
+    lines = [["claim of the paper", "verdict", "command"], ["---"] * 3, *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def renew(document_file: Path, folder: Path) -> None:
+    """Put the table of claims of the results in ``folder`` between the marks of a Markdown document."""
+    text = document_file.read_text(encoding="utf-8")
+    if MARKS[0] not in text or MARKS[1] not in text:
+        raise ValueError(
+            f"docs must be a Markdown file with the lines {MARKS[0]} and {MARKS[1]}, between which the table goes; got "
+            f"{str(document_file)!r}, which has none. Add them."
+        )
+    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
+    table = claims_table(folder)
+    document_file.write_text(f"{before}{MARKS[0]}\n\n{table}\n\n{MARKS[1]}{after}", encoding="utf-8")
 
 
 def _parts(folder: Path, quick: bool) -> list[Part]:
@@ -236,9 +263,18 @@ def _claim(claim: claims.Claim, found: claims.Verdict, study: str, part: Part | 
     )
 
 
+def _so_far(found: claims.Verdict, part: Part | None) -> str:
+    return " so far" if part and not part.complete and found.word != claims.NOT_RUN else ""
+
+
+def _in_words(found: claims.Verdict, part: Part, whom: str) -> str:
+    numbers = f": {found.numbers}" if found.numbers else ""
+    return f"{f'{whom}: ' if whom else ''}**{found.word}{_so_far(found, part)}**{numbers}"
+
+
 def _verdict(found: claims.Verdict, part: Part | None, whom: str = "") -> str:
     kind = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}.get(found.word, "none")
-    so_far = " so far" if part and not part.complete and found.word != claims.NOT_RUN else ""
+    so_far = _so_far(found, part)
     numbers = f"<small>{inline(found.numbers)}</small>" if found.numbers else ""
     return f'<span class="verdict {kind}">{found.word}{so_far}</span>{inline(whom)}{numbers}'
 

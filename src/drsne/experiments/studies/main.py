@@ -239,8 +239,16 @@ def _text(study: Study) -> list[Block]:
             'map that is trusty enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the '
             "corrected ones (paper.json)."
         ),
+        Text(f"Values that were run: {'; '.join(_values(study, method) for method in study.methods)}."),
         Text("Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + "."),
     ]
+
+
+def _values(study: Study, method: str) -> str:
+    known = study.method(method)
+    if known.parameter is None:
+        return f"{known.title} has none"
+    return f"{known.title} {known.parameter} {', '.join(f'{value:g}' for value in study.values(method))}"
 
 
 def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> None:
