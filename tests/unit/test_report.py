@@ -327,12 +327,12 @@ def test_the_committed_page_is_that_of_the_committed_rows():
 def test_claims_in_a_document(tmp_path):
     """The table goes between its marks, and the rest stays."""
     file = tmp_path / "doc.md"
-    file.write_text(f"before\n\n{report.MARKS[0]}\nold\n{report.MARKS[1]}\n\nafter\n")
+    file.write_text(f"before\n\n{report.MARKS[0]}\nOLD TABLE\n{report.MARKS[1]}\n\nafter\n")
     report.renew(file, ROOT / "paper")
     text = file.read_text()
     assert text.startswith(f"before\n\n{report.MARKS[0]}\n\n| claim of the paper")
     assert text.endswith(f"{report.MARKS[1]}\n\nafter\n")
-    assert "old" not in text
+    assert "OLD TABLE" not in text
     report.renew(file, ROOT / "paper")
     assert file.read_text() == text
     file.write_text("nothing")
