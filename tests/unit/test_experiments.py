@@ -13,7 +13,7 @@ import pytest
 
 from drsne.experiments import Rows, Study, choose, methods, published, run, tables
 from drsne.experiments.document import markdown
-from drsne.experiments.methods import Method, Ready, each
+from drsne.experiments.methods import Method, Ready, Run, each
 from drsne.experiments.rows import key
 from drsne.experiments.runner import of_study
 from drsne.experiments.scoring import MAIN, scores
@@ -259,3 +259,146 @@ def test_names_are_checked():
     assert check_names("methods", ["b", "a"], ("a", "b")) == ("a", "b")
     with pytest.raises(ValueError, match=r"methods must be among tsne, umap; got 'tnse'. Did you mean 'tsne'\?"):
         check_names("methods", ["tnse"], ("tsne", "umap"))
+
+
+def test_quick_rows_are_not_those_of_the_whole():
+    from drsne.experiments import studies
+
+    for name in studies.names():
+        known = studies.load(name)
+        quick, whole = (
+            {key for part in known.parts(quick=quick) for key in part.all_keys()} for quick in (True, False)
+        )
+        assert not quick & whole
+
+
+def test_a_value_is_kept_as_it_was_asked_for(tmp_path):
+    """1 and 1.0 have different keys; numbers of numpy have those of Python's."""
+
+    def maps(ready, values, seed):
+        for value in values:
+            yield Run(float(value), ready.X[:, :2], {})
+
+    whole = Method(title="", parameter="weight", grid=(1, 2), maps=maps, together=True)
+    few = study(methods=("mine",), seeds=(0, 0), datasets=("one",), variants={"mine": whole}, grids={})
+    rows = Rows(tmp_path / "rows.jsonl")
+    found = run(few, rows, verbose=0)
+    assert [row["value"] for row in found] == [1, 2]
+    assert len(rows.read()) == 2  # a seed twice is a seed
+    numpy = study(methods=("mine",), variants={"mine": whole}, grids={"mine": tuple(np.arange(1, 3))})
+    python = study(methods=("mine",), variants={"mine": whole}, grids={"mine": (1, 2)})
+    assert numpy.all_keys() == python.all_keys()
+    assert len(run(numpy, Rows(tmp_path / "more.jsonl"), verbose=0)) == 2 * 2 * 2
+
+
+def test_unseeded_methods_have_one_key():
+    assert study(methods=("pca",), seeds=(0, 1)).all_keys() == study(methods=("pca",), seeds=(3,)).all_keys()
+
+
+def test_a_map_without_a_score_is_an_error_row(tmp_path):
+    flat = Method(title="", parameter="scale", grid=(0.0, 1.0), maps=each(lambda X, value, seed: value * X[:, :2]))
+    few = study(methods=("mine",), seeds=(0,), datasets=("one",), variants={"mine": flat}, grids={})
+    errors = {row["value"]: row["error"] for row in run(few, Rows(tmp_path / "rows.jsonl"), verbose=0)}
+    assert errors[1.0] is None
+    assert "The map has no concentration_correlation" in errors[0.0]
+
+
+def test_the_choice_ignores_what_has_no_score():
+    rows = [row(1, 0, 0.99, math.nan), row(2, 0, 0.96, 0.5), row(3, 0, 0.96, 0.9)]
+    for some in (rows, rows[::-1]):
+        assert [chosen["value"] for chosen in choose(some, 0.95).rows] == [3]
+
+
+def test_a_map_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+    rows = Rows(tmp_path / "rows.jsonl")
+    kept = run(study(methods=("pca",)), rows, verbose=0, maps=tmp_path / "maps")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(OSError, match=r"Could not write .*npy: No space left on device. Finished rows are kept"):
+        run(study(), rows, verbose=0, maps=tmp_path / "maps")
+    assert rows.read() == kept
+    monkeypatch.undo()
+    assert len(run(study(), rows, verbose=0, maps=tmp_path / "maps")) == 10
+
+
+def test_a_process_that_is_killed_is_told(tmp_path):
+    def dies(X, value, seed):
+        if value == 2:
+            os.kill(os.getpid(), 9)
+        return X[:, :2]
+
+    dying = Method(title="", parameter="weight", grid=(1, 2), maps=each(dies))
+    few = study(methods=("mine",), seeds=(0,), datasets=("one",), variants={"mine": dying}, grids={})
+    with pytest.raises(ChildProcessError, match=r"A process of the study was killed.*fewer --jobs"):
+        run(few, Rows(tmp_path / "rows.jsonl"), verbose=0, jobs=2)
+
+
+def test_two_that_write_lose_nothing(tmp_path):
+    from threading import Thread
+
+    path = tmp_path / "rows.jsonl"
+
+    def write(name):
+        for number in range(100):
+            Rows(path).append([{"key": f"{name} {number}"}])
+
+    writers = [Thread(target=write, args=(name,)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert len({row["key"] for row in Rows(path).read()}) == 200
+
+
+def test_a_last_row_without_its_newline_is_kept(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"key": "a"}\n{"key": "b"}')
+    Rows(path).append([{"key": "c"}])
+    assert [row["key"] for row in Rows(path).read()] == ["a", "b", "c"]
+
+
+def test_values_in_words():
+    assert tables.value(0.5) == "0.5"
+    assert tables.value(("both", 3)) == "both 3"
+    assert tables.value(None) == ""
+
+
+def test_beside_the_authors_seed_by_seed():
+    """Two seeds as theirs, one off by .02 in trustworthiness."""
+    from drsne.experiments.studies._beside import beside_the_authors
+
+    few = study(methods=("drsne_code", "tsne"), datasets=("gaussians50",))
+    theirs = published.selected_scores("gaussians50", "drsne_code")
+    rows = [
+        {
+            "dataset": "gaussians50",
+            "method": "drsne_code",
+            "seed": seed,
+            "value": value,
+            "error": None,
+            "metrics": {
+                "trustworthiness": theirs[seed][0] + 0.02 * (seed == 1),
+                "concentration_correlation": theirs[seed][1],
+            },
+        }
+        for seed, value in enumerate(published.selected("gaussians50", "drsne_code"))
+    ]
+    (line,) = beside_the_authors(few, rows, str.upper)[-1].body
+    assert line[:3] == ["GAUSSIANS50", "DR-SNE (the paper's code)", "3"]
+    std = published.main("gaussians50", "drsne_code", "trustworthiness")[1]
+    assert line[6] == f"2 of 3 ({max(0.01, std):.3f})"
+    assert line[5] == "+0.007"
+    assert line[10] == "3 of 3"
+    rows[0]["value"] = 1.0  # not the authors' parameter
+    assert beside_the_authors(few, rows, str.upper)[-1].body[0][2] == "2"
+
+
+def test_the_authors_figures_by_seed_have_the_printed_means():
+    for dataset in ("digits", "fashion_mnist", "gaussians50", "pbmc3k"):  # Shuttle's are over five seeds
+        for method in ("drsne", "densne", "tsne", "pacmap", "umap", "densmap"):
+            means = np.mean(published.selected_scores(dataset, method), axis=0)
+            for mean, score in zip(means, ("trustworthiness", "concentration_correlation"), strict=True):
+                assert mean == pytest.approx(published.main(dataset, method, score)[0], abs=6e-4)

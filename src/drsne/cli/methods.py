@@ -15,6 +15,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the list."""
     from drsne.experiments import methods
     from drsne.experiments.document import grid
+    from drsne.experiments.tables import value
 
     lines = []
     for name in methods.names():
@@ -23,8 +24,8 @@ def run(options: argparse.Namespace) -> int:
         except ImportError as error:
             lines.append([name, "", "", str(error)])
             continue
-        values = ", ".join(f"{value:g}" for value in method.grid if value is not None)
-        lines.append([name, method.title, f"{method.parameter}: {values}" if method.parameter else "", "ready"])
+        values = ", ".join(value(one) for one in method.grid)
+        lines.append([name, method.title, f"{value(method.parameter)}: {values}" if method.parameter else "", "ready"])
     print(grid(["name", "title", "grid", "state"], lines))
     return 0
 

@@ -29,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
     from drsne.experiments import studies
 
     jobs = _checks.integer("jobs", options.jobs, at_least=1)
+    for seed in options.seeds or ():
+        _checks.integer("seeds", seed, at_least=0)
     every = options.study == "all"
     if every and (options.datasets or options.methods):
         raise ValueError("datasets and methods must not be given with all: every study has its own. Name a study.")
@@ -36,11 +38,12 @@ def run(options: argparse.Namespace) -> int:
     for name in studies.names() if every else [options.study]:
         known = studies.load(name)
         seeds = options.seeds if known.seeded or not every else None
-        parts = known.parts(quick=options.quick, datasets=options.datasets, methods=options.methods, seeds=seeds)
+        asked = {"datasets": options.datasets, "methods": options.methods, "seeds": seeds}
+        parts, shown = (make(quick=options.quick, **asked) for make in (known.parts, known.shown))
         folder = options.folder or Path("paper") / f"{name}{suffix}"
         if every and options.folder:
             folder = options.folder / f"{name}{suffix}"
-        print(known.reproduce(parts, folder, jobs=jobs, retry=options.retry))
+        print(known.reproduce(parts, folder, shown=shown, jobs=jobs, retry=options.retry))
         print(f"Wrote {folder}.")
     return 0
 

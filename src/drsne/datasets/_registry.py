@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, NamedTuple
 
@@ -42,7 +41,7 @@ def names() -> list[str]:
     >>> "fashion_mnist" in datasets.names()
     True
     """
-    found = (module.name for module in iter_modules([str(Path(__file__).parent)]))
+    found = (module.name for module in iter_modules(import_module("drsne.datasets").__path__))
     return sorted(name for name in found if not name.startswith("_") and name not in _NO_DATASETS)
 
 

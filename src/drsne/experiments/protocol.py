@@ -41,7 +41,8 @@ def choose(rows: Sequence[Row], least: float, criterion: str = "concentration_co
     values = sorted({row["value"] for row in rows if row["value"] is not None})
     chosen, edges = [], []
     for seed in sorted(by_seed):
-        trusty = [row for row in by_seed[seed] if row["metrics"]["trustworthiness"] >= least]
+        scored = [row for row in by_seed[seed] if not np.isnan(row["metrics"][criterion])]
+        trusty = [row for row in scored if row["metrics"]["trustworthiness"] >= least]
         if trusty:
             best = max(trusty, key=lambda row: (row["metrics"][criterion], -(row["value"] or 0)))
             chosen.append(best)

@@ -34,6 +34,12 @@ def selected(dataset: str, method: str) -> list[float]:
     return found
 
 
+def selected_scores(dataset: str, method: str) -> list[list[float]]:
+    """Trustworthiness and concentration correlation of those runs, for seeds 0, 1 and 2."""
+    found: list[list[float]] = everything()["selected_scores"].get(dataset, {}).get(COLUMN.get(method, method), [])
+    return found
+
+
 def ablation(table: str, value: float, score: str) -> tuple[float, float]:
     """Mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
     found = everything()["ablations"][table].get(f"{value:g}", {}).get(score)

@@ -15,12 +15,17 @@ from typing import Any
 from drsne import _checks
 
 Row = dict[str, Any]
-_PACKAGES = ("drsne", "numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scanpy")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scanpy")
 
 
 def key(what: dict[str, Any]) -> str:
     """Twelve hexadecimal digits that stand for what was run, whatever the order of its entries."""
-    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps(what, sort_keys=True, default=_plain).encode()).hexdigest()[:12]
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy as one of Python."""
+    return value.item()
 
 
 class Rows:
@@ -51,13 +56,15 @@ class Rows:
 
     def append(self, rows: Iterable[Row]) -> None:
         """Add rows, each whole; on a full disk nothing of them stays behind."""
-        text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("r+b" if self.path.exists() else "w+b") as file:
-            end = _whole_lines(file)
+        text = "".join(json.dumps(row, sort_keys=True, default=_plain) + "\n" for row in rows)
+        make_folder(self.path.parent)
+        self.path.touch()
+        with self.path.open("r+b") as file:
+            _lock(file)
+            end, torn = _whole_lines(file)
             file.seek(end)
             try:
-                file.write(text.encode())
+                file.write((torn + text).encode())
                 file.truncate()
                 file.flush()
                 os.fsync(file.fileno())
@@ -70,23 +77,50 @@ class Rows:
                 ) from error
 
 
-def _whole_lines(file: Any) -> int:
-    """Where the last whole line ends."""
-    size = file.seek(0, os.SEEK_END)
-    while size > 0:
-        step = min(size, 65536)
-        file.seek(size - step)
+def make_folder(folder: Path) -> None:
+    """Make a folder for results, or say which cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            error.errno, f"folder must be one that can be written; got {str(folder)!r}: {error.strerror}. Take another."
+        ) from error
+
+
+def _lock(file: Any) -> None:
+    """Until it is closed nobody else appends, where the system has locks for that."""
+    try:
+        import fcntl
+    except ImportError:
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def _whole_lines(file: Any) -> tuple[int, str]:
+    """Where to write on, and what is to be written first: a newline where the last row is whole but for that."""
+    size = end = file.seek(0, os.SEEK_END)
+    while end > 0:
+        step = min(end, 65536)
+        file.seek(end - step)
         found = file.read(step).rfind(b"\n")
         if found >= 0:
-            return int(size - step + found + 1)
-        size -= step
-    return 0
+            end = end - step + found + 1
+            break
+        end -= step
+    file.seek(end)
+    try:
+        json.loads(file.read())
+    except ValueError:
+        return end, ""
+    return size, "\n"
 
 
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
     """Versions of what computes, and the commit."""
-    versions = {}
+    from drsne import __version__
+
+    versions = {"drsne": __version__}
     for name in _PACKAGES:
         try:
             versions[name] = version(name)
@@ -96,12 +130,15 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Of the source tree that this package is imported from, or None where it is installed."""
-    here = Path(__file__).parent
+    """Of the source tree that this package is imported from, "+" where it was changed since; None if installed."""
+    commit = _git("rev-parse", "--short=12", "HEAD")
+    return f"{commit}+" if commit and _git("status", "--porcelain", "--", ".") else commit
+
+
+def _git(*arguments: str) -> str | None:
+    root = Path(__file__).parents[1]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(here), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

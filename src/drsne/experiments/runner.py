@@ -14,7 +14,7 @@ import numpy as np
 from drsne import _checks
 from drsne.experiments import methods, scoring
 from drsne.experiments.methods import Ready
-from drsne.experiments.rows import Row, Rows, key, provenance
+from drsne.experiments.rows import Row, Rows, key, make_folder, provenance
 from drsne.experiments.study import Job, Study
 from drsne.progress import ProgressBar
 
@@ -50,6 +50,8 @@ def run(
     list of dict
         The rows of this study, those that were there before among them.
     """
+    from concurrent.futures.process import BrokenProcessPool
+
     from joblib import Parallel, delayed, parallel_config
 
     parts = as_parts(study)
@@ -63,7 +65,7 @@ def run(
         methods.check(name, part.method(name))
     todo = _with_data(todo, anything=bool(of_study(parts, found)))
     if maps is not None:
-        maps.mkdir(parents=True, exist_ok=True)
+        make_folder(maps)
     total = sum(len(job.values) for _, job in todo)
     if todo:
         label = todo[0][0].name
@@ -73,12 +75,19 @@ def run(
         ):
             done = 0
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-            for made in parallel(delayed(_make)(part, job, maps) for part, job in todo):
-                fresh = [row for row in made if row["key"] not in there]
-                rows.append(fresh)
-                done += len(made)
-                failed = sum(row["error"] is not None for row in fresh)
-                bar(done, {"failed": failed} if failed else {})
+            failed = 0
+            try:
+                for made in parallel(delayed(_make)(part, job, maps) for part, job in todo):
+                    fresh = [row for row in made if row["key"] not in there]
+                    rows.append(fresh)
+                    done += len(made)
+                    failed += sum(row["error"] is not None for row in fresh)
+                    bar(done, {"failed": failed} if failed else {})
+            except BrokenProcessPool as error:
+                raise ChildProcessError(
+                    "A process of the study was killed, most often for lack of memory. Finished rows are kept; start "
+                    "again with fewer --jobs."
+                ) from error
     return of_study(parts, rows.read())
 
 
@@ -121,29 +130,43 @@ def _ready(load: Callable[..., Any], *which: Any) -> tuple[Ready, Any, str]:
 
 
 def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
-    """The rows of a job; a failure is a row with its error."""
-    warnings.filterwarnings("ignore")
-    rest = list(job.values)
-    rows = []
-    try:
-        which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
-        ready, labels, source = _ready(study.data, *which)
-        for run in study.method(job.method).maps(ready, job.values, job.seed):
-            rest.remove(run.value)
-            row = _row(study, job, run.value)
-            try:
-                row["metrics"] = scoring.scores(ready, run.embedding, study.scores, labels)
-            except Exception as error:
-                row["error"] = _told(error)
-            row |= {"source": source, "seconds": {name: round(s, 3) for name, s in run.seconds.items()}}
-            if run.found:
-                row["found"] = dict(run.found)
-            if maps is not None and run.embedding.shape[1] == 2:
-                np.save(maps / f"{row['key']}.npy", run.embedding.astype(np.float32))
-            rows.append(row)
-    except Exception as error:
-        rows += [_row(study, job, value) | {"error": _told(error)} for value in rest]
+    """The rows of a job; a failure is a row with its error, but for maps that cannot be written."""
+    rest, rows = list(job.values), []
+    files: dict[Path, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
+            ready, labels, source = _ready(study.data, *which)
+            for run in study.method(job.method).maps(ready, job.values, job.seed):
+                value = rest.pop(rest.index(run.value))  # as it was asked for: 1 and 1.0 have different keys
+                row = _row(study, job, value)
+                try:
+                    row["metrics"] = scoring.scores(ready, run.embedding, study.scores, labels)
+                except Exception as error:
+                    row["error"] = _told(error)
+                row |= {"source": source, "seconds": {name: round(s, 3) for name, s in run.seconds.items()}}
+                if run.found:
+                    row["found"] = dict(run.found)
+                if maps is not None and run.embedding.shape[1] == 2:
+                    files[maps / f"{row['key']}.npy"] = run.embedding.astype(np.float32)
+                rows.append(row)
+        except Exception as error:
+            rows += [_row(study, job, value) | {"error": _told(error)} for value in rest]
+    for file, Y in files.items():
+        _save(file, Y)
     return rows
+
+
+def _save(file: Path, Y: Any) -> None:
+    try:
+        np.save(file, Y)
+    except OSError as error:
+        file.unlink(missing_ok=True)
+        raise OSError(
+            error.errno,
+            f"Could not write {file}: {error.strerror or error}. Finished rows are kept; make room and start again.",
+        ) from error
 
 
 def _row(study: Study, job: Job, value: Any) -> Row:

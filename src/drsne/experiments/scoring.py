@@ -34,6 +34,8 @@ def scores(ready: Ready, Y: Array, wanted: Sequence[tuple[str, int | None]], lab
                 found |= {f"{score}_{detector}": value for score, value in values.items()}
         else:
             found[name] = _score(ready, Y, name, k, labels)
+    if without := [name for name, value in found.items() if np.isnan(value)]:
+        raise ValueError(f"The map has no {', '.join(without)}: it is constant, or its neighbours are.")
     return found
 
 

@@ -30,6 +30,7 @@ class Study:
     seeds: tuple[int, ...]
     scores: tuple[tuple[str, int | None], ...]
     data: Callable[..., Any]  # name -> drsne.datasets.Data as it is fed to methods; a function of a module
+    sample: str = ""  # what of the data is taken where it is not all that the study takes, such as "quick"
     resampled: bool = False  # whether data are drawn anew for every seed: data is then (name, seed) -> Data
     grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run all of their own
     variants: Mapping[str, Method] = field(default_factory=dict)  # methods of this study alone, or changed for it
@@ -58,6 +59,8 @@ class Study:
             params["path"] = list(self.values(method))
         scores = [[name, k] for name, k in self.scores]
         found = {"dataset": dataset, "method": method, "params": params, "seed": seed, "scores": scores}
+        if self.sample:
+            found["sample"] = self.sample
         return found | {"resampled": True} if self.resampled else found
 
     def jobs(self, there: set[str]) -> list[Job]:
@@ -86,7 +89,7 @@ class Study:
             groups = [
                 (dataset, method, seed)
                 for method in self.methods
-                for seed in (self.seeds if self.method(method).seeded or self.resampled else self.seeds[:1])
+                for seed in (dict.fromkeys(self.seeds) if self.method(method).seeded or self.resampled else (0,))
             ]
             yield from sorted(groups, key=lambda group: group[2]) if self.resampled else groups
 

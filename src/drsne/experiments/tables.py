@@ -56,6 +56,13 @@ def number(value: float, std: float = math.nan) -> str:
     return f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
 
 
+def value(found: object) -> str:
+    """A value of a grid: a number, a word, or several of them."""
+    if isinstance(found, list | tuple):
+        return " ".join(value(one) for one in found)
+    return "" if found is None else f"{found:g}" if isinstance(found, int | float) else str(found)
+
+
 def signed(value: float) -> str:
     """A difference, or a dash."""
     return "-" if math.isnan(value) else f"{round(value, 3) + 0.0:+.3f}"  # no minus before zero

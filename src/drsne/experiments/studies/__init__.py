@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import ClassVar
 
-from drsne.experiments.document import Block, markdown
-from drsne.experiments.rows import Row, Rows
+from drsne import _checks
+from drsne.experiments.document import Block, Figure, markdown
+from drsne.experiments.rows import Row, Rows, make_folder
 from drsne.experiments.runner import of_study, run
 from drsne.experiments.study import Study
 
@@ -37,25 +39,58 @@ class PaperStudy(ABC):
     ) -> tuple[Study, ...]:
         """The runs, all of them or those of some data sets, methods and seeds."""
 
+    def shown(
+        self,
+        *,
+        quick: bool = False,
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> tuple[Study, ...]:
+        """What tables and figures are of, whatever part of it was asked for: all runs that have rows."""
+        usual = self.parts(quick=quick)
+        if not seeds:
+            return usual
+        return self.parts(quick=quick, seeds=sorted({*seeds, *(seed for part in usual for seed in part.seeds)}))
+
+    def write(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:  # noqa: B027
+        """Write tables in other formats than Markdown, if there are any."""
+
     @abstractmethod
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
-        """Write the figures, and tables in other formats than Markdown."""
+        """Write the figures."""
 
     @abstractmethod
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """What there is to tell: text, tables, figures."""
 
     def reproduce(
-        self, parts: Sequence[Study], folder: Path, *, jobs: int = 1, retry: bool = False, verbose: int = 1
+        self,
+        parts: Sequence[Study],
+        folder: Path,
+        *,
+        shown: Sequence[Study] | None = None,
+        jobs: int = 1,
+        retry: bool = False,
+        verbose: int = 1,
     ) -> str:
-        """Run what is missing, write tables and figures to ``folder``, and return the tables."""
+        """Run what is missing of ``parts``, write tables and figures of what is ``shown``, and return the tables."""
+        make_folder(folder)
         kept = Rows(folder / "rows.jsonl")
-        jobs = 1 if self.alone else jobs
         maps = folder / "maps" if self.keeps_maps else None
-        rows = run(parts, kept, jobs=jobs, maps=maps, verbose=verbose, retry=retry)
-        folder.mkdir(parents=True, exist_ok=True)
-        self.draw(parts, rows, folder)
-        text = markdown(self.blocks(parts, rows, folder))
+        run(parts, kept, jobs=1 if self.alone else jobs, maps=maps, verbose=verbose, retry=retry)
+        shown = parts if shown is None else shown
+        return self.publish(shown, of_study(shown, kept.read()), folder)
+
+    def publish(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> str:
+        """Write figures and tables, and return the tables; without matplotlib figures are left out, which is told."""
+        self.write(parts, rows, folder)
+        if find_spec("matplotlib") is None:
+            _checks.warn("Figures are left out: they need matplotlib, pip install 'drsne[plot]'.")
+        else:
+            self.draw(parts, rows, folder)
+        blocks = self.blocks(parts, rows, folder)
+        text = markdown([one for one in blocks if not isinstance(one, Figure) or (folder / one.file).exists()])
         (folder / "table.md").write_text(text, encoding="utf-8")
         return text
 

@@ -126,6 +126,7 @@ def part(label: str, setting: Setting, *, quick: bool = False, seeds: Sequence[i
         seeds=tuple(seeds),
         scores=_scores(setting),
         data=quick_data if quick else pbmc_data,
+        sample="quick" if quick else "",
         variants={"drsne_code": method},
     )
 

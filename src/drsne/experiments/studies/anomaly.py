@@ -65,6 +65,7 @@ class Anomaly(PaperStudy):
                     seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
                     scores=(("anomaly", None),),
                     data=quick_data if quick else labelled_data,
+                    sample="quick" if quick else "",
                     grids=grid,
                     variants=variants(dataset),
                 )

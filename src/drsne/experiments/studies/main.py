@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
-from drsne import datasets
+from drsne import _checks, datasets
 from drsne.datasets import recipes
 from drsne.experiments import figures, methods, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
+from drsne.experiments.document import Block, Figure, Heading, Text
 from drsne.experiments.protocol import Choice, choose
 from drsne.experiments.rows import Row
 from drsne.experiments.scoring import MAIN
 from drsne.experiments.studies import PaperStudy
+from drsne.experiments.studies._beside import beside_the_authors
 from drsne.experiments.study import Study, check_names
 
 # Name: title, least trustworthiness (the authors' code; for Clusters, Helix and MNIST ours).
@@ -52,12 +54,6 @@ FIGURE_CAPTIONS = {
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
 SOLID = ("controlled_clusters", "helix")
-# How near our runs at the authors' parameters should come to their figures; 0: only shown.
-_TRUST, _CONCENTRATION = "trustworthiness", "concentration_correlation"
-BOUNDS = {
-    "drsne_code": {_TRUST: 0.01, _CONCENTRATION: 0.03},
-    **{name: {_TRUST: 0.02, _CONCENTRATION: 0.0} for name in ("densne", "tsne", "umap", "pacmap", "densmap")},
-}
 OTHER_SAMPLES, OTHER_LEAST = 5000, 0.95  # of data sets that the paper does not have
 QUICK_SAMPLES = 600
 QUICK_DATASETS = ("digits", "gaussians50", "controlled_clusters", "helix")
@@ -110,18 +106,39 @@ class Main(PaperStudy):
             seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
             scores=MAIN,
             data=quick_data if quick else paper_data,
+            sample="quick" if quick else "",
             grids=QUICK_GRIDS if quick else GRIDS,
         )
         return (study,)
 
-    def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
-        """Write table.tex, table.csv and the figures."""
+    def shown(
+        self,
+        *,
+        quick: bool = False,
+        datasets: Sequence[str] | None = None,
+        methods: Sequence[str] | None = None,
+        seeds: Sequence[int] | None = None,
+    ) -> tuple[Study, ...]:
+        """The usual runs, and those that were asked for."""
+        (usual,) = self.parts(quick=quick)
+        return self.parts(
+            quick=quick,
+            datasets=[*usual.datasets, *(datasets or ())],
+            methods=[*usual.methods, *(methods or ())],
+            seeds=sorted({*usual.seeds, *(seeds or ())}),
+        )
+
+    def write(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
+        """Write table.tex and table.csv."""
         (study,) = parts
-        chosen = choices(study, rows)
-        lines, scores = _lines(study, chosen), [name for name, _ in study.scores]
+        lines, scores = _lines(study, choices(study, rows)), [name for name, _ in study.scores]
         (folder / "table.tex").write_text(tables.latex(lines, scores), encoding="utf-8")
         (folder / "table.csv").write_text(tables.comma_separated(lines, scores), encoding="utf-8")
-        draw(study, chosen, folder)
+
+    def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
+        """Write the grids of maps."""
+        (study,) = parts
+        draw(study, choices(study, rows), folder)
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """The table, what was seen at the authors' parameters, and the figures."""
@@ -131,14 +148,12 @@ class Main(PaperStudy):
             Heading("The main comparison", 1),
             *_text(study),
             *tables.blocks(lines, [name for name, _ in study.scores]),
-            *beside_the_authors(study, rows),
+            *(beside_the_authors(study, rows, _title) if study.data is paper_data else []),
         ]
         if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
             out.append(Text(f"Not run, or their data could not be had: {', '.join(missing)}."))
         out += tables.failures(rows)
-        drawn = [label for label, columns in FIGURES.items() if {*columns} & {*study.datasets}]
-        out += [Figure(f"figure_{label}.png", FIGURE_CAPTIONS[label]) for label in drawn]
-        return out
+        return out + [Figure(f"figure_{label}.png", caption) for label, caption in FIGURE_CAPTIONS.items()]
 
 
 STUDY = Main()
@@ -177,7 +192,7 @@ def _lines(study: Study, chosen: dict[tuple[str, str], Choice]) -> list[tables.L
 def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Line:
     known = study.method(method)
     values = [
-        f"{row['value']:g}{'*' if edge else ''}" if row["value"] is not None else ""
+        f"{tables.value(row['value'])}{'*' if edge else ''}" if row["value"] is not None else ""
         for row, edge in zip(choice.rows, choice.edges, strict=True)
     ]
     cells = {
@@ -187,45 +202,6 @@ def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Lin
     seeds = f"{len(choice.rows)} of {choice.n_seeds}"
     grid = f"{choice.n_values} of {len(known.grid)}"
     return tables.Line(_title(dataset), known.title, ", ".join(values) or "none", seeds, grid, cells)
-
-
-def beside_the_authors(study: Study, rows: list[Row]) -> list[Block]:
-    """Our runs at the very parameters that the authors' runs selected, seed by seed, beside the paper's means."""
-    if study.data is not paper_data:
-        return []
-    body = []
-    for dataset in study.datasets:
-        for method in study.methods:
-            wanted = dict(enumerate(published.selected(dataset, method)))
-            some = [
-                row
-                for row in rows
-                if (row["dataset"], row["method"]) == (dataset, method)
-                and not row["error"]
-                and wanted.get(row["seed"]) == row["value"]
-            ]
-            if method in BOUNDS and some:
-                body.append([_title(dataset), study.method(method).title, *_beside(dataset, method, some)])
-    if not body:
-        return []
-    header = ["data", "method", "seeds"]
-    for score in ("TW", "CC"):
-        header += [score, "paper", DIFFERENCE, "within"]
-    text = (
-        "The parameter that the authors' own run selected, for each seed of theirs that was run here: no choice of "
-        "ours comes in. The bounds are ours; a published standard deviation stands in where it is larger."
-    )
-    return [Heading("At the authors' parameters"), Text(text), Table(header, body)]
-
-
-def _beside(dataset: str, method: str, some: list[Row]) -> list[str]:
-    out = [str(len(some))]
-    for score, bound in BOUNDS[method].items():
-        mean = float(np.mean([row["metrics"][score] for row in some]))
-        paper, std = published.main(dataset, method, score)
-        within = "yes" if abs(mean - paper) <= max(bound, std) else f"no ({max(bound, std):.3f})"
-        out += [tables.number(mean), tables.number(paper, std), f"{mean - paper:+.3f}", within if bound else ""]
-    return out
 
 
 def _text(study: Study) -> list[Block]:
@@ -248,7 +224,8 @@ def _values(study: Study, method: str) -> str:
     known = study.method(method)
     if known.parameter is None:
         return f"{known.title} has none"
-    return f"{known.title} {known.parameter} {', '.join(f'{value:g}' for value in study.values(method))}"
+    values = ", ".join(tables.value(one) for one in study.values(method))
+    return f"{known.title} {tables.value(known.parameter)} {values}"
 
 
 def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> None:
@@ -283,7 +260,7 @@ def _maps(
     chosen: dict[tuple[str, str], Choice], folder: Path
 ) -> tuple[dict[tuple[str, str], Any], dict[tuple[str, str], str]]:
     pack = folder / "maps.npz"
-    kept = dict(np.load(pack)) if pack.exists() else {}
+    kept = _kept(pack)
     maps, captions, packed = {}, {}, {}
     for place, choice in chosen.items():
         if not choice.rows:
@@ -294,7 +271,22 @@ def _maps(
         if Y is not None:
             maps[place] = Y.astype(np.float32)
             packed[row["key"]] = (Y / np.abs(Y).max()).astype(np.float16)
-        captions[place] = "" if row["value"] is None else f"{methods.find(row['method']).parameter} {row['value']:g}"
+        parameter = methods.find(row["method"]).parameter
+        captions[place] = "" if row["value"] is None else f"{tables.value(parameter)} {tables.value(row['value'])}"
     if packed.keys() - kept.keys():
-        np.savez_compressed(pack, **{**kept, **packed})
+        part = pack.with_name("maps.part.npz")
+        np.savez_compressed(part, **{**kept, **packed})
+        part.replace(pack)
     return maps, captions
+
+
+def _kept(pack: Path) -> dict[str, Any]:
+    """Maps of the choices before; none where the file is not there or is not whole."""
+    try:
+        with pack.open("rb") as file:
+            return dict(np.load(file))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, BadZipFile) as error:
+        _checks.warn(f"{pack} cannot be read ({error}) and is made again of the maps that are at hand.")
+        return {}

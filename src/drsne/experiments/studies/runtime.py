@@ -136,6 +136,7 @@ class Runtime(PaperStudy):
                         seeds=tuple(seeds) if seeds else tuple(range(repeats)),
                         scores=(),
                         data=quick_data if quick else timed_data,
+                        sample="quick" if quick else "",
                         variants=variants(),
                     )
                 )

@@ -18,8 +18,8 @@ from drsne.experiments.checks import (
     gradients,
     invariance,
 )
-from drsne.experiments.document import Block, Figure, Heading, Table, Text, markdown
-from drsne.experiments.rows import Row, Rows, key, provenance
+from drsne.experiments.document import Block, Figure, Heading, Table, Text
+from drsne.experiments.rows import Row, Rows, key, make_folder, provenance
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.study import Study
 from drsne.progress import ProgressBar
@@ -56,9 +56,17 @@ class Theory(PaperStudy):
         return (QUICK,) if quick else ()
 
     def reproduce(
-        self, parts: Sequence[Study], folder: Path, *, jobs: int = 1, retry: bool = False, verbose: int = 1
+        self,
+        parts: Sequence[Study],
+        folder: Path,
+        *,
+        shown: Sequence[Study] | None = None,
+        jobs: int = 1,
+        retry: bool = False,
+        verbose: int = 1,
     ) -> str:
         """Make the checks that have no row yet, and to ``retry`` those that did not hold; write table and figures."""
+        make_folder(folder)
         kept, size = Rows(folder / "rows.jsonl"), _size(parts)
         there = {row["key"]: row["passed"] for row in kept.read()}
         todo = [check for check in CHECKS if not there.get(_key(check, size), False)]
@@ -68,12 +76,7 @@ class Theory(PaperStudy):
             for done, check in enumerate(todo, start=1):
                 kept.append([_made(check, size)])
                 bar(done, {})
-        folder.mkdir(parents=True, exist_ok=True)
-        rows = _of(size, kept.read())
-        self.draw(parts, rows, folder)
-        text = markdown(self.blocks(parts, rows, folder))
-        (folder / "table.md").write_text(text, encoding="utf-8")
-        return text
+        return self.publish(parts, _of(size, kept.read()), folder)
 
     def told(self, folder: Path) -> list[Block]:
         """What the rows in ``folder`` have to tell: those of all points, or else of few."""

@@ -105,6 +105,7 @@ class TradeOff(PaperStudy):
             seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
             scores=SCORES,
             data=quick_data if quick else drawn_data,
+            sample="quick" if quick else "",
             resampled=True,
             variants=variants(quick),
         )
