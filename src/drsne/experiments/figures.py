@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +61,20 @@ def grid_of_maps(
             axis = figure.add_subplot(rows, len(datasets), place, projection="3d")
             _solid(axis, solids[dataset], labels.get(dataset))
     return figure
+
+
+def save(figure: Any, file: Path, *, dpi: int = 110) -> None:
+    """Write a figure as a PNG of 256 colours, which is a third as large as one of all, whole or not at all."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    drawn = BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi)
+    part = file.with_name(f"{file.stem}.part.png")
+    with Image.open(drawn) as picture:
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(part, optimize=True)
+    part.replace(file)
 
 
 class Panel(NamedTuple):

@@ -177,7 +177,7 @@ class Ablations(PaperStudy):
                 for study, row in found
             ]
             figure = figures.row_of_maps(panels)
-            figure.savefig(folder / f"figure_{table}.png", dpi=110, pil_kwargs={"optimize": True})
+            figures.save(figure, folder / f"figure_{table}.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """The tables with the paper's numbers, how many cells are near, and the figures."""

@@ -77,7 +77,7 @@ class Anomaly(PaperStudy):
         curves = {part.datasets[0]: _sweep(part, rows) for part in parts if "drsne" in part.methods}
         if any(curves.values()):
             figure = figures.sweeps({DATASETS[name].split(" (")[0]: found for name, found in curves.items() if found})
-            figure.savefig(folder / "figure_lambda.png", dpi=110, pil_kwargs={"optimize": True})
+            figures.save(figure, folder / "figure_lambda.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """The choice without labels beside the oracles, then a table for every data set."""

@@ -245,7 +245,7 @@ def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> N
             solids={name: found.X for name, found in data.items() if name in SOLID},
             captions=captions,
         )
-        figure.savefig(folder / f"figure_{label}.png", dpi=110, pil_kwargs={"optimize": True})
+        figures.save(figure, folder / f"figure_{label}.png")
 
 
 def _had(study: Study, name: str) -> Any:

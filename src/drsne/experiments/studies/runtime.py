@@ -148,7 +148,7 @@ class Runtime(PaperStudy):
         curves = {variants()[name].title: _medians(at) for name, at in found.items()}
         if curves:
             figure = figures.run_times(curves, published.timing())
-            figure.savefig(folder / "figure_runtime.png", dpi=110, pil_kwargs={"optimize": True})
+            figures.save(figure, folder / "figure_runtime.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """Medians, exponents, and the authors' times for scale."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from drsne import datasets
+from drsne.experiments import figures
 from drsne.experiments.checks import (
     Check,
     Finding,
@@ -87,17 +88,17 @@ class Theory(PaperStudy):
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """The figures, from the rows alone."""
         numbers = {row["check"]: row["numbers"] for row in rows}
-        figures = {}
+        drawn = {}
         if all(name in numbers for name in _CURVES.values()):
-            figures["invariance"] = drawing.changes({label: numbers[name]["cases"] for label, name in _CURVES.items()})
+            drawn["invariance"] = drawing.changes({label: numbers[name]["cases"] for label, name in _CURVES.items()})
         if all(name in numbers for name in _AMPLIFIED):
-            figures["amplification"] = drawing.amplified(
+            drawn["amplification"] = drawing.amplified(
                 {title: numbers[name]["rows"] for name, title in _AMPLIFIED.items()}
             )
         if all(name in numbers for name in _PANELS):
-            figures["density"] = drawing.densities([(title, numbers[name]) for name, title in _PANELS.items()])
-        for name, figure in figures.items():
-            figure.savefig(folder / f"figure_{name}.png", dpi=110, pil_kwargs={"optimize": True})
+            drawn["density"] = drawing.densities([(title, numbers[name]) for name, title in _PANELS.items()])
+        for name, figure in drawn.items():
+            figures.save(figure, folder / f"figure_{name}.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """The verdicts in one table, then what stands behind them."""

@@ -118,7 +118,7 @@ class TradeOff(PaperStudy):
         panels = {title: curves for title, curves in panels.items() if curves}
         if panels:
             figure = figures.trade_offs(panels)
-            figure.savefig(folder / "figure_tradeoff.png", dpi=110, pil_kwargs={"optimize": True})
+            figures.save(figure, folder / "figure_tradeoff.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """The means behind the curves, with those of the authors' files."""
