@@ -148,7 +148,7 @@ def _label_row(
         few = "tab10" if len(names) <= 10 else "tab20"
         colours = {"c": codes, "cmap": few if len(names) <= 20 else "viridis"}
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
-        points = axis.scatter(*_framed(Y).T, s=size, linewidths=0, **colours)
+        points = axis.scatter(*framed(Y).T, s=size, linewidths=0, **colours)
         _finish(axis, title)
     if 1 < len(names) <= most_named:
         handles = points.legend_elements(num=None)[0]
@@ -174,13 +174,13 @@ def _concentration_row(
     arrays = {title: np.asarray(values[title], dtype=float) for title in maps}
     low, high = np.quantile(np.concatenate(list(arrays.values())), (0.01, 0.99))
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
-        points = axis.scatter(*_framed(Y).T, c=arrays[title], s=size, linewidths=0, cmap="viridis", vmin=low, vmax=high)
+        points = axis.scatter(*framed(Y).T, c=arrays[title], s=size, linewidths=0, cmap="viridis", vmin=low, vmax=high)
         _finish(axis, f"{title}: relative concentration")
     bar = figure.colorbar(points, ax=list(axes), shrink=0.8)
     bar.set_label("log relative concentration (0: average; brighter: more crowded)")
 
 
-def _framed(Y: NDArray[Any]) -> NDArray[Any]:
+def framed(Y: NDArray[Any]) -> NDArray[Any]:
     """A map with its outermost points pulled to a frame: the middle 99 % in each direction, and a quarter more."""
     low, high = np.quantile(Y, (0.005, 0.995), axis=0)
     room = 0.25 * float((high - low).max())

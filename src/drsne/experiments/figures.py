@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.pl import framed
+
 Array = NDArray[Any]
 _POINTS = 5000  # drawn at most
 
@@ -27,7 +29,7 @@ def grid_of_maps(
     Parameters
     ----------
     maps : mapping of (method, dataset) to array of shape (n, 2)
-        What is drawn; a panel without a map says so.
+        What is drawn, the few far points at the edge; a panel without a map says so.
     labels : mapping of dataset to labels
         Colours.
     methods, datasets : sequence of (name, title)
@@ -204,6 +206,7 @@ def _map(axis: Any, Y: Array | None, labels: Any) -> None:
         axis.text(0.5, 0.5, "no map", ha="center", va="center", transform=axis.transAxes, color="0.6", fontsize=8)
         return
     rows = _some(len(Y))
+    Y = framed(Y)
     axis.scatter(*Y[rows].T, c=colours(labels, len(Y))[rows], cmap="tab10", s=1.2, linewidths=0, rasterized=True)
     axis.set_aspect("equal", "datalim")
 

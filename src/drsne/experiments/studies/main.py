@@ -49,8 +49,9 @@ FIGURES = {
     "appendix": ("digits", "gaussians50", "shuttle", "mnist"),
 }
 FIGURE_CAPTIONS = {
-    "main": "Maps of PBMC, Fashion-MNIST, Controlled Clusters and Helix, and the synthetic data themselves below",
-    "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST",
+    "main": "Maps of PBMC, Fashion-MNIST, Controlled Clusters and Helix (few far points at the edge), and the synthetic "
+    "data themselves below",
+    "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST (few far points at the edge)",
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
 SOLID = ("controlled_clusters", "helix")
@@ -236,12 +237,12 @@ def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> N
         if not wanted:
             continue
         data = {name: found for name in wanted if (found := _had(study, name)) is not None}
-        shown = [name for name in DRAWN if name in study.methods]
+        shown = [name for name in DRAWN if any((name, column) in maps for column in wanted)]
         figure = figures.grid_of_maps(
             maps,
             {name: found.y for name, found in data.items()},
             [(name, study.method(name).title) for name in shown],
-            [(name, _title(name)) for name in wanted],
+            [(name, _title(name).split(" (")[0]) for name in wanted],
             solids={name: found.X for name, found in data.items() if name in SOLID},
             captions=captions,
         )
