@@ -49,8 +49,8 @@ FIGURES = {
     "appendix": ("digits", "gaussians50", "shuttle", "mnist"),
 }
 FIGURE_CAPTIONS = {
-    "main": "Maps of PBMC, Fashion-MNIST, Controlled Clusters and Helix (few far points at the edge), and the synthetic "
-    "data themselves below",
+    "main": "Maps of PBMC, Fashion-MNIST, Controlled Clusters and Helix (few far points at the edge), and the "
+    "synthetic data themselves below",
     "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST (few far points at the edge)",
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
