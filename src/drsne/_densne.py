@@ -131,7 +131,7 @@ class DenSNE(MapEstimator):
     >>> model = DenSNE(perplexity=10, random_state=0)
     >>> model.fit_transform(X).shape
     (100, 2)
-    >>> bool(np.corrcoef(model.input_log_radii_, model.log_radii_)[0, 1] > 0.9)
+    >>> bool(np.corrcoef(model.input_log_radii_, model.log_radii_)[0, 1] > 0.8)
     True
     """
 

@@ -73,7 +73,7 @@ def test_a_step_is_as_good_as_a_fit(digits):
     path = density_path(X, [0, 2, 8], **options)
     model = DRSNE(density_weight=8.0, **options).fit(X)
     loss = path.kl_divergence[2] + 8.0 * path.concentration_loss[2]
-    assert loss < 1.04 * (model.kl_divergence_ + 8.0 * model.concentration_loss_)
+    assert loss < 1.06 * (model.kl_divergence_ + 8.0 * model.concentration_loss_)
 
 
 def test_zero_need_not_be_on_the_path(X, path):

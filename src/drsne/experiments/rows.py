@@ -118,9 +118,9 @@ def _whole_lines(file: Any) -> tuple[int, str]:
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
     """Versions of what computes, and the commit."""
-    from drsne import __version__
+    import drsne
 
-    versions = {"drsne": __version__}
+    versions = {"drsne": drsne.__version__}
     for name in _PACKAGES:
         try:
             versions[name] = version(name)
