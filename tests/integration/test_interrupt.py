@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import pytest
@@ -42,10 +43,12 @@ def test_interrupt_keeps_the_map(n_jobs):
 
 
 STORM = """
+import faulthandler
 import warnings
 import numpy as np
 from drsne import DRSNE
 
+faulthandler.dump_traceback_later(100)  # says where it hangs, if it does
 warnings.simplefilter("ignore")
 X = np.random.default_rng(0).normal(size=(3000, 5))
 fit = lambda: DRSNE(perplexity=8, density_neighbors=8, n_jobs=3, engine="fft", max_iter=10**6, random_state=0).fit(X)
@@ -63,7 +66,10 @@ print("done", flush=True)
 def test_interrupts_at_any_moment_never_hang():
     """Several in a row, while threads take and finish blocks."""
     command = [sys.executable, "-c", STORM]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with (
+        tempfile.TemporaryFile("w+") as told,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=told, text=True) as process,
+    ):
         assert process.stdout.readline().strip() == "running"
         end = time.monotonic() + 120
         while process.poll() is None and time.monotonic() < end:
@@ -73,7 +79,8 @@ def test_interrupts_at_any_moment_never_hang():
                 time.sleep(0.002)
         hung = process.poll() is None
         process.kill()
-    assert not hung
+        told.seek(0)
+        assert not hung, told.read()
 
 
 def test_workers_pass_on_what_a_block_raises_and_go_on():
