@@ -98,3 +98,28 @@ def test_workers_pass_on_what_a_block_raises_and_go_on():
         for _ in range(200):
             workers.run(lambda block, lo, hi: seen.append(block), 8, grain=1)
     assert sorted(seen) == sorted(list(range(8)) * 200)
+
+
+def test_an_interrupt_waits_for_the_compiler():
+    """Raised inside it could leave a lock of the compiler taken, and every other thread would wait for ever."""
+    from numba.core import event
+
+    from drsne.kernels._compile import kernel
+
+    class Interrupts(event.Listener):
+        def on_start(self, event):
+            signal.raise_signal(signal.SIGINT)
+
+        def on_end(self, event):
+            pass
+
+    twice = kernel(lambda x: 2 * x)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with event.install_listener("numba:llvm_lock", Interrupts()), pytest.raises(KeyboardInterrupt):
+            twice(4)
+        assert len(twice.signatures) == 1  # compiled all the same
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        assert twice(4) == 8
+    finally:
+        signal.signal(signal.SIGINT, before)
