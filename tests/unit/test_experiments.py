@@ -17,7 +17,7 @@ from drsne.experiments.methods import Method, Ready, Run, each
 from drsne.experiments.rows import key
 from drsne.experiments.runner import of_study
 from drsne.experiments.scoring import MAIN, scores
-from drsne.experiments.study import check_names
+from drsne.experiments.study import Asked, check_names
 
 
 def small(name):
@@ -267,7 +267,7 @@ def test_quick_rows_are_not_those_of_the_whole():
     for name in studies.names():
         known = studies.load(name)
         quick, whole = (
-            {key for part in known.parts(quick=quick) for key in part.all_keys()} for quick in (True, False)
+            {key for part in known.parts(Asked(quick=quick)) for key in part.all_keys()} for quick in (True, False)
         )
         assert not quick & whole
 

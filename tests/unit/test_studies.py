@@ -15,6 +15,7 @@ from drsne.experiments.document import Figure, Heading, Table, html, markdown
 from drsne.experiments.methods import Ready
 from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
+from drsne.experiments.study import Asked
 
 NAMES = [name for name in studies.names() if name != "theory"]  # which runs no methods
 
@@ -46,7 +47,7 @@ def tables_of(blocks):
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_are_data(name, quick):
     """Every run has a key of its own within its part, and what it is can be written as JSON."""
-    for part in studies.load(name).parts(quick=quick):
+    for part in studies.load(name).parts(Asked(quick=quick)):
         seen = []
         for dataset, method, seed in part._groups():
             for value in part.values(method):
@@ -60,9 +61,9 @@ def test_parts_are_data(name, quick):
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_names(name):
     with pytest.raises(ValueError, match=r"datasets must be among .*; got 'digitz'"):
-        studies.load(name).parts(datasets=["digitz"])
+        studies.load(name).parts(Asked(datasets=["digitz"]))
     with pytest.raises(ValueError, match=r"methods must be among .*; got 'tnse'"):
-        studies.load(name).parts(methods=["tnse"])
+        studies.load(name).parts(Asked(methods=["tnse"]))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -154,7 +155,7 @@ def test_exponents_are_compared_at_equal_strength(monkeypatch):
 
 
 def test_the_trade_off_draws_data_anew():
-    (part,) = tradeoff.STUDY.parts(quick=True)
+    (part,) = tradeoff.STUDY.parts(Asked(quick=True))
     assert part.resampled
     one, two = (part.load("digits", seed).X for seed in (42, 43))
     assert not np.array_equal(one, two)
@@ -183,7 +184,7 @@ def test_the_trade_off_beside_the_authors():
 
 
 def anomaly_rows(score):
-    parts = anomaly.STUDY.parts(datasets=["thyroid"])
+    parts = anomaly.STUDY.parts(Asked(datasets=["thyroid"]))
     return parts, made(parts[0], score, found={"density_weight": 7.0})
 
 
@@ -294,7 +295,7 @@ def test_run_times_and_exponents():
 
 def test_timed_fits_are_whole(tmp_path):
     """A quick study of run time, from nothing: every row has the seconds of a whole fit."""
-    parts = runtime.STUDY.parts(quick=True, methods=["fft_one"], seeds=[0])
+    parts = runtime.STUDY.parts(Asked(quick=True, methods=["fft_one"], seeds=[0]))
     text = runtime.STUDY.reproduce(parts, tmp_path, verbose=0)
     rows = Rows(tmp_path / "rows.jsonl").read()
     assert [row["seconds"]["total"] > 0 for row in rows] == [True, True]

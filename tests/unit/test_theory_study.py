@@ -14,6 +14,7 @@ from drsne.experiments.checks import Finding, Size, amplification, density, grad
 from drsne.experiments.dimension import dimension
 from drsne.experiments.document import markdown
 from drsne.experiments.studies import theory
+from drsne.experiments.study import Asked
 
 SMALL = Size(digits=150, generated=400, small=20)
 FIGURES = ("figure_invariance.png", "figure_amplification.png", "figure_density.png")
@@ -28,7 +29,7 @@ def small(monkeypatch):
 def made(tmp_path_factory):
     """The quick study as it is."""
     folder = tmp_path_factory.mktemp("theory")
-    text = theory.STUDY.reproduce(theory.STUDY.parts(quick=True), folder, verbose=0)
+    text = theory.STUDY.reproduce(theory.STUDY.parts(Asked(quick=True)), folder, verbose=0)
     return folder, text
 
 

@@ -27,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
     """Run what is missing; print the tables."""
     from drsne import _checks
     from drsne.experiments import studies
+    from drsne.experiments.study import Asked
 
     jobs = _checks.integer("jobs", options.jobs, at_least=1)
     for seed in options.seeds or ():
@@ -38,12 +39,11 @@ def run(options: argparse.Namespace) -> int:
     for name in studies.names() if every else [options.study]:
         known = studies.load(name)
         seeds = options.seeds if known.seeded or not every else None
-        asked = {"datasets": options.datasets, "methods": options.methods, "seeds": seeds}
-        parts, shown = (make(quick=options.quick, **asked) for make in (known.parts, known.shown))
+        asked = Asked(options.quick, options.datasets, options.methods, seeds)
         folder = options.folder or Path("paper") / f"{name}{suffix}"
         if every and options.folder:
             folder = options.folder / f"{name}{suffix}"
-        print(known.reproduce(parts, folder, shown=shown, jobs=jobs, retry=options.retry))
+        print(known.reproduce(known.parts(asked), folder, shown=known.shown(asked), jobs=jobs, retry=options.retry))
         print(f"Wrote {folder}.")
     return 0
 

@@ -17,6 +17,7 @@ from drsne.experiments import claims, document, studies
 from drsne.experiments.document import Block, Figure, Heading, Table, Text, escaped, inline
 from drsne.experiments.rows import Row, Rows
 from drsne.experiments.runner import of_study
+from drsne.experiments.study import Asked
 
 TITLE = "DR-SNE, the paper's experiments run again"
 MARKS = ("<!-- claims: made by drsne report -->", "<!-- end of claims -->")  # around the table in a document
@@ -144,7 +145,7 @@ def _parts(folder: Path, quick: bool) -> list[Part]:
     out = []
     for name in studies.names():
         known, here = studies.load(name), folder / f"{name}{suffix}"
-        runs, found = known.parts(quick=quick), Rows(here / "rows.jsonl").read()
+        runs, found = known.parts(Asked(quick=quick)), Rows(here / "rows.jsonl").read()
         wanted = len({key for run in runs for key in run.all_keys()})
         # Rows of a study that has no runs, such as checks, are all its own.
         rows = of_study(runs, found) if wanted else list({row["key"]: row for row in found}.values())

@@ -11,6 +11,27 @@ from drsne.experiments.methods import Method
 from drsne.experiments.rows import key
 
 
+class Asked(NamedTuple):
+    """What a command asks for: some data sets, methods and seeds, or the usual ones; few points, or all."""
+
+    quick: bool = False
+    datasets: Sequence[str] | None = None
+    methods: Sequence[str] | None = None
+    seeds: Sequence[int] | None = None
+
+    @property
+    def sample(self) -> str:
+        """That of :class:`Study`."""
+        return "quick" if self.quick else ""
+
+    def seeds_or(self, usual: Sequence[int], quick: Sequence[int]) -> tuple[int, ...]:
+        """Those that were asked for, or else the usual ones, or those of a quick run."""
+        return tuple(self.seeds or (quick if self.quick else usual))
+
+
+USUAL = Asked()
+
+
 class Job(NamedTuple):
     """Runs that are made together: one value of a grid, or all values of a path."""
 

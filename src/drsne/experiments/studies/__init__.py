@@ -14,7 +14,7 @@ from drsne import _checks
 from drsne.experiments.document import Block, Figure, markdown
 from drsne.experiments.rows import Row, Rows, make_folder
 from drsne.experiments.runner import of_study, run
-from drsne.experiments.study import Study
+from drsne.experiments.study import USUAL, Asked, Study
 
 ORDER = ("main", "ablations", "tradeoff", "anomaly", "runtime", "theory")  # of "all" and of the report
 
@@ -29,29 +29,16 @@ class PaperStudy(ABC):
     seeded: ClassVar[bool] = True  # whether it has seeds to choose among
 
     @abstractmethod
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """The runs, all of them or those of some data sets, methods and seeds."""
 
-    def shown(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def shown(self, asked: Asked) -> tuple[Study, ...]:
         """What tables and figures are of, whatever part of it was asked for: all runs that have rows."""
-        usual = self.parts(quick=quick)
-        if not seeds:
+        usual = self.parts(Asked(quick=asked.quick))
+        if not asked.seeds:
             return usual
-        return self.parts(quick=quick, seeds=sorted({*seeds, *(seed for part in usual for seed in part.seeds)}))
+        seeds = sorted({*asked.seeds, *(seed for part in usual for seed in part.seeds)})
+        return self.parts(Asked(quick=asked.quick, seeds=seeds))
 
     def write(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:  # noqa: B027
         """Write tables in other formats than Markdown, if there are any."""

@@ -19,7 +19,7 @@ from drsne.experiments.rows import Row
 from drsne.experiments.runner import of_study
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.studies._exponent import EXPONENT, METHOD, exponent_blocks
-from drsne.experiments.study import Study, check_names
+from drsne.experiments.study import USUAL, Asked, Study, check_names
 
 SEEDS = (42, 43, 44)
 LAMBDAS = (0.0, 0.001, 0.005, 0.01, 0.05, 0.1)
@@ -137,28 +137,21 @@ class Ablations(PaperStudy):
     name = "ablations"
     description = "lambda, principal components and k on PBMC, as published and one factor at a time; the exponent"
 
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """The runs of all tables and figures."""
-        check_names("datasets", datasets, ("pbmc3k",))
-        check_names("methods", methods, ("drsne_code", EXPONENT))
-        chosen = tuple(seeds) if seeds else SEEDS[:1] if quick else SEEDS
+        check_names("datasets", asked.datasets, ("pbmc3k",))
+        check_names("methods", asked.methods, ("drsne_code", EXPONENT))
+        chosen = asked.seeds_or(SEEDS, quick=SEEDS[:1])
         out = []
         for (table, way), lines in TABLES.items():
-            some = list(lines.values())[: 2 if quick else None]
-            out += [part(f"{table}, {way}", line, quick=quick, seeds=chosen) for line in some]
+            some = list(lines.values())[: 2 if asked.quick else None]
+            out += [part(f"{table}, {way}", line, quick=asked.quick, seeds=chosen) for line in some]
         for table, drawn in PROGRESSIONS.items():
-            out += [part(f"{table}, figure", line, quick=quick, seeds=chosen[:1]) for line in drawn.values()]
-        line = part("exponent", Setting(), quick=quick, seeds=chosen)
+            out += [part(f"{table}, figure", line, quick=asked.quick, seeds=chosen[:1]) for line in drawn.values()]
+        line = part("exponent", Setting(), quick=asked.quick, seeds=chosen)
         out.append(replace(line, methods=(EXPONENT,), variants={EXPONENT: METHOD}))
-        if methods:
-            out = [study for study in out if study.methods[0] in methods]
+        if asked.methods:
+            out = [study for study in out if study.methods[0] in asked.methods]
         return tuple(sorted(out, key=lambda study: int(study.datasets[0].split()[1])))  # what has the same data shares
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:

@@ -25,7 +25,7 @@ from drsne.experiments.studies._anomaly_runs import (
     quick_data,
     variants,
 )
-from drsne.experiments.study import Study, check_names
+from drsne.experiments.study import USUAL, Asked, Study, check_names
 
 TITLES = {"knn": "kNN", "lof": "LOF", "isolation_forest": "IF", "centroid": "Cent"}
 FIXED_NEIGHBORS = 80
@@ -40,32 +40,25 @@ class Anomaly(PaperStudy):
     description = "anomaly detection on maps of six data sets: oracle choices, and one without labels"
     keeps_maps = False
 
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """A study for each data set, since grids differ."""
-        known = ("spiral",) if quick else tuple(DATASETS)
-        some = ("high_d", "drsne_auto", "drsne", "tsne") if quick else METHODS
-        chosen = check_names("methods", methods, some)
+        known = ("spiral",) if asked.quick else tuple(DATASETS)
+        some = ("high_d", "drsne_auto", "drsne", "tsne") if asked.quick else METHODS
+        chosen = check_names("methods", asked.methods, some)
         out = []
-        for dataset in check_names("datasets", datasets, known):
+        for dataset in check_names("datasets", asked.datasets, known):
             grid = grids(dataset)
-            if quick:
+            if asked.quick:
                 grid |= {"drsne": tuple((lam, 40) for lam in QUICK_LAMBDAS), "tsne": ((30, 200),)}
             out.append(
                 Study(
-                    name="anomaly, quick" if quick else "anomaly",
+                    name="anomaly, quick" if asked.quick else "anomaly",
                     datasets=(dataset,),
                     methods=chosen,
-                    seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
+                    seeds=asked.seeds_or(SEEDS, quick=SEEDS[:2]),
                     scores=(("anomaly", None),),
-                    data=quick_data if quick else labelled_data,
-                    sample="quick" if quick else "",
+                    data=quick_data if asked.quick else labelled_data,
+                    sample=asked.sample,
                     grids=grid,
                     variants=variants(dataset),
                 )

@@ -19,7 +19,7 @@ from drsne.experiments.rows import Row
 from drsne.experiments.scoring import MAIN
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.studies._beside import beside_the_authors
-from drsne.experiments.study import Study, check_names
+from drsne.experiments.study import USUAL, Asked, Study, check_names
 
 # Name: title, least trustworthiness (the authors' code; for Clusters, Helix and MNIST ours).
 DATASETS = {
@@ -91,43 +91,30 @@ class Main(PaperStudy):
     name = "main"
     description = "the main comparison: eight data sets, all methods, table and figures"
 
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """The runs, all of them or those of some data sets, methods and seeds."""
         study = Study(
-            name="main, quick" if quick else "main",
-            datasets=check_names("datasets", datasets, *_known(quick)[0]),
-            methods=check_names("methods", methods, *_known(quick)[1]),
-            seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
+            name="main, quick" if asked.quick else "main",
+            datasets=check_names("datasets", asked.datasets, *_known(asked.quick)[0]),
+            methods=check_names("methods", asked.methods, *_known(asked.quick)[1]),
+            seeds=asked.seeds_or(SEEDS, quick=SEEDS[:2]),
             scores=MAIN,
-            data=quick_data if quick else paper_data,
-            sample="quick" if quick else "",
-            grids=QUICK_GRIDS if quick else GRIDS,
+            data=quick_data if asked.quick else paper_data,
+            sample=asked.sample,
+            grids=QUICK_GRIDS if asked.quick else GRIDS,
         )
         return (study,)
 
-    def shown(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def shown(self, asked: Asked) -> tuple[Study, ...]:
         """The usual runs, and those that were asked for."""
-        (usual,) = self.parts(quick=quick)
-        return self.parts(
-            quick=quick,
-            datasets=[*usual.datasets, *(datasets or ())],
-            methods=[*usual.methods, *(methods or ())],
-            seeds=sorted({*usual.seeds, *(seeds or ())}),
+        (usual,) = self.parts(Asked(quick=asked.quick))
+        more = Asked(
+            quick=asked.quick,
+            datasets=[*usual.datasets, *(asked.datasets or ())],
+            methods=[*usual.methods, *(asked.methods or ())],
+            seeds=sorted({*usual.seeds, *(asked.seeds or ())}),
         )
+        return self.parts(more)
 
     def write(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """Write table.tex and table.csv."""

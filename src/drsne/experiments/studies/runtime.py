@@ -19,7 +19,7 @@ from drsne.experiments.document import Block, Bullets, Figure, Heading, Table, T
 from drsne.experiments.methods import Maps, Method, Ready, Run
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
-from drsne.experiments.study import Study, check_names
+from drsne.experiments.study import USUAL, Asked, Study, check_names
 
 SIZES = (1000, 3000, 5000, 7000, 9000, 11000, 13000)
 MORE = (20000, 40000, 70000)  # of the fast engine alone
@@ -111,32 +111,25 @@ class Runtime(PaperStudy):
     alone = True
     keeps_maps = False
 
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """A study for each number of points; its seeds are repeats."""
-        check_names("datasets", datasets, ("gaussians50",) if quick else ("fashion_mnist",))
-        chosen = check_names("methods", methods, METHODS)
-        set_name = "gaussians50" if quick else "fashion_mnist"
+        check_names("datasets", asked.datasets, ("gaussians50",) if asked.quick else ("fashion_mnist",))
+        chosen = check_names("methods", asked.methods, METHODS)
+        set_name = "gaussians50" if asked.quick else "fashion_mnist"
         out = []
-        for n in QUICK_SIZES if quick else (*SIZES, *MORE):
-            repeats = QUICK_REPEATS if quick else REPEATS if n <= LARGE else REPEATS_OF_LARGE
+        for n in QUICK_SIZES if asked.quick else (*SIZES, *MORE):
+            repeats = QUICK_REPEATS if asked.quick else REPEATS if n <= LARGE else REPEATS_OF_LARGE
             some = tuple(name for name in chosen if n <= max(SIZES) or name.startswith("fft"))
             if some:
                 out.append(
                     Study(
-                        name="runtime, quick" if quick else "runtime",
+                        name="runtime, quick" if asked.quick else "runtime",
                         datasets=(f"{set_name}, {n} rows",),
                         methods=some,
-                        seeds=tuple(seeds) if seeds else tuple(range(repeats)),
+                        seeds=tuple(asked.seeds) if asked.seeds else tuple(range(repeats)),
                         scores=(),
-                        data=quick_data if quick else timed_data,
-                        sample="quick" if quick else "",
+                        data=quick_data if asked.quick else timed_data,
+                        sample=asked.sample,
                         variants=variants(),
                     )
                 )

@@ -22,7 +22,7 @@ from drsne.experiments.checks import (
 from drsne.experiments.document import Block, Figure, Heading, Table, Text
 from drsne.experiments.rows import Row, Rows, key, make_folder, provenance
 from drsne.experiments.studies import PaperStudy
-from drsne.experiments.study import Study
+from drsne.experiments.study import USUAL, Asked, Study
 from drsne.progress import ProgressBar
 
 CHECKS = (*invariance.CHECKS, *gradients.CHECKS, *amplification.CHECKS, *density.CHECKS)
@@ -39,22 +39,15 @@ class Theory(PaperStudy):
     alone = True
     seeded = False
 
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """No runs; a part without any says that few points are enough."""
-        for name, given in (("datasets", datasets), ("methods", methods), ("seeds", seeds)):
+        for name, given in (("datasets", asked.datasets), ("methods", asked.methods), ("seeds", asked.seeds)):
             if given is not None:
                 raise ValueError(
                     f"{name} must not be given with theory, whose checks have their own data and no methods or seeds; "
                     f"got {', '.join(map(str, given))}. Leave {name} out; quick takes fewer points."
                 )
-        return (QUICK,) if quick else ()
+        return (QUICK,) if asked.quick else ()
 
     def reproduce(
         self,

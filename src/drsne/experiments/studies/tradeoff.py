@@ -17,7 +17,7 @@ from drsne.experiments.methods import Method
 from drsne.experiments.methods._drsne import STEPS, along_a_path, of_the_paper
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
-from drsne.experiments.study import Study, check_names
+from drsne.experiments.study import USUAL, Asked, Study, check_names
 from drsne.path import WEIGHTS
 
 DATASETS = {
@@ -88,26 +88,19 @@ class TradeOff(PaperStudy):
     description = "trustworthiness against concentration over lambda on five data sets, as published and ours"
     keeps_maps = False
 
-    def parts(
-        self,
-        *,
-        quick: bool = False,
-        datasets: Sequence[str] | None = None,
-        methods: Sequence[str] | None = None,
-        seeds: Sequence[int] | None = None,
-    ) -> tuple[Study, ...]:
+    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
         """One study, with data drawn anew for every seed."""
-        known = ("digits", "gaussians50") if quick else tuple(DATASETS)
+        known = ("digits", "gaussians50") if asked.quick else tuple(DATASETS)
         study = Study(
-            name="tradeoff, quick" if quick else "tradeoff",
-            datasets=check_names("datasets", datasets, known),
-            methods=check_names("methods", methods, METHODS),
-            seeds=tuple(seeds) if seeds else SEEDS[:2] if quick else SEEDS,
+            name="tradeoff, quick" if asked.quick else "tradeoff",
+            datasets=check_names("datasets", asked.datasets, known),
+            methods=check_names("methods", asked.methods, METHODS),
+            seeds=asked.seeds_or(SEEDS, quick=SEEDS[:2]),
             scores=SCORES,
-            data=quick_data if quick else drawn_data,
-            sample="quick" if quick else "",
+            data=quick_data if asked.quick else drawn_data,
+            sample=asked.sample,
             resampled=True,
-            variants=variants(quick),
+            variants=variants(asked.quick),
         )
         return (study,)
 
