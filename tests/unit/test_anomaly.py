@@ -339,3 +339,15 @@ def test_the_papers_score_of_the_spiral():
     assert data.y.sum() == 251
     found = evaluate_anomaly(recipes.standardise(data.X), data.y, "knn")
     assert found["knn"]["auprc"] == pytest.approx(0.689, abs=0.002)
+
+
+@pytest.mark.parametrize("detector", ["lof", "isolation_forest"])
+def test_far_maps_have_the_scores_of_near_ones(detector):
+    """Where squares of distances are not finite."""
+    Y = np.random.default_rng(0).normal(size=(80, 2))
+    np.testing.assert_allclose(anomaly_scores(Y * 2.0**900, detector), anomaly_scores(Y, detector), rtol=1e-6)
+
+
+def test_detectors_that_are_no_names():
+    with pytest.raises(TypeError, match="detectors must be a name, several names or None; got 5"):
+        evaluate_anomaly([[0.0], [1.0], [2.0]], [0, 0, 1], 5)

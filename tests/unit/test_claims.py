@@ -92,7 +92,9 @@ def ablation(table, way, score, value_of):
                         "lam": setting.lam,
                         "perplexity": float(setting.perplexity),
                         "perplexity_search": setting.search,
+                        "every_pair": setting.every_pair,
                     },
+                    against="" if setting.against is None else f"pbmc3k, {setting.against} components",
                     scores=[["trustworthiness", setting.scale], ["concentration_correlation", setting.concentration]],
                 )
             )

@@ -249,3 +249,33 @@ def test_a_folder_that_cannot_be_made(capsys, tmp_path):
     err = capsys.readouterr().err
     assert "folder must be one that can be written; got" in err
     assert "Take another" in err
+
+
+def test_all_goes_on_where_a_study_cannot(monkeypatch, capsys, tmp_path):
+    """What one study lacks, another may not need; the end says what was left out."""
+    made = []
+
+    class Some:
+        seeded = True
+
+        def __init__(self, name):
+            self.name = name
+
+        def parts(self, asked):
+            if self.name == "first":
+                raise ImportError("method 'umap' needs umap: pip install 'drsne[experiments]'")
+            return ()
+
+        shown = parts
+
+        def reproduce(self, parts, folder, **_):
+            made.append(folder.name)
+            return "a table"
+
+    monkeypatch.setattr(studies, "names", lambda: ["first", "second"])
+    monkeypatch.setattr(studies, "load", Some)
+    assert cli.main(["reproduce", "all", "--folder", str(tmp_path)]) == 1
+    assert made == ["second"]
+    assert "first was left out: method 'umap' needs umap" in capsys.readouterr().err
+    assert cli.main(["reproduce", "first", "--folder", str(tmp_path)]) == 1
+    assert "drsne: method 'umap' needs umap" in capsys.readouterr().err

@@ -225,6 +225,18 @@ def test_pbmc_clusters_are_asked_for_as_in_the_paper(monkeypatch):
     assert "two smallest" in data.description
 
 
+def test_clusters_by_igraph_are_the_same_at_every_call():
+    igraph = pytest.importorskip("igraph", reason="clusters need igraph")
+    graph = igraph.Graph.Erdos_Renyi(n=300, m=900)
+
+    def clusters():
+        with recipes._igraph_seeded(42):
+            return graph.community_multilevel().membership
+
+    assert all(clusters() == clusters() for _ in range(5))
+    assert len({tuple(graph.community_multilevel().membership) for _ in range(10)}) > 1  # without a seed
+
+
 def test_stratified_rows_keep_the_shares():
     y = np.repeat([5, 1, 9], [50, 33, 17])
     rows = recipes.stratified_rows(y, 10, random_state=0)

@@ -14,6 +14,7 @@ import pytest
 from drsne.experiments import Rows, Study, choose, methods, published, run, tables
 from drsne.experiments.document import markdown
 from drsne.experiments.methods import Method, Ready, Run, each
+from drsne.experiments.methods._drsne import along_a_path
 from drsne.experiments.rows import key
 from drsne.experiments.runner import of_study
 from drsne.experiments.scoring import MAIN, scores
@@ -150,6 +151,69 @@ def test_damage_in_the_middle_is_an_error(tmp_path):
     path.write_text('{"key": "a"}\nnonsense\n{"key": "b"}\n')
     with pytest.raises(ValueError, match="line 2 is not JSON"):
         Rows(path).read()
+    for wrong in ("[1, 2]", "null", '{"value": 3}'):
+        path.write_text(f'{{"key": "a"}}\n{wrong}\n')
+        with pytest.raises(ValueError, match=r"rows.jsonl is damaged: line 2 is not a row"):
+            Rows(path).read()
+    path.write_bytes(b'{"key": "\xff"}\n')
+    with pytest.raises(ValueError, match=r"rows.jsonl is damaged: .*0xff"):
+        Rows(path).read()
+
+
+def test_a_row_that_lacks_something_is_an_error():
+    one = study(datasets=("one",), methods=("pca",))
+    identity = one.identity("one", "pca", None, 0)
+    row = {"key": key(identity), **identity, "value": None, "error": None, "seconds": {}}
+    whole = row | {"metrics": dict.fromkeys([name for name, _ in MAIN], 0.5)}
+    assert of_study(one, [whole]) == [whole]
+    assert of_study(one, [whole | {"error": "ValueError: no", "metrics": {}}])
+    with pytest.raises(ValueError, match=f"key '{row['key']}' has no metrics. Remove its line"):
+        of_study(one, [row])
+    with pytest.raises(ValueError, match="has no trustworthiness"):
+        of_study(one, [row | {"metrics": {"concentration_correlation": 0.5, "density_rank_correlation": 0.5}}])
+
+
+def test_what_takes_much_memory_is_let_go():
+    ready, made = Ready(np.zeros((5, 2))), []
+    for key_ in ("a", "b", "a", "c", "a", "b"):
+        assert ready.lately(key_, lambda key_=key_: made.append(key_) or key_) == key_
+    assert made == ["a", "b", "c", "b"]  # the two asked for last are kept
+
+
+def test_a_lowered_setting_is_an_error_row(tmp_path):
+    """A row is a result of what it says."""
+    many = Method(title="many", maps=along_a_path(density_neighbors=119, perplexity=300, max_iter=20), grid=(2.0,))
+    one = study(datasets=("one",), methods=("many",), seeds=(0,), grids={}, variants={"many": many})
+    (row,) = run(one, Rows(tmp_path / "rows.jsonl"), verbose=0)
+    assert "Lowered perplexity from 300" in row["error"]
+
+
+def test_maps_may_be_scored_against_other_data(tmp_path):
+    def data(name):
+        found = small(name)
+        return SimpleNamespace(X=found.X[:, :1], y=found.y, source="") if name == "thin" else found
+
+    given = {"datasets": ("thin",), "methods": ("high_d",), "seeds": (0,), "grids": {}, "data": data}
+    own, other = (
+        run(study(**given, against=against), Rows(tmp_path / "rows.jsonl"), verbose=0)[0] for against in ("", "one")
+    )
+    assert own["key"] != other["key"]
+    assert own["metrics"]["trustworthiness"] == 1.0 > other["metrics"]["trustworthiness"]
+    assert other["against"] == "one"
+
+
+def test_the_page_has_the_seeds_that_have_rows(tmp_path):
+    from drsne.experiments.studies import tradeoff
+
+    asked = Asked(quick=True, datasets=["digits"], methods=["drsne"], seeds=[7])
+    (part,) = tradeoff.STUDY.parts(asked)
+    identity = part.identity("digits", "drsne", part.values("drsne")[0], 7)
+    row = {"key": key(identity), **identity, "value": 0.0, "error": None, "seconds": {}}
+    row |= {"metrics": {name: 0.5 for name, _ in part.scores}}
+    Rows(tmp_path / "rows.jsonl").append([row])
+    (shown,), rows = tradeoff.STUDY.kept(tmp_path, quick=True)
+    assert [row["seed"] for row in rows] == [7]
+    assert 7 in shown.seeds
 
 
 def test_keys_stand_for_what_was_run():

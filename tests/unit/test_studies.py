@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
 
+from drsne import DRSNE, density_path
 from drsne.experiments import Rows, published, studies
 from drsne.experiments.dimension import dimension
 from drsne.experiments.document import Figure, Heading, Table, html, markdown
-from drsne.experiments.methods import Ready
+from drsne.experiments.methods import Ready, Run
+from drsne.experiments.methods._drsne import along_a_path, of_the_paper
 from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
 from drsne.experiments.study import Asked
@@ -69,7 +72,8 @@ def test_unknown_names(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_to_tell_yet(name, tmp_path):
     """A study without rows has a title and no table."""
-    blocks = studies.load(name).told(tmp_path)
+    known = studies.load(name)
+    blocks = known.blocks(*known.kept(tmp_path), tmp_path)
     assert isinstance(blocks[0], Heading)
     assert not any(isinstance(block, Table) for block in blocks)
     assert not list(tmp_path.iterdir())
@@ -86,10 +90,14 @@ def test_ablations_are_those_of_the_paper():
         assert settings["perplexity"] == settings["k"] + 1 == scores["trustworthiness"] == scores["continuity"]
         assert scores["concentration_correlation"] == settings["k"]
         assert settings["perplexity_search"] == "doubling"
-    for part in by_name["ablations, k, controlled"]:
+    for part in by_name["ablations, k, controlled"]:  # one thing: the KL term is not over the density neighbours
+        assert part.variants["drsne_code"].settings["every_pair"]
         assert dict(part.scores)["trustworthiness"] == 10
         assert part.variants["drsne_code"].settings["perplexity"] == 30
         assert part.variants["drsne_code"].settings["perplexity_search"] == "bracketed"
+    assert {part.against for part in by_name["ablations, pca, controlled"]} == {"pbmc3k, 140 components"}
+    assert {part.against for part in by_name["ablations, pca, as published"]} == {""}
+    assert [dict(part.scores)["concentration_correlation"] for part in by_name["ablations, k, figure"]] == [9, 49, 249]
     assert {part.datasets[0] for part in by_name["ablations, lambda, as published"]} == {"pbmc3k, 30 components"}
     assert [part.variants["drsne_code"].grid[0] for part in by_name["ablations, lambda, as published"]] == [
         0, 0.001, 0.005, 0.01, 0.05, 0.1,
@@ -185,7 +193,7 @@ def test_the_trade_off_beside_the_authors():
 
 def anomaly_rows(score):
     parts = anomaly.STUDY.parts(Asked(datasets=["thyroid"]))
-    return parts, made(parts[0], score, found={"density_weight": 7.0})
+    return parts, [row | {"anomalies": 291} for row in made(parts[0], score, found={"density_weight": 7.0})]
 
 
 def test_anomaly_grids():
@@ -198,6 +206,7 @@ def test_anomaly_grids():
             assert set(published.anomaly_settings(name, method)) <= set(part.values(method))
             assert part.values(method)
     assert parts["fashion_mnist"].variants["drsne_code"].settings["max_iter"] == 600
+    assert parts["spiral"].variants["drsne_code"].settings["max_iter"] == 600
     assert parts["thyroid"].variants["drsne_code"].settings["max_iter"] == 1200
 
 
@@ -214,18 +223,43 @@ def test_oracles_take_the_largest_mean():
     best = {row[0]: row for row in found["Thyroid: best"].body}
     single = {row[0]: row for row in found["Thyroid: oracle-IF"].body}
     ours = best["DR-SNE (ours)"]
-    assert ours[1] == "33 of 33"
-    assert ours[2] == "0.510 ± 0.010"  # kNN at lambda = 0
-    assert ours[8] == "0.410 ± 0.010"  # IF at lambda = 1
-    assert single["DR-SNE (ours)"][2] == "lam 1, k 40"  # of equals the smaller k
-    assert single["DR-SNE (ours)"][3] == "0.410 ± 0.010"  # kNN there
+    assert ours[1:4] == ["3", "33 of 33", "kNN 0/40, LOF 0/40, IF 1/40, Cent 0/40"]
+    assert ours[4] == "0.510 ± 0.010"  # kNN at lambda = 0
+    assert ours[10] == "0.410 ± 0.010"  # IF at lambda = 1
+    assert single["DR-SNE (ours)"][3] == "1/40"  # of equals the smaller k
+    assert single["DR-SNE (ours)"][4] == "0.410 ± 0.010"  # kNN there
     paper = published.anomaly("thyroid", "drsne", "best", "knn")[0]
-    assert ours[4] == f"{0.51 - paper:+.3f}"
-    free = found["Without labels"].body[0]
+    assert ours[6] == f"{0.51 - paper:+.3f}"
+    header, free = found["Without labels"].header, found["Without labels"].body[0]
+    theirs = np.mean([published.anomaly("thyroid", "drsne", "best", d)[0] for d in anomaly.TITLES])
+    assert free[:3] == ["Thyroid", "291", "291 of 3771"]
+    assert free[header.index("no labels (ours)")] == "0.285 ± 0.010"
+    assert free[header.index("lambda chosen")] == "7, 7, 7"
+    assert free[header.index("paper's best DR-SNE")] == f"{theirs:.3f}"
+    assert free[header.index("paper's best DR-SNE") + 1] == f"{0.285 - theirs:+.3f}"
+    assert found["Over lambda"].body == [["Thyroid", "0.110 ± 0.010", "0.410 ± 0.010", "1", "0.096", "0.118", "1"]]
+    told = markdown(anomaly.STUDY.blocks(parts, rows, None))
+    assert "DR-SNE (the paper's code) (lam, k) 0.005/300" in told  # reduced grids are listed
+    assert "k = 80 (lines)" in told
+
+
+def test_a_choice_without_labels_that_failed_is_a_line_all_the_same():
+    parts, rows = anomaly_rows(lambda row: {f"auprc_{name}": 0.1 for name in anomaly.TITLES})
+    for row in rows:
+        if row["method"] == "drsne_auto":
+            row["error"] = "ValueError: no"
+    free = tables_of(anomaly.STUDY.blocks(parts, rows, None))["Without labels"].body[0]
     assert free[0] == "Thyroid"
-    assert free[2] == "0.285 ± 0.010"
-    assert free[3] == "7, 7, 7"
-    assert free[7] == f"{np.mean([published.anomaly('thyroid', 'drsne', 'best', d)[0] for d in anomaly.TITLES]):.3f}"
+    assert free[3:5] == ["-", "0"]
+
+
+def test_a_sweep_of_some_settings(tmp_path):
+    """Figure and tables are made whatever runs have rows."""
+    parts, rows = anomaly_rows(lambda row: {f"auprc_{name}": 0.1 + 0.01 * row["seed"] for name in anomaly.TITLES})
+    for kept in (lambda v: v[1] != 80, lambda v: v[0] == 0, lambda v: v not in [(0.0, 80), (1.0, 80)], lambda v: False):
+        some = [row for row in rows if row["method"] != "drsne" or kept(tuple(row["value"]))]
+        anomaly.STUDY.draw(parts, some, tmp_path)
+        assert anomaly.STUDY.blocks(parts, some, tmp_path)
 
 
 def test_settings_without_all_seeds_are_left_out():
@@ -269,6 +303,57 @@ def test_a_path_gives_the_printed_lambdas(monkeypatch):
     assert len(walked[0][0]) == 3 + len(_anomaly_runs.BETWEEN)
 
 
+def test_a_path_has_the_neighbours_that_it_says():
+    """More than the 90 that are found at first, which would else be taken in their place."""
+    ready = Ready(np.random.default_rng(0).normal(size=(260, 3)))
+    few, many = (next(along_a_path(density_neighbors=k, max_iter=60)(ready, [2.0], 0)).embedding for k in (90, 200))
+    assert not np.allclose(few, many)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        wanted = density_path(ready.X, [2.0], density_neighbors=200, max_iter=60, random_state=0).embeddings[0]
+    np.testing.assert_allclose(many, wanted)
+
+
+def test_a_path_that_fails_leaves_those_with_another_k(monkeypatch):
+    def walk(**given):
+        def maps(ready, values, seed):
+            if given["density_neighbors"] == 10:
+                raise FloatingPointError("no")
+            stop = 2 if given["density_neighbors"] == 20 else None
+            yield from (Run(value, np.zeros((len(ready.X), 2)), {}) for value in values[:stop])
+
+        return maps
+
+    monkeypatch.setattr(_anomaly_runs, "along_a_path", walk)
+    values = [(lam, k) for k in (10, 20, 30) for lam in (0.0, 0.01, 1.0)]
+    runs, reached = _anomaly_runs.paths(Ready(np.zeros((50, 2))), values, 0), []
+    with pytest.raises(ArithmeticError, match=r"k = 20 ended after lambda = 0.01"):
+        reached.extend(run.value for run in runs)
+    assert reached == [(0.0, 20), (0.01, 20), (0.0, 30), (0.01, 30), (1.0, 30)]
+
+
+def test_a_choice_without_labels_is_that_of_auto():
+    X = np.random.default_rng(0).normal(size=(150, 4)) ** 3
+    (run,) = _anomaly_runs.automatic(Ready(X), ["input"], 0)
+    model = DRSNE(density_weight="auto", random_state=0).fit(X)
+    assert run.found["density_weight"] == model.density_weight_
+    np.testing.assert_allclose(run.embedding, model.embedding_)
+
+
+def test_every_pair_of_the_kl_term():
+    """Without a density term a map then does not depend on the density neighbours, with the code's support it does."""
+    ready = Ready(np.random.default_rng(0).normal(size=(80, 3)))
+    for every_pair in (True, False):
+        few, many = (
+            next(of_the_paper("code", k=k, max_iter=80, every_pair=every_pair)(ready, [0.0], 0)).embedding
+            for k in (5, 30)
+        )
+        assert np.allclose(few, many) == every_pair
+
+
+FOUND = {"threads": 2, "machine": "fast", "load": 0.3}
+
+
 def test_run_times_and_exponents():
     parts = runtime.STUDY.parts()
 
@@ -277,7 +362,7 @@ def test_run_times_and_exponents():
         power = 2.0 if row["method"].startswith("exact") else 1.0
         return {"total": (n / 1000) ** power * (0.5 if row["seed"] == 0 else 1.0)}  # a median is not moved by one
 
-    rows = [row for part in parts for row in made(part, lambda row: {}, seconds=time, found={"threads": 2})]
+    rows = [row for part in parts for row in made(part, lambda row: {}, seconds=time, found=FOUND)]
     seconds = runtime.seconds(parts, rows)
     assert {n: len(values) for n, values in seconds["exact_one"].items()} == {
         1000: 7, 3000: 7, 5000: 7, 7000: 7, 9000: 7, 11000: 3, 13000: 3,
@@ -286,6 +371,8 @@ def test_run_times_and_exponents():
     told = markdown(runtime.STUDY.blocks(parts, rows, None))
     assert "- exact engine, one thread: 2.00" in told
     assert "- fft engine, all threads: 1.00" in told
+    assert "the paper's published times: 2.08, from all sizes 1.99" in told
+    assert "All threads: 2 (fast). Before the runs the machine had a load of 0.3 to 0.3" in told
     assert "| 13000 " in told
     assert "743.7" in told
     assert runtime.fitted({3000: 9.0, 6000: 36.0, 12000: 144.0}) == pytest.approx(2.0)

@@ -62,9 +62,16 @@ def test_a_second_run_adds_no_row(made):
 
 def test_told_from_the_rows_alone(made, tmp_path):
     folder, text = made
-    told = markdown(theory.STUDY.told(folder))
+    told = markdown(theory.STUDY.blocks(*theory.STUDY.kept(folder, quick=True), folder))
     assert told == text == (folder / "table.md").read_text()
-    assert "No check has been made yet" in markdown(theory.STUDY.told(tmp_path))
+    assert "No check has been made yet" in markdown(theory.STUDY.blocks(*theory.STUDY.kept(tmp_path), tmp_path))
+
+
+def test_checks_of_another_wording_do_not_count(made, tmp_path):
+    folder, _ = made
+    rows = Rows(folder / "rows.jsonl").read()
+    Rows(tmp_path / "rows.jsonl").append([rows[0] | {"key": "0" * 12, "passed": False}, *rows])
+    assert theory.STUDY.kept(tmp_path, quick=True)[1] == rows
 
 
 def test_names_and_keys():

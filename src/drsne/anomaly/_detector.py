@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from drsne import _checks
 
+_FAR = 2.0**400  # squares of what is beyond this may not be finite
 _NO_DETECTORS = {"selection"}  # modules of this folder that are none, beside the private ones
 
 
@@ -27,11 +28,17 @@ class Detector:
     settings: Mapping[str, Any] = field(default_factory=dict)  # the paper's, where scikit-learn's defaults differ
     # The fitted attribute with the scores of the rows it was fitted to; None where score_samples serves them too.
     training: str | None = None
+    unitless: bool = False  # whether scores are the same in a larger unit of length
 
     def scores(self, Y: NDArray[np.float64], params: Mapping[str, Any]) -> NDArray[np.float64]:
         """One score for each row of ``Y``, higher where it is more anomalous."""
-        model = self.estimator(**{**self.settings, **params}).fit(Y)
-        found = model.score_samples(Y) if self.training is None else getattr(model, self.training)
+        from drsne.search import unit_scale
+
+        points = Y
+        if self.unitless and (unit := unit_scale(Y)) > _FAR:
+            points = Y / unit
+        model = self.estimator(**{**self.settings, **params}).fit(points)
+        found = model.score_samples(points) if self.training is None else getattr(model, self.training)
         return -np.asarray(found, dtype=np.float64)
 
     def parameters(self) -> list[str]:

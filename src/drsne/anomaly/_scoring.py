@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -145,6 +145,8 @@ def _labels(y: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
 def _names(detectors: str | Sequence[str] | None) -> list[str]:
     if detectors is None:
         return _detector.detectors()
+    if not isinstance(detectors, Iterable):
+        raise TypeError(f"detectors must be a name, several names or None; got {detectors!r}. Pass None for all.")
     names = [detectors] if isinstance(detectors, str) else list(detectors)
     if not names:
         raise ValueError("detectors must name at least one detector; got none. Pass None for all.")

@@ -8,4 +8,5 @@ DETECTOR = Detector(
     title="IF",
     estimator=IsolationForest,
     settings={"n_estimators": 500, "random_state": 777, "contamination": "auto"},  # the paper's seed, for every map
+    unitless=True,
 )

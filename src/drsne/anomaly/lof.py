@@ -9,4 +9,5 @@ DETECTOR = Detector(
     estimator=LocalOutlierFactor,
     settings={"n_neighbors": 20},
     training="negative_outlier_factor_",
+    unitless=True,
 )

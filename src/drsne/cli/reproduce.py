@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from drsne.cli import Command
@@ -36,6 +37,7 @@ def run(options: argparse.Namespace) -> int:
     if every and (options.datasets or options.methods):
         raise ValueError("datasets and methods must not be given with all: every study has its own. Name a study.")
     suffix = "-quick" if options.quick else ""
+    stopped: dict[str, Exception] = {}
     for name in studies.names() if every else [options.study]:
         known = studies.load(name)
         seeds = options.seeds if known.seeded or not every else None
@@ -43,9 +45,17 @@ def run(options: argparse.Namespace) -> int:
         folder = options.folder or Path("paper") / f"{name}{suffix}"
         if every and options.folder:
             folder = options.folder / f"{name}{suffix}"
-        print(known.reproduce(known.parts(asked), folder, shown=known.shown(asked), jobs=jobs, retry=options.retry))
-        print(f"Wrote {folder}.")
-    return 0
+        try:
+            parts, shown = known.parts(asked), known.shown(asked)
+            print(known.reproduce(parts, folder, shown=shown, jobs=jobs, retry=options.retry))
+            print(f"Wrote {folder}.")
+        except (ImportError, FileNotFoundError, ConnectionError) as error:  # what another study may not need
+            if not every:
+                raise
+            stopped[name] = error
+    for name, reason in stopped.items():
+        print(f"{name} was left out: {reason}", file=sys.stderr)
+    return 1 if stopped else 0
 
 
 COMMAND = Command("run or resume a study of the paper, and write its tables and figures", arguments, run)

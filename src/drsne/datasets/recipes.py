@@ -7,6 +7,8 @@ sentence says so).
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -217,6 +219,7 @@ def pbmc(
     n_components: int = 50,
     graph_neighbors: int = 15,
     graph_components: int | None = None,
+    graph_method: str = "umap",
     data_home: Any = None,
 ) -> Data:
     """PBMC3k as principal components, by scanpy: ``pip install 'drsne[pbmc]'``.
@@ -237,6 +240,8 @@ def pbmc(
         Neighbours in the graph that is clustered.
     graph_components : int, default=None
         Components that the graph is made of; None for all.
+    graph_method : {"umap", "gauss"}, default="umap"
+        How scanpy weighs the edges of the graph.
     data_home : path, default=None
         As for ``drsne.datasets.load``.
 
@@ -270,6 +275,7 @@ def pbmc(
             cells,
             n_neighbors=_checks.integer("graph_neighbors", graph_neighbors, at_least=2),
             n_pcs=graph_components,
+            method=_checks.choice("graph_method", graph_method, ("umap", "gauss")),
             random_state=_PAPER_SEED,
         )
         by = ""
@@ -278,7 +284,8 @@ def pbmc(
         elif find_spec("louvain") is not None:
             scanpy.tl.louvain(cells, resolution=1.0, random_state=_PAPER_SEED)
         else:
-            scanpy.tl.louvain(cells, flavor="igraph", random_state=_PAPER_SEED)  # has the resolution 1.0 alone
+            with _igraph_seeded(_PAPER_SEED):  # scanpy does not hand a seed on to it
+                scanpy.tl.louvain(cells, flavor="igraph")  # has the resolution 1.0 alone
             by = " (by igraph)"
         y = cells.obs[labels].to_numpy().astype(np.int64)
         note = f"{count} principal components by scanpy; y is its {labels} clusters{by}."
@@ -289,6 +296,19 @@ def pbmc(
         description=f"PBMC3k, 2700 blood cells: {note}",
         source=data.source,
     )
+
+
+@contextmanager
+def _igraph_seeded(seed: int) -> Iterator[None]:
+    import random
+
+    import igraph
+
+    igraph.set_random_number_generator(random.Random(seed))
+    try:
+        yield
+    finally:
+        igraph.set_random_number_generator(random)
 
 
 def smallest_clusters(labels: ArrayLike, n_clusters: int = 2) -> NDArray[np.int64]:

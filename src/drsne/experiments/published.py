@@ -43,7 +43,14 @@ def selected_scores(dataset: str, method: str) -> list[list[float]]:
 def ablation(table: str, value: float, score: str) -> tuple[float, float]:
     """Mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
     found = everything()["ablations"][table].get(f"{value:g}", {}).get(score)
-    return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))
+    mean, std = found or (None, None)
+    return math.nan if mean is None else float(mean), math.nan if std is None else float(std)
+
+
+def progression(table: str, value: float) -> dict[str, float]:
+    """Scores of a map in a figure of ablations, in the authors' files; empty where they are not known."""
+    found: dict[str, float] = everything()["ablation_figures"].get(table, {}).get(f"{value:g}", {})
+    return found
 
 
 def anomaly(dataset: str, method: str, section: str, detector: str) -> tuple[float, float]:

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from drsne import _checks
 from drsne.experiments import claims, document, studies
 from drsne.experiments.document import Block, Figure, Heading, Table, Text, escaped, inline
-from drsne.experiments.rows import Row, Rows
-from drsne.experiments.runner import of_study
+from drsne.experiments.rows import Row
 from drsne.experiments.study import Asked
 
 TITLE = "DR-SNE, the paper's experiments run again"
@@ -145,13 +144,10 @@ def _parts(folder: Path, quick: bool) -> list[Part]:
     out = []
     for name in studies.names():
         known, here = studies.load(name), folder / f"{name}{suffix}"
-        runs, found = known.parts(Asked(quick=quick)), Rows(here / "rows.jsonl").read()
-        wanted = len({key for run in runs for key in run.all_keys()})
-        # Rows of a study that has no runs, such as checks, are all its own.
-        rows = of_study(runs, found) if wanted else list({row["key"]: row for row in found}.values())
-        blocks: list[Block] = [Heading(name.capitalize(), 1)]
-        if rows:
-            blocks = known.blocks(runs, rows, here) if quick else known.told(here)
+        runs, rows = known.kept(here, quick=quick)
+        usual = {key for run in known.parts(Asked(quick=quick)) for key in run.all_keys()}
+        wanted = len(usual | {row["key"] for row in rows}) if usual else 0  # none where there are no runs, but checks
+        blocks: list[Block] = known.blocks(runs, rows, here) if rows else [Heading(name.capitalize(), 1)]
         out.append(Part(name, known.description, here, rows, wanted, blocks))
     if not any(part.rows for part in out):
         made = f"drsne reproduce {out[0].name}{' --quick' if quick else ''}"

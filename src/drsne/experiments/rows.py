@@ -39,20 +39,27 @@ class Rows:
         if not self.path.exists():
             return []
         rows: list[Row] = []
-        lines = self.path.read_text(encoding="utf-8").split("\n")
+        try:
+            lines = self.path.read_text(encoding="utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{self.path} is damaged: {error}. Take the file of a backup, or remove it.") from error
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                rows.append(json.loads(line))
+                row = json.loads(line)
             except json.JSONDecodeError as error:
                 if number < len(lines):
-                    raise ValueError(
-                        f"{self.path} is damaged: line {number} is not JSON. Remove that line; its run is then made "
-                        "again."
-                    ) from error
+                    raise self._damaged(number, "is not JSON") from error
                 _checks.warn(f"The last row of {self.path} was cut off and is left out; its run is made again.")
+                continue
+            if not isinstance(row, dict) or "key" not in row:
+                raise self._damaged(number, "is not a row: it has no key")
+            rows.append(row)
         return rows
+
+    def _damaged(self, line: int, why: str) -> ValueError:
+        return ValueError(f"{self.path} is damaged: line {line} {why}. Remove that line; its run is then made again.")
 
     def append(self, rows: Iterable[Row]) -> None:
         """Add rows, each whole; on a full disk nothing of them stays behind."""

@@ -119,12 +119,29 @@ def _with_data(todo: list[tuple[Study, Job]], *, anything: bool) -> list[tuple[S
 def of_study(study: Study | Sequence[Study], rows: list[Row]) -> list[Row]:
     """The rows that belong to a study, the last of each run."""
     wanted = {key for part in as_parts(study) for key in part.all_keys()}
-    return list({row["key"]: row for row in rows if row["key"] in wanted}.values())
+    found = list({row["key"]: row for row in rows if row["key"] in wanted}.values())
+    for row in found:
+        if lacking := _lacking(row):
+            raise ValueError(
+                f"The row with the key {row['key']!r} has no {', '.join(lacking)}. Remove its line from rows.jsonl; "
+                "its run is then made again."
+            )
+    return found
 
 
-@lru_cache(maxsize=1)
+def _lacking(row: Row) -> list[str]:
+    fields = [name for name in _FIELDS if name not in row]
+    if fields or row["error"]:
+        return fields
+    return [name for name, _ in row.get("scores", ()) if name not in (*row["metrics"], "anomaly")]
+
+
+_FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")
+
+
+@lru_cache(maxsize=2)
 def _ready(load: Callable[..., Any], *which: Any) -> tuple[Ready, Any, str]:
-    """The data of a process: jobs come sorted by data set."""
+    """The data of a process, and those that maps are scored against: jobs come sorted by data set."""
     data = load(*which)
     return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y, data.source
 
@@ -135,19 +152,23 @@ def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
     files: dict[Path, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", message="Lowered (perplexity|density_neighbors)")  # a row is what it says
         try:
             which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
             ready, labels, source = _ready(study.data, *which)
+            scored, marks = (ready, labels) if not study.against else _ready(study.data, study.against)[:2]
             for run in study.method(job.method).maps(ready, job.values, job.seed):
                 value = rest.pop(rest.index(run.value))  # as it was asked for: 1 and 1.0 have different keys
                 row = _row(study, job, value)
                 try:
-                    row["metrics"] = scoring.scores(ready, run.embedding, study.scores, labels)
+                    row["metrics"] = scoring.scores(scored, run.embedding, study.scores, marks)
                 except Exception as error:
                     row["error"] = _told(error)
                 row |= {"source": source, "seconds": {name: round(s, 3) for name, s in run.seconds.items()}}
                 if run.found:
                     row["found"] = dict(run.found)
+                if ("anomaly", None) in study.scores:
+                    row["anomalies"] = int(np.sum(labels))
                 if maps is not None and run.embedding.shape[1] == 2:
                     files[maps / f"{row['key']}.npy"] = run.embedding.astype(np.float32)
                 rows.append(row)

@@ -52,6 +52,7 @@ class Study:
     scores: tuple[tuple[str, int | None], ...]
     data: Callable[..., Any]  # name -> drsne.datasets.Data as it is fed to methods; a function of a module
     sample: str = ""  # what of the data is taken where it is not all that the study takes, such as "quick"
+    against: str = ""  # the data set that maps are scored against, where it is not the one that is embedded
     resampled: bool = False  # whether data are drawn anew for every seed: data is then (name, seed) -> Data
     grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run all of their own
     variants: Mapping[str, Method] = field(default_factory=dict)  # methods of this study alone, or changed for it
@@ -82,6 +83,8 @@ class Study:
         found = {"dataset": dataset, "method": method, "params": params, "seed": seed, "scores": scores}
         if self.sample:
             found["sample"] = self.sample
+        if self.against:
+            found["against"] = self.against
         return found | {"resampled": True} if self.resampled else found
 
     def jobs(self, there: set[str]) -> list[Job]:

@@ -16,6 +16,7 @@ WAYS = ("as published", "controlled")
 STEADY = 0.02  # of a standard deviation over seeds
 SMALL = 0.005  # the largest lambda that is called small
 CLEAR = 0.8  # of a rank correlation with what varies
+MOSTLY = 0.7  # of one that the paper says of a general tendency
 HIGH, NARROW = 0.95, 0.03  # concentration correlation: how high, over how wide a range
 
 Curves = Mapping[str, Mapping[float, Mean]]  # by score: means by what varies
@@ -33,6 +34,8 @@ def setting(row: Row) -> Setting:
         search=params["perplexity_search"],
         scale=scales[TW],
         concentration=scales[CC],
+        against=int(row["against"].split(",")[1].split()[0]) if row.get("against") else None,
+        every_pair=params.get("every_pair", False),
     )
 
 
@@ -98,7 +101,7 @@ def degrades(found: Curves) -> Judgement | None:
     trends = {name: trend(found[score]) for name, score in (("TW", TW), ("Cont", CONT))}
     numbers = ", ".join(f"{name} {ends(found[score])}" for name, score in (("TW", TW), ("Cont", CONT)))
     told = ", ".join(f"{name} {value:+.2f}" for name, value in trends.items())
-    return max(trends.values()) <= -CLEAR, f"{numbers} (rank correlations {told})"
+    return max(trends.values()) <= -MOSTLY, f"{numbers} (rank correlations {told})"
 
 
 def relaxes(found: Curves) -> Judgement | None:
@@ -137,7 +140,8 @@ CLAIMS = (
     _claim(
         "The optimisation is stable: results vary little over three runs.",
         "Section 4.2, Table 2",
-        f"the standard deviations of TW and CC are at most {STEADY:g} at every lambda",
+        f"the standard deviations of TW and CC are at most {STEADY:g} at every lambda (in the paper's table "
+        "that of CC at 0 is larger)",
         "lambda",
         steady,
     ),
@@ -159,7 +163,8 @@ CLAIMS = (
     _claim(
         "With more principal components neighbourhoods are kept worse.",
         "Appendix C, Table 4",
-        f"the rank correlations of TW and continuity with the number of components are at most {-CLEAR:g}",
+        f"the rank correlations of TW and continuity with the number of components are at most {-MOSTLY:g} (controlled "
+        "they are measured against the same data, as published against the components that were embedded)",
         "pca",
         degrades,
     ),
@@ -180,8 +185,8 @@ CLAIMS = (
     _claim(
         "More neighbours k keep neighbourhoods better.",
         "Appendix C, Table 5",
-        f"the rank correlation of TW with k is at least {CLEAR:g} (as published the perplexity and the neighbourhood "
-        "of TW grow with k, controlled they do not)",
+        f"the rank correlation of TW with k is at least {CLEAR:g} (as published the perplexity, the "
+        "neighbourhood of TW and the pairs of the KL term grow with k, controlled they do not)",
         "k",
         improves,
     ),

@@ -22,6 +22,7 @@ from drsne.graph import KnnGraph, knn
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
+_LATELY = 2  # affinities of all pairs of 5000 points take 700 MB
 
 
 class Run(NamedTuple):
@@ -30,7 +31,7 @@ class Run(NamedTuple):
     value: Any  # of what the grid varies: a number, a tuple of numbers, or None
     embedding: Array
     seconds: dict[str, float]  # "neighbors" and "optimization", as far as they can be told apart
-    found: Mapping[str, float] = MappingProxyType({})  # what the method chose or measured itself, for the record
+    found: Mapping[str, Any] = MappingProxyType({})  # what the method chose or measured itself, for the record
 
 
 class Ready:
@@ -39,12 +40,21 @@ class Ready:
     def __init__(self, X: Array) -> None:
         self.X = X
         self._kept: dict[Any, Any] = {}
+        self._lately: dict[Any, Any] = {}
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """What ``make`` returns, made at the first call with ``key``."""
         if key not in self._kept:
             self._kept[key] = make()
         found: T = self._kept[key]
+        return found
+
+    def lately(self, key: Any, make: Callable[[], T]) -> T:
+        """The same for what takes much memory: of such things only the last few that were asked for are kept."""
+        found: T = self._lately.pop(key) if key in self._lately else make()
+        self._lately[key] = found
+        while len(self._lately) > _LATELY:
+            del self._lately[next(iter(self._lately))]
         return found
 
     def neighbors(self, k: int) -> tuple[KnnGraph, float]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
-from drsne import DRSNE, density_path, initialization
+from drsne import DRSNE, Objective, density_path, initialization
 from drsne._stages import Stage, prepare
 from drsne.experiments.methods import Array, Maps, Ready, Run
 from drsne.objective import Problem
@@ -28,7 +29,7 @@ def along_a_path(**params: Any) -> Maps:
     """Maps of ``density_path``, with neighbours found once for the data."""
 
     def maps(ready: Ready, values: Sequence[float], seed: int) -> Iterator[Run]:
-        graph, searching = ready.neighbors(90)
+        graph, searching = ready.neighbors(max(90, params.get("density_neighbors", 0)))
         start = time.perf_counter()
         path = density_path(ready.X, values, neighbors=tuple(graph), random_state=seed, keep_affinities=False, **params)
         share = (time.perf_counter() - start) / len(path)
@@ -39,21 +40,36 @@ def along_a_path(**params: Any) -> Maps:
 
 
 def of_the_paper(
-    variant: str, *, k: int = PAPER_NEIGHBORS, perplexity: float = PAPER_PERPLEXITY, **numbers: Any
+    variant: str,
+    *,
+    k: int = PAPER_NEIGHBORS,
+    perplexity: float = PAPER_PERPLEXITY,
+    every_pair: bool = False,
+    **numbers: Any,
 ) -> Maps:
-    """The paper's method at each printed lambda, with ``k`` density neighbours; ``numbers`` are those of the preset."""
+    """The paper's method at each printed lambda, with ``k`` density neighbours; ``numbers`` are those of the preset.
+
+    Its KL term is over those neighbours too; with ``every_pair`` it is that of t-SNE, so that k is the density's alone.
+    """
 
     def maps(ready: Ready, values: Sequence[float], seed: int) -> Iterator[Run]:
         n = len(ready.X)
         settings = paper(n, 1.0 / n, k, variant=variant, **numbers) | {"perplexity": perplexity}  # the weight one
+        if every_pair:
+            settings |= _over_every_pair(**settings)
 
         def stage(workers: Workers) -> Stage[Problem]:
             return prepare(DRSNE(**settings), ready.X, settings["objective"], 1.0, workers)
 
-        key = ("paper", variant, k, perplexity, *numbers.items())
+        key = ("paper", variant, k, perplexity, every_pair, *numbers.items())
         yield from from_one_stage(ready, key, stage, settings["schedule"], {value: n * value for value in values}, seed)
 
     return maps
+
+
+def _over_every_pair(*, objective: Objective, schedule: Schedule, **_: Any) -> dict[str, Any]:
+    phases = tuple(replace(phase, pairs="objective") for phase in schedule.phases)
+    return {"objective": replace(objective, support="symmetric"), "schedule": replace(schedule, phases=phases)}
 
 
 def from_one_stage(
@@ -76,10 +92,9 @@ def from_one_stage(
             return make(workers)
 
     start = time.perf_counter()
-    stage = ready.once(key, alone_on_a_thread)
-    preparing = time.perf_counter() - start
     plain = sum(phase.n_iter for phase in takewhile(lambda phase: not phase.density, schedule.phases))
-    problem = ready.once(("remembered", key), lambda: Remembered(stage.problem, plain))
+    problem = ready.lately(key, lambda: Remembered(alone_on_a_thread().problem, plain))
+    preparing = time.perf_counter() - start
     for value, weight in weights.items():
         start = time.perf_counter()
         outcome = alone(problem, _start(len(ready.X), seed), weight, schedule, term=term)

@@ -81,10 +81,12 @@ class PaperStudy(ABC):
         (folder / "table.md").write_text(text, encoding="utf-8")
         return text
 
-    def told(self, folder: Path) -> list[Block]:
-        """What the rows in ``folder`` have to tell, without a run."""
-        parts = self.parts()
-        return self.blocks(parts, of_study(parts, Rows(folder / "rows.jsonl").read()), folder)
+    def kept(self, folder: Path, *, quick: bool = False) -> tuple[tuple[Study, ...], list[Row]]:
+        """What is in ``folder``: runs of the usual seeds and of others that have rows, and these rows."""
+        found = Rows(folder / "rows.jsonl").read()
+        every = self.shown(Asked(quick=quick, seeds=sorted({row["seed"] for row in found if "seed" in row}) or None))
+        rows = of_study(every, found)
+        return self.shown(Asked(quick=quick, seeds=sorted({row["seed"] for row in rows}) or None)), rows
 
 
 def names() -> list[str]:

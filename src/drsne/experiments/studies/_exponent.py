@@ -14,6 +14,7 @@ from drsne.experiments.rows import Row
 
 EXPONENT = "exponents"  # the name of the method
 STRENGTHS = (2.1, 9.0)  # lambda * alpha^2, at which exponents are compared
+MAX_ITER, NEIGHBORS = 1000, 30  # the defaults of DRSNE
 EXPONENTS = ("alpha = 0.5", "alpha = 1", "alpha = 2", "alpha = 1, mean detached", "alpha by dimension")
 
 
@@ -34,7 +35,10 @@ def maps(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
         )
         start = time.perf_counter()
         weight = strength / alpha**2
-        model = DRSNE(density_weight=weight, objective=objective, neighbors=graph, random_state=seed, n_jobs=1)
+        model = DRSNE(
+            density_weight=weight, objective=objective, neighbors=graph, max_iter=MAX_ITER, density_neighbors=NEIGHBORS,
+            random_state=seed, n_jobs=1,
+        )  # fmt: skip
         Y = model.fit_transform(ready.X)
         seconds = {"optimization": time.perf_counter() - start}
         yield Run((label, strength), Y, seconds, {"input_exponent": of_the_data})
@@ -45,6 +49,7 @@ METHOD = Method(
     parameter=("exponents", "strength"),
     grid=tuple((label, strength) for strength in STRENGTHS for label in EXPONENTS),
     maps=maps,
+    settings={"max_iter": MAX_ITER, "density_neighbors": NEIGHBORS},
 )
 
 

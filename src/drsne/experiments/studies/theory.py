@@ -72,11 +72,10 @@ class Theory(PaperStudy):
                 bar(done, {})
         return self.publish(parts, _of(size, kept.read()), folder)
 
-    def told(self, folder: Path) -> list[Block]:
-        """What the rows in ``folder`` have to tell: those of all points, or else of few."""
-        rows = Rows(folder / "rows.jsonl").read()
-        parts: tuple[Study, ...] = () if _of(FULL, rows) else (QUICK,)
-        return self.blocks(parts, _of(_size(parts), rows), folder)
+    def kept(self, folder: Path, *, quick: bool = False) -> tuple[tuple[Study, ...], list[Row]]:
+        """The checks as they are now, of all points or of few."""
+        parts = self.parts(Asked(quick=quick))
+        return parts, _of(_size(parts), Rows(folder / "rows.jsonl").read())
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """The figures, from the rows alone."""
