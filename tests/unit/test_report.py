@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
+from page import Page
 
 from drsne import cli
 from drsne.experiments import Rows, methods, report, studies
@@ -17,43 +17,7 @@ from drsne.experiments.document import Bullets, Figure, Heading, Table, Text, an
 from drsne.experiments.studies import main as study_module
 
 ROOT = Path(__file__).parents[2]
-VOID = {"meta", "img", "br"}
 TITLES = {"controlled_clusters": "Controlled Clusters", "helix": "Helix"}
-
-
-class Page(HTMLParser):
-    """Tags in order, tables by the heading before them, and whether what is opened is closed."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.tags, self.tables, self.heading, self.words = [], [], {}, "", []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        self.tags.append((tag, attributes))
-        if tag not in VOID:
-            self.open.append(tag)
-        if re.fullmatch("h[1-6]", tag):
-            self.heading = ""
-        if tag == "table":
-            self.rows = self.tables.setdefault(self.heading, [])
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words.append(data)
-        if self.open and re.fullmatch("h[1-6]", self.open[-1]):
-            self.heading += data
-        if {"td", "th"} & set(self.open):
-            self.rows[-1][-1] += data
 
 
 @pytest.fixture(scope="module")
@@ -316,14 +280,6 @@ def test_time_of_the_runs():
     assert math.isclose(report.seconds([]), 0.0)
 
 
-def test_the_committed_page_is_that_of_the_committed_rows():
-    page, rows = ROOT / "paper" / "report.html", ROOT / "paper" / "main" / "rows.jsonl"
-    if not page.exists() or not rows.exists():
-        pytest.skip("there is no committed page, or no rows")
-    made = report.page(ROOT / "paper", max_mb=100)
-    assert page.read_text(encoding="utf-8") == made, "paper/report.html is stale: renew it with drsne report"
-
-
 def test_claims_in_a_document(tmp_path):
     """The table goes between its marks, and the rest stays."""
     file = tmp_path / "doc.md"
@@ -338,10 +294,3 @@ def test_claims_in_a_document(tmp_path):
     file.write_text("nothing")
     with pytest.raises(ValueError, match=r"docs must be a Markdown file with the lines <!-- claims"):
         report.renew(file, ROOT / "paper")
-
-
-def test_the_documents_table_is_that_of_the_rows():
-    document = ROOT / "docs" / "reproduction.md"
-    assert report.claims_table(ROOT / "paper") in document.read_text(encoding="utf-8"), (
-        "docs/reproduction.md is not of the committed rows: drsne report --docs docs/reproduction.md"
-    )
