@@ -4,6 +4,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_openmp_thread():
+    """Tests run beside one another: OpenMP's threads would wait at full speed for cores that the others have."""
+    with threadpool_limits(1, user_api="openmp"):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pytest
 from page import Page
 
 from drsne import cli
-from drsne.experiments import Rows, methods, report, studies
+from drsne.experiments import Rows, methods, report, runner, studies
 from drsne.experiments.document import Bullets, Figure, Heading, Table, Text, anchors, html
 from drsne.experiments.studies import main as study_module
 
@@ -27,6 +27,7 @@ def folder(tmp_path_factory):
     command = ["reproduce", "main", "--quick", "--jobs", "1", "--datasets", *TITLES, "--seeds", "0", "1"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study_module, "QUICK_SAMPLES", 120)
+        runner._ready.cache_clear()
         methods = ["--methods", "pca", "tsne", "drsne_code"]
         assert cli.main([*command, *methods, "--folder", str(where / "main-quick")]) == 0
     return where

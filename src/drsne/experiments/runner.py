@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from drsne import _checks
 from drsne.experiments import methods, scoring
@@ -139,24 +140,31 @@ def _lacking(row: Row) -> list[str]:
 _FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _ready(load: Callable[..., Any], *which: Any) -> tuple[Ready, Any, str]:
-    """The data of a process, and those that maps are scored against: jobs come sorted by data set."""
+    """The data of a process: jobs come sorted by data set."""
     data = load(*which)
     return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y, data.source
+
+
+@lru_cache(maxsize=1)
+def _yardstick(load: Callable[..., Any], name: str) -> tuple[Ready, Any]:
+    """What maps are scored against where it is not what is embedded."""
+    data = load(name)
+    return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y
 
 
 def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
     """The rows of a job; a failure is a row with its error, but for maps that cannot be written."""
     rest, rows = list(job.values), []
     files: dict[Path, Any] = {}
-    with warnings.catch_warnings():
+    with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("error", message="Lowered (perplexity|density_neighbors)")  # a row is what it says
         try:
             which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
             ready, labels, source = _ready(study.data, *which)
-            scored, marks = (ready, labels) if not study.against else _ready(study.data, study.against)[:2]
+            scored, marks = _yardstick(study.data, study.against) if study.against else (ready, labels)
             for run in study.method(job.method).maps(ready, job.values, job.seed):
                 value = rest.pop(rest.index(run.value))  # as it was asked for: 1 and 1.0 have different keys
                 row = _row(study, job, value)
