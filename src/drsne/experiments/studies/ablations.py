@@ -239,7 +239,7 @@ _SAID = {
         "as published",
     ): "lambda .01, 30 components. The nominal perplexity and the neighbourhood of "
     "trustworthiness, continuity and concentration correlation are k as well, and so are the pairs of the KL term: "
-    "four things change at once. Clusters as in the table of lambda, which is a guess.",
+    "four things change at once. Clusters as in the table of lambda; those of the authors are not known.",
     ("k", "controlled"): "Only the density neighbours change: perplexity 30, the KL term over all pairs as in t-SNE, "
     "trustworthiness and continuity over 10 neighbours, concentration correlation over 29.",
 }
