@@ -67,7 +67,9 @@ def test_the_documents_table_is_that_of_the_rows():
 
 
 @pytest.mark.skipif("main" not in STUDIES, reason="no rows of main")
-@pytest.mark.parametrize("dataset", ["digits", "fashion_mnist", "mnist", "gaussians50", "pbmc3k", "shuttle", "helix"])
+@pytest.mark.parametrize(
+    "dataset", ["digits", "fashion_mnist", "mnist", "gaussians50", "pbmc3k", "shuttle", "controlled_clusters", "helix"]
+)
 def test_the_main_table(dataset):
     """Every cell on the page, found anew: for each seed the largest CC among maps that are trusty enough."""
     from drsne.experiments.studies.main import DATASETS
