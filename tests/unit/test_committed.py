@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 import pytest
 from page import Page
@@ -19,9 +19,17 @@ COMPLETE = ("main",)  # studies whose runs are all made
 
 
 @cache
+def the_page():
+    return Page((ROOT / "paper" / "report.html").read_text(encoding="utf-8"))
+
+
 def tables():
     """Of the committed page, by heading."""
-    return Page((ROOT / "paper" / "report.html").read_text(encoding="utf-8")).tables
+    return the_page().tables
+
+
+def page_words():
+    return "".join(the_page().words)
 
 
 @cache
@@ -99,3 +107,223 @@ def test_the_main_table(dataset):
                 assert float(line[place + 2]) == pytest.approx(mean - theirs, abs=1.1e-3)
             seen += 1
     assert seen == 3 * len(lines)
+
+
+def check(line, header, name, values, paper=None):
+    """A cell of the page against numbers of the rows and, where it has one, its difference from the paper."""
+    place = header.index(name)
+    assert line[place].removesuffix(" *") == told(values), (line, name)
+    if paper is not None:
+        assert float(line[place + 1].split()[0]) == pytest.approx(paper, abs=6e-4)
+        assert float(line[place + 2]) == pytest.approx(fmean(values) - paper, abs=6e-4)
+
+
+def k_of(row, score):
+    return dict(map(tuple, row["scores"]))[score]
+
+
+ABLATIONS = {  # heading: its table in the paper, the rows that belong to it, what a row of the page stands for
+    "Lambda, as published": (
+        "lambda",
+        lambda row, p: (p["k"], p["perplexity"], p["perplexity_search"]) == (299, 30, "doubling"),
+        lambda row: row["value"],
+    ),
+    "Lambda, controlled": (
+        None,
+        lambda row, p: (p["k"], p["perplexity_search"]) == (299, "bracketed") and "every_pair" not in p,
+        lambda row: row["value"],
+    ),
+    "Principal components, as published": (
+        "pca",
+        lambda row, p: (p["k"], p["perplexity"], p["perplexity_search"]) == (29, 30, "doubling"),
+        lambda row: int(row["dataset"].split()[1]),
+    ),
+    "Principal components, controlled": (
+        None,
+        lambda row, p: row.get("against") == "pbmc3k, 140 components",
+        lambda row: int(row["dataset"].split()[1]),
+    ),
+    "Neighbours k, as published": (
+        "k",
+        lambda row, p: (
+            p["perplexity_search"] == "doubling"
+            and p["perplexity"] == p["k"] + 1 == k_of(row, "trustworthiness")
+            and k_of(row, "concentration_correlation") == p["k"]
+        ),
+        lambda row: row["params"]["k"] + 1,
+    ),
+    "Neighbours k, controlled": (None, lambda row, p: p.get("every_pair", False), lambda row: row["params"]["k"] + 1),
+}
+SHORT = {
+    "TW": "trustworthiness",
+    "Cont": "continuity",
+    "CC": "concentration_correlation",
+    "rho_S": "density_rank_correlation",
+    "Sil": "silhouette",
+    "Stress": "stress",
+}
+
+
+@pytest.mark.skipif("ablations" not in COMPLETE, reason="not all runs of the ablations are made")
+def test_the_ablation_tables():
+    """Every mean and difference, found anew; and how many cells are near the paper's."""
+    bounds = {"TW": 0.015, "Cont": 0.02, "CC": 0.02, "Stress": 0.1}
+    rows = [row for row in rows_of("ablations") if row["method"] == "drsne_code"]
+    near, cells = {}, {}
+    for heading, (table, belongs, stands_for) in ABLATIONS.items():
+        header, *body = tables()[heading]
+        found = [row for row in rows if belongs(row, row["params"])]
+        assert [float(line[0]) for line in body] == sorted({stands_for(row) for row in found})
+        near[table], cells[table] = 0, 0
+        for line in body:
+            some = {row["seed"]: row for row in found if stands_for(row) == float(line[0])}
+            assert sorted(some) == [42, 43, 44]
+            for name, score in SHORT.items():
+                values = [row["metrics"][score] for row in some.values()]
+                paper = PAPER["ablations"][table][line[0]].get(score) if table else None
+                paper = paper[0] if paper else None
+                check(line, header, name, values, paper)
+                if table and name in bounds:
+                    allowed = bounds[name] * (paper if name == "Stress" else 1)
+                    within = abs(fmean(values) - paper) <= allowed
+                    assert line[header.index(name)].endswith(" *") != within
+                    near[table], cells[table] = near[table] + within, cells[table] + 1
+    del near[None], cells[None]
+    words = page_words()
+    for table, title in (("lambda", "lambda"), ("pca", "principal components"), ("k", "neighbours k")):
+        assert f"{title}: {near[table]} of {cells[table]} cells within bounds" in words
+    total = f"all three: {sum(near.values())} of {sum(cells.values())} cells within bounds"
+    assert total in words
+    assert sum(near.values()) >= 0.8 * sum(cells.values())
+
+
+@pytest.mark.skipif("ablations" not in COMPLETE, reason="not all runs of the ablations are made")
+def test_the_exponent_table():
+    header, *body = tables()["The exponent and the mean"]
+    rows = [row for row in rows_of("ablations") if row["method"] == "exponents"]
+    assert len(body) == len({tuple(row["value"]) for row in rows}) == 10
+    for line in body:
+        some = [row["metrics"] for row in rows if row["value"] == [line[1], float(line[0])]]
+        assert len(some) == int(line[3]) == 3
+        for name, score in SHORT.items():
+            check(line, header, name, [scores[score] for scores in some])
+
+
+@pytest.mark.skipif("tradeoff" not in COMPLETE, reason="not all runs of the trade-off are made")
+def test_the_trade_off_tables():
+    from drsne.experiments.studies.tradeoff import DATASETS
+
+    names = {title: name for name, title in DATASETS.items()}
+    headings = {
+        "DR-SNE (the paper's code, as published)": "drsne_code",
+        "DR-SNE (ours, k = 30)": "drsne",
+        "DR-SNE (ours, k = 299)": "drsne_wide",
+    }
+    for heading, method in headings.items():
+        header, *body = tables()[heading]
+        rows = [row for row in rows_of("tradeoff") if row["method"] == method]
+        assert len(body) == len({(row["dataset"], row["value"]) for row in rows}) >= 30
+        for line in body:
+            dataset, lam = names[line[0]], float(line[1])
+            some = [row for row in rows if row["dataset"] == dataset and row["value"] == pytest.approx(lam, rel=1e-4)]
+            assert sorted(row["seed"] for row in some) == [42, 43, 44, 45, 46]
+            paper = PAPER["tradeoff"].get(dataset, {}).get(line[1]) if method == "drsne_code" else None
+            for place, name in enumerate(("TW", "CC")):
+                values = [row["metrics"][SHORT[name]] for row in some]
+                check(line, header, name, values, paper[place] if paper else None)
+
+
+DETECTORS = {"kNN": "knn", "LOF": "lof", "IF": "isolation_forest", "Cent": "centroid"}
+
+
+def by_setting(dataset, method):
+    """AUPRC of the seeds of every setting, by detector."""
+    out = {}
+    for row in rows_of("anomaly"):
+        if (row["dataset"], row["method"]) == (dataset, method):
+            setting = tuple(row["value"]) if isinstance(row["value"], list) else row["value"]
+            for name in DETECTORS.values():
+                out.setdefault(setting, {}).setdefault(name, []).append(row["metrics"][f"auprc_{name}"])
+    return out
+
+
+def in_the_paper(dataset, method, section, name):
+    column = "drsne" if method == "drsne_code" else method
+    found = [PAPER[part].get(dataset, {}).get(column, {}).get(section, {}).get(name) for part in _CORRECTED_FIRST]
+    return next((cell[0] for cell in found if cell), None)
+
+
+_CORRECTED_FIRST = ("anomaly_corrected", "anomaly")
+
+
+@pytest.mark.skipif("anomaly" not in COMPLETE, reason="not all runs of the anomaly study are made")
+@pytest.mark.parametrize("dataset", ["thyroid", "cifar10", "shuttle", "pbmc3k", "fashion_mnist", "spiral"])
+def test_the_anomaly_tables(dataset):
+    """Oracle choices of every method, found anew from the rows."""
+    from drsne.experiments.studies.anomaly import DATASETS, STUDY
+
+    (part,) = [part for part in STUDY.parts() if part.datasets == (dataset,)]
+    for section, label in (("best", "best"), ("oracle_if", "oracle-IF")):
+        header, *body = tables()[f"{DATASETS[dataset]}: {label}"]
+        lines = {line[0]: line for line in body}
+        shown = [method for method in part.methods if method != "drsne_auto"]
+        assert set(lines) == {part.method(method).title for method in shown}
+        for method in shown:
+            line, found = lines[part.method(method).title], by_setting(dataset, method)
+            assert int(line[1]) == (1 if method == "high_d" else 3)
+            if method == "drsne":
+                assert len(found) == 33
+            for short, name in DETECTORS.items():
+                by = name if section == "best" else "isolation_forest"
+                values = max((scores for scores in found.values()), key=lambda scores: fmean(scores[by]))[name]
+                check(line, header, short, values, in_the_paper(dataset, method, section, name))
+
+
+@pytest.mark.skipif("anomaly" not in COMPLETE, reason="not all runs of the anomaly study are made")
+def test_the_choice_without_labels():
+    """Its mean over detectors beside the paper's oracle and the data themselves."""
+    from drsne.experiments.studies.anomaly import DATASETS
+
+    header, *body = tables()["Without labels"]
+    names = {title: name for name, title in DATASETS.items()}
+    assert [names[line[0]] for line in body] == list(DATASETS)
+    for line in body:
+        dataset = names[line[0]]
+        chosen = by_setting(dataset, "drsne_auto")["input"]
+        means = [fmean(scores[seed] for scores in chosen.values()) for seed in range(3)]
+        assert line[header.index("no labels (ours)")] == told(means)
+        plain = fmean(scores[0] for scores in by_setting(dataset, "high_d")[None].values())
+        assert line[header.index("HIGH-D")] == f"{plain:.3f}"
+        assert float(line[header.index("HIGH-D") + 1]) == pytest.approx(fmean(means) - plain, abs=6e-4)
+        theirs = [in_the_paper(dataset, "drsne", "best", name) for name in DETECTORS.values()]
+        place = header.index("paper's best DR-SNE")
+        if None in theirs:
+            assert line[place : place + 2] == ["-", "-"]
+        else:
+            assert line[place] == f"{fmean(theirs):.3f}"
+            assert float(line[place + 1]) == pytest.approx(fmean(means) - fmean(theirs), abs=6e-4)
+
+
+@pytest.mark.skipif("runtime" not in COMPLETE, reason="not all runs of the run times are made")
+def test_the_run_times():
+    """Medians of seven runs, of three above 9000 points."""
+    header, *body = tables()["Run time"]
+    methods_of = {
+        "exact engine, one thread": "exact_one",
+        "exact engine, all threads": "exact_all",
+        "fft engine, one thread": "fft_one",
+        "fft engine, all threads": "fft_all",
+    }
+    seen = 0
+    for line in body:
+        n = int(line[0])
+        for title, method in methods_of.items():
+            found = [
+                row["seconds"]["total"]
+                for row in rows_of("runtime")
+                if (row["dataset"], row["method"]) == (f"fashion_mnist, {n} rows", method)
+            ]
+            assert len(found) == (0 if n > 13000 and "exact" in method else 7 if n <= 9000 else 3)
+            assert line[header.index(title)] == (f"{median(found):.2f} ({len(found)})" if found else "-")
+            seen += len(found)
+    assert seen == len(rows_of("runtime"))

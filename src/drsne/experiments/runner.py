@@ -148,10 +148,9 @@ def _ready(load: Callable[..., Any], *which: Any) -> tuple[Ready, Any, str]:
 
 
 @lru_cache(maxsize=1)
-def _yardstick(load: Callable[..., Any], name: str) -> tuple[Ready, Any]:
-    """What maps are scored against where it is not what is embedded."""
-    data = load(name)
-    return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y
+def _yardstick(load: Callable[..., Any], name: str) -> tuple[Ready, Any, str]:
+    """What maps are scored against where it is not what is embedded: kept apart from that."""
+    return _ready.__wrapped__(load, name)
 
 
 def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
@@ -164,7 +163,7 @@ def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
         try:
             which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
             ready, labels, source = _ready(study.data, *which)
-            scored, marks = _yardstick(study.data, study.against) if study.against else (ready, labels)
+            scored, marks = _yardstick(study.data, study.against)[:2] if study.against else (ready, labels)
             for run in study.method(job.method).maps(ready, job.values, job.seed):
                 value = rest.pop(rest.index(run.value))  # as it was asked for: 1 and 1.0 have different keys
                 row = _row(study, job, value)
