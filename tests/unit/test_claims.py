@@ -6,7 +6,7 @@ import pytest
 
 from drsne.experiments import claims
 from drsne.experiments.claims import FAILS, HOLDS, IN_PART, NOT_RUN, ablations, anomaly, main, runtime, theory, tradeoff
-from drsne.experiments.studies.ablations import TABLES
+from drsne.experiments.studies.ablations import NEAR, TABLES
 
 
 def row(**given):
@@ -83,7 +83,7 @@ def ablation(table, way, score, value_of):
             scores = dict.fromkeys(("trustworthiness", "continuity", "concentration_correlation", "stress"), 0.9)
             out.append(
                 row(
-                    dataset=f"pbmc3k, {setting.components} components",
+                    dataset=f"pbmc3k, {setting.components} components" + setting.near_clusters * NEAR,
                     value=setting.lam,
                     seed=seed,
                     metrics={name: value_of(value) if name in score else old for name, old in scores.items()},

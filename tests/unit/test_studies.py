@@ -99,6 +99,10 @@ def test_ablations_are_those_of_the_paper():
     assert {part.against for part in by_name["ablations, pca, as published"]} == {""}
     assert [dict(part.scores)["concentration_correlation"] for part in by_name["ablations, k, figure"]] == [9, 49, 249]
     assert {part.datasets[0] for part in by_name["ablations, lambda, as published"]} == {"pbmc3k, 30 components"}
+    near = {"pbmc3k, 30 components, clusters of 15 neighbours"}  # other labels, so other rows
+    assert {
+        part.datasets[0] for way in ("as published", "controlled") for part in by_name[f"ablations, k, {way}"]
+    } == near
     assert [part.variants["drsne_code"].grid[0] for part in by_name["ablations, lambda, as published"]] == [
         0, 0.001, 0.005, 0.01, 0.05, 0.1,
     ]  # fmt: skip

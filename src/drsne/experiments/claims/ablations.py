@@ -9,7 +9,7 @@ from itertools import pairwise
 from drsne.experiments.claims import FAILS, HOLDS, IN_PART, Claim, Verdict, not_run
 from drsne.experiments.claims._numbers import Mean, above, ends, grouped, listed, mean, trend
 from drsne.experiments.rows import Row
-from drsne.experiments.studies.ablations import TABLES, Setting
+from drsne.experiments.studies.ablations import NEAR, TABLES, Setting
 
 TW, CONT, CC, STRESS = "trustworthiness", "continuity", "concentration_correlation", "stress"
 WAYS = ("as published", "controlled")
@@ -35,6 +35,7 @@ def setting(row: Row) -> Setting:
         scale=scales[TW],
         concentration=scales[CC],
         against=int(row["against"].split(",")[1].split()[0]) if row.get("against") else None,
+        near_clusters=row["dataset"].endswith(NEAR),
         every_pair=params.get("every_pair", False),
     )
 
