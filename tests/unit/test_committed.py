@@ -15,7 +15,7 @@ from drsne.experiments import methods, report, studies
 ROOT = Path(__file__).parents[2]
 PAPER = json.loads((ROOT / "src/drsne/experiments/paper.json").read_text())
 STUDIES = [name for name in studies.names() if (ROOT / "paper" / name / "rows.jsonl").exists()]
-COMPLETE = ("main",)  # studies whose runs are all made
+COMPLETE = ("main", "ablations")  # studies whose runs are all made
 
 
 @cache
