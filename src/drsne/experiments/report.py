@@ -178,8 +178,8 @@ def _head(parts: Sequence[Part], quick: bool) -> list[str]:
     blocks += [
         Heading("The runs"),
         Text(
-            f"{total} rows, {spent} in all on one thread each. A search for neighbours that several runs share counts "
-            "once; loading and scoring do not count."
+            f"{total} rows, {spent} in all, on one thread each but for run times on all threads. A search for "
+            "neighbours that several runs share counts once; loading and scoring do not count."
         ),
         Table(header, body),
         Text(f"Made with {_versions(parts)}."),
