@@ -179,6 +179,8 @@ def test_labels_of_pandas(points, labels):
         ([0.5, 0.25, 0.125, 0.75], "0 for normal ones; got 0.5, 0.25, 0.125, 0.75"),
         ([0, 1, 1], "y must have a label for each of the 4 rows of Y; got 3. Pass the labels of the rows"),
         ([[0], [1], [0], [1]], r"y must have one dimension; got shape \(4, 1\). Pass np.ravel"),
+        (None, "y must be the labels of the rows of Y; got None. anomaly_scores needs no labels"),
+        (np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0]), "y must have a label for every row of Y; got 1 masked ones"),
     ],
 )
 def test_wrong_labels(y, message):

@@ -111,7 +111,7 @@ TW, CC = ("trustworthiness",), ("concentration_correlation",)
         (ablations.degrades, "pca", ("trustworthiness", "continuity"), lambda v: 1 - v / 500, lambda v: 0.9),
         (ablations.relaxes, "pca", ("stress",), lambda v: 3 - v / 100, lambda v: v / 100),
         (ablations.stays_high, "k", CC, lambda v: 0.97 + v / 20_000, lambda v: 0.97 - v / 1000),
-        (ablations.improves, "k", TW, lambda v: 0.8 + v / 4000, lambda v: 0.9 - v / 4000),
+        (ablations.improves, "k", (*TW, "continuity"), lambda v: 0.8 + v / 4000, lambda v: 0.9 - v / 4000),
     ],
 )
 def test_ablations(judge, table, score, good, bad):
@@ -144,6 +144,16 @@ def test_lambda_trades():
     for one in flat:
         one["metrics"]["trustworthiness"] += 0.1 * (one["seed"] == 42)
     assert ablations.both(flat, table="lambda", judge=ablations.steady).word == FAILS
+    for one in flat:
+        one["metrics"]["trustworthiness"] -= 0.1 * (one["seed"] == 42 and one["value"] > 0)
+    some = ablations.both(flat, table="lambda", judge=ablations.steady)
+    assert some.word == IN_PART
+    assert some.numbers == "controlled: met at 5 of 6 lambda; not TW ± 0.058 at 0"
+
+
+def test_more_neighbours_are_asked_of_both_scores():
+    rows = ablation("k", "controlled", TW, lambda v: 0.8 + v / 4000)
+    assert ablations.both(rows, table="k", judge=ablations.improves).word == FAILS
 
 
 def along(dataset, trust, concentration):
@@ -209,6 +219,20 @@ def test_anomaly():
     assert anomaly.competitive(worse, "drsne").word == HOLDS
     assert anomaly.nobody_dominates(worse, "drsne").word == FAILS
     assert anomaly.weight_helps(detected("drsne", [0, 40], 0.5, 0.5), "drsne").word == NOT_RUN
+
+
+def test_the_best_weight_should_differ():
+    def swept(dataset, best):
+        return detected("drsne", [0.0, 40], 0.1, 0.1, dataset) + detected("drsne", [best, 40], 0.5, 0.2, dataset)
+
+    assert anomaly.weight_helps(swept("thyroid", 0.1) + swept("shuttle", 0.01), "drsne").word == HOLDS
+    assert anomaly.weight_helps(swept("thyroid", 0.1) + swept("shuttle", 0.1), "drsne").word == FAILS
+    assert anomaly.weight_helps(swept("cifar10", 0.1) + swept("spiral", 0.01), "drsne").word == NOT_RUN
+
+
+def test_the_data_themselves_are_no_embedding_method():
+    ours, peer = detected("drsne", [0.1, 40], 0.1, 0.1), detected("umap", [5, 0.1], 0.3, 0.3)
+    assert anomaly.nobody_dominates(ours + peer + detected("high_d", None, 0.9, 0.2), "drsne").word == FAILS
 
 
 def test_theory():

@@ -382,6 +382,8 @@ def test_run_times_and_exponents():
     assert runtime.fitted({3000: 9.0, 6000: 36.0, 12000: 144.0}) == pytest.approx(2.0)
     assert runtime.fitted({3000: 9.0}) is None
     assert runtime.STUDY.alone
+    failed = [row | {"error": "MemoryError: no room"} for row in rows]
+    assert "MemoryError: no room" in markdown(runtime.STUDY.blocks(parts, failed, None))
 
 
 def test_timed_fits_are_whole(tmp_path):

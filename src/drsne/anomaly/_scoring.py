@@ -119,6 +119,10 @@ def _points(Y: ArrayLike) -> Array:
 
 
 def _labels(y: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
+    if y is None:
+        raise ValueError("y must be the labels of the rows of Y; got None. anomaly_scores needs no labels.")
+    if isinstance(y, np.ma.MaskedArray) and (masked := int(np.sum(y.mask))):
+        raise ValueError(f"y must have a label for every row of Y; got {masked} masked ones. Leave their rows out.")
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have one dimension; got shape {labels.shape}. Pass np.ravel(y).")

@@ -71,6 +71,12 @@ def anomaly_settings(dataset: str, method: str) -> list[tuple[float, ...]]:
     return sorted({tuple(float(value) for value in one) for one in settings if one})
 
 
+def anomaly_selected(dataset: str, method: str) -> dict[str, tuple[float, ...]]:
+    """By detector the setting that the anomaly tables have as the best; empty where there are none."""
+    found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {}).get("settings_best") or {}
+    return {detector: tuple(map(float, setting)) for detector, setting in found.items()}
+
+
 def tradeoff(dataset: str, lam: float) -> tuple[float, float]:
     """Trustworthiness and concentration correlation behind the trade-off figure, or nan."""
     found = everything()["tradeoff"].get(dataset, {}).get(f"{lam:g}")

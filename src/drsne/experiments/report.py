@@ -49,8 +49,13 @@ class Part(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Whether every run was made."""
-        return len(self.rows) >= self.wanted
+        """Whether every run was made, and none failed."""
+        return len(self.rows) - self.failed >= self.wanted
+
+    @property
+    def failed(self) -> int:
+        """How many rows are errors."""
+        return sum(bool(row.get("error")) for row in self.rows)
 
     @property
     def title(self) -> str:
@@ -164,7 +169,6 @@ def _head(parts: Sequence[Part], quick: bool) -> list[str]:
     header = ["study", "what it asks", "rows", "failed", "time of the runs", "commits"]
     body = []
     for part in parts:
-        failed = sum(bool(row.get("error")) for row in part.rows)
         commits = Counter(str(row.get("commit") or "unknown") for row in part.rows)
         told = ", ".join(f"{commit} ({count})" for commit, count in sorted(commits.items()))
         line = [
@@ -172,7 +176,7 @@ def _head(parts: Sequence[Part], quick: bool) -> list[str]:
             part.description,
             f"{len(part.rows)} of {part.wanted}" if part.wanted else f"{len(part.rows)}",
         ]
-        body.append([*line, *((str(failed), duration(seconds(part.rows)), told) if part.rows else "---")])
+        body.append([*line, *((str(part.failed), duration(seconds(part.rows)), told) if part.rows else "---")])
     total = sum(len(part.rows) for part in parts)
     spent = duration(sum(seconds(part.rows) for part in parts))
     blocks += [

@@ -74,6 +74,11 @@ def mean(rows: Sequence[Row], score: str) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
+def fastest(rows: Sequence[Row]) -> float:
+    """Seconds of the shortest optimisation; the first of a process has kernels compiled, or read from disk."""
+    return min(float(row["seconds"]["optimization"]) for row in rows)
+
+
 def failures(rows: Sequence[Row]) -> list[Block]:
     """Runs that failed, with their errors; nothing where none did."""
     label = "{dataset}, {method}, {value}, seed {seed}: {error}"

@@ -67,21 +67,24 @@ def competitive(rows: Sequence[Row], method: str) -> Verdict:
 
 
 def nobody_dominates(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether no method is the best for all detectors of a data set."""
-    by_dataset: dict[str, set[str]] = {}
-    for case in cases(rows, method):
-        best = max(case.reached, key=lambda name: case.reached[name])
-        by_dataset.setdefault(case.dataset, set()).add(best)
-    met = sum(len(names) > 1 for names in by_dataset.values())
-    wins = sum(method in names for names in by_dataset.values())
-    numbers = f"met on {met} of {len(by_dataset)} data sets; DR-SNE is the best for some detector on {wins}"
-    return of_count(met, len(by_dataset), numbers)
+    """Whether no map is the best for all detectors of a data set, by either selection."""
+    winners: dict[tuple[str, bool], set[str]] = {}
+    for single in (False, True):
+        for case in cases(rows, method, single=single):
+            maps = {name: value for name, value in case.reached.items() if name != "high_d"}
+            winners.setdefault((case.dataset, single), set()).add(max(maps, key=lambda name: maps[name]))
+    met = sum(len(names) > 1 for names in winners.values())
+    wins = sum(method in names for names in winners.values())
+    numbers = f"met in {met} of {len(winners)} cases; DR-SNE is the best for some detector in {wins}"
+    return of_count(met, len(winners), numbers)
 
 
 def weight_helps(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether some density term is better than none for the isolation forest."""
-    told, met = [], 0
+    """Whether some density term is better than none for the isolation forest, and not the same everywhere."""
+    told, met, best = [], 0, set()
     for dataset, title in DATASETS.items():
+        if dataset in OUTSIDE:
+            continue
         found = results(rows, dataset, method)
         without = {setting: runs for setting, runs in found.items() if setting[0] == 0}
         with_it = {setting: runs for setting, runs in found.items() if setting[0] != 0}
@@ -89,8 +92,11 @@ def weight_helps(rows: Sequence[Row], method: str) -> Verdict:
             none, some = oracle_best(without)[FOREST], oracle_best(with_it)[FOREST]
             seeds = len(next(iter(found.values())))
             met += above(Mean(some.mean, some.std, seeds), Mean(none.mean, none.std, seeds))
+            best.add(some.setting[0])
             told.append(f"{title.split(' (')[0]} {none.mean:.3f} at 0, {some.mean:.3f} at {some.setting[0]:g}")
-    return of_count(met, len(told), f"met on {met} of {len(told)} data sets: {', '.join(told)}")
+    numbers = f"better on {met} of {len(told)} data sets: {', '.join(told)}"
+    same = len(told) > 1 and len(best) == 1
+    return of_count(0 if same else met, len(told), numbers, enough=0.5)
 
 
 _OURS = "`drsne`, this package's method"
@@ -106,18 +112,21 @@ CLAIMS = (
         also={_OURS: partial(competitive, method="drsne")},
     ),
     Claim(
-        text="No method is the best for all detectors.",
+        text="No embedding method is the best for all detectors.",
         where="Section 4.3, Tables 3 and 6",
-        criterion="on no data set (CIFAR-10 left out) have all detectors their largest mean AUPRC with the same method",
+        criterion="in no case (a data set, CIFAR-10 left out, and one of the two choices) have all detectors their "
+        "largest mean AUPRC on maps of the same method; ours over the paper's whole grid, the others at the settings "
+        "of its tables",
         judge=partial(nobody_dominates, method="drsne_code"),
         also={_OURS: partial(nobody_dominates, method="drsne")},
     ),
     Claim(
-        text="A density term helps detection; how large it should be differs between data sets.",
+        text="On several data sets detection is best with some density term; how large it should be differs.",
         where="Appendix E, Figure 7",
-        criterion="on every data set the best mean AUPRC of the isolation forest over 30 settings with lambda > 0 is "
-        "above the best of three at lambda = 0 by more than twice the standard error; of this package's method over "
-        "the paper's grid, since the paper's is not run over all of it",
+        criterion="on at least half of the data sets (CIFAR-10 left out) the best mean AUPRC of the isolation forest "
+        "over 30 settings with lambda > 0 is above that at lambda = 0, which is one setting, by more than twice the "
+        "standard error, and the best lambda is not the same on all; of this package's method over the paper's grid, "
+        "since the paper's is not run over all of it",
         judge=partial(weight_helps, method="drsne"),
     ),
 )
