@@ -210,19 +210,35 @@ def test_pbmc_clusters_are_asked_for_as_in_the_paper(monkeypatch):
 
     asked = {}
 
-    def leiden(cells, *, resolution, random_state):
-        asked.update(resolution=resolution, random_state=random_state, graph=cells.obsp["connectivities"].shape)
+    def leiden(cells, *, resolution, random_state, **by):
+        asked.update(resolution=resolution, random_state=random_state, graph=cells.obsp["connectivities"].shape, **by)
         asked["n_neighbors"] = cells.uns["neighbors"]["params"]["n_neighbors"]
         sizes = np.repeat(["0", "1", "2", "3"], [2000, 670, 20, 10])
         cells.obs["leiden"] = scanpy.AnnData(obs={"leiden": sizes}).obs["leiden"].astype("category").to_numpy()
 
-    assert {"resolution", "random_state"} <= set(inspect.signature(scanpy.tl.leiden).parameters)
+    names = {"resolution", "random_state", "flavor", "n_iterations", "directed"}
+    assert names <= set(inspect.signature(scanpy.tl.leiden).parameters)
     monkeypatch.setattr(scanpy.tl, "leiden", leiden)
     monkeypatch.setitem(sys.modules, "leidenalg", scanpy)
     data = recipes.pbmc_anomalies()
-    assert asked == {"resolution": 1.0, "random_state": 42, "graph": (2700, 2700), "n_neighbors": 15}
+    by_igraph = {"flavor": "igraph", "n_iterations": 2, "directed": False}
+    assert asked == {"resolution": 1.0, "random_state": 42, "graph": (2700, 2700), "n_neighbors": 15} | by_igraph
     assert np.flatnonzero(data.y).tolist() == list(range(2670, 2700))
     assert "two smallest" in data.description
+
+
+def test_pbmc_anomalies_are_those_of_the_paper():
+    """30 cells, and AUPRC without a map as in the authors' files, for all detectors."""
+    for package in ("h5py", "scanpy", "leidenalg"):
+        pytest.importorskip(package, reason=f"the PBMC recipe needs {package}")
+    need("pbmc3k")
+    from drsne.anomaly import evaluate_anomaly
+
+    data = recipes.pbmc_anomalies()
+    assert int(data.y.sum()) == 30
+    found = evaluate_anomaly(recipes.standardise(data.X), data.y)
+    expected = {"knn": 0.543, "lof": 0.362, "isolation_forest": 0.257, "centroid": 0.551}
+    assert {name: scores["auprc"] for name, scores in found.items()} == pytest.approx(expected, abs=2e-3)
 
 
 def test_clusters_by_igraph_are_the_same_at_every_call():

@@ -248,8 +248,7 @@ def _at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         return []
     text = (
         "A difference above may come from another choice or from another score. Here nothing is chosen: for each "
-        "detector the setting is the one that the paper's table has as the best. CIFAR-10 are other features, and the "
-        "anomalies of PBMC other cells."
+        "detector the setting is the one that the paper's table has as the best. CIFAR-10 are other features."
     )
     return [Heading("At the paper's settings"), Text(text), Table(header, body)]
 
