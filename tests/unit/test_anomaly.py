@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from at_hand import need
+from scipy.sparse import csr_matrix
 from sklearn.ensemble import IsolationForest
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.neighbors import LocalOutlierFactor
@@ -180,7 +181,11 @@ def test_labels_of_pandas(points, labels):
         ([0, 1, 1], "y must have a label for each of the 4 rows of Y; got 3. Pass the labels of the rows"),
         ([[0], [1], [0], [1]], r"y must have one dimension; got shape \(4, 1\). Pass np.ravel"),
         (None, "y must be the labels of the rows of Y; got None. anomaly_scores needs no labels"),
-        (np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0]), "y must have a label for every row of Y; got 1 masked ones"),
+        (np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0]), "y must have no masked labels; got 1. Leave"),
+        ({"a": 1}, "y must have one dimension; got dict. Pass an array of 0 and 1"),
+        (csr_matrix([[0, 1, 0, 1]]), "y must have one dimension; got csr_matrix. Pass an array"),
+        ([[0], [1], [0, 1], [1]], "y must be an array; got parts of different lengths"),
+        (np.array([0, [1], 1, [1]], dtype=object), r"0 for normal ones; got \[1\]\. Pass"),
     ],
 )
 def test_wrong_labels(y, message):
@@ -199,14 +204,21 @@ def test_wrong_labels(y, message):
         ([[0.0, 1]], ValueError, "Y must have at least 2 points to compare; got 1"),
         (np.empty((0, 2)), ValueError, "Y must have at least 2 points to compare; got 0"),
         ([["a", "b"], ["c", "d"]], ValueError, "Y must hold numbers"),
-        ([1.0, 2.0], ValueError, "Expected 2D array"),
+        ([1.0, 2.0], ValueError, r"Y must be real numbers, points by coordinates; got shape \(2,\)\. Pass Y.reshape"),
+        (np.zeros((3, 2, 2)), ValueError, r"points by coordinates; got shape \(3, 2, 2\)"),
+        (np.zeros((3, 0)), ValueError, r"points by coordinates; got shape \(3, 0\)"),
+        (np.zeros((3, 2), dtype=complex), ValueError, r"Y must be real.*got shape \(3, 2\) of complex128"),
+        (None, ValueError, "points by coordinates; got None"),
+        ([[0.0], [1.0, 2.0]], ValueError, "Y must be an array; got parts of different lengths"),
+        (csr_matrix(np.eye(3)), TypeError, r"Y must be a dense array; got csr_matrix. Pass Y.toarray\(\)"),
+        (np.ma.array(np.eye(3), mask=np.eye(3)), ValueError, "Y must have no masked coordinates; got 3. Fill them in"),
     ],
 )
 def test_wrong_maps(Y, kind, message):
     with pytest.raises(kind, match=message):
         anomaly_scores(Y)
     with pytest.raises(kind, match=message):
-        evaluate_anomaly(Y, [0] * len(Y))
+        evaluate_anomaly(Y, [0, 0, 1])
 
 
 def test_unknown_detectors(points, labels):
@@ -214,6 +226,9 @@ def test_unknown_detectors(points, labels):
         anomaly_scores(points, "loff")
     with pytest.raises(ValueError, match=r"detector must be one of .*; got 'selection'"):
         anomaly_scores(points, "selection")
+    for title, name in {"LOF": "lof", "IF": "isolation_forest", "kNN": "knn", "Cent": "centroid"}.items():
+        with pytest.raises(ValueError, match=f"got '{title}'. Did you mean '{name}'"):
+            anomaly_scores(points, title)
     with pytest.raises(
         ValueError, match=r"detectors must be one of .*; got 'isolationforest'. Did you mean 'isolation_"
     ):
@@ -305,6 +320,14 @@ def test_settings_without_order():
         ),
         ({1: [{"lof": 0.1}], 2: [{"knn": 0.1}]}, ValueError, "the same detectors.*got lof for 1 and knn for 2"),
         ({1: [{"lof": math.nan}]}, ValueError, r"results\[1\], lof must be a finite number; got nan.*leave out"),
+        ([1], TypeError, r"results must be a mapping from settings to runs; got \[1\]"),
+        (None, TypeError, "results must be a mapping from settings to runs; got None"),
+        (
+            {1: {"lof": 0.5}},
+            TypeError,
+            "results must hold a list for each setting.*for 1. Put a single run into a list",
+        ),
+        ({1: [0.5]}, TypeError, r"a mapping from detectors to AUPRC for each seed; got \[0.5\] for 1"),
         ({1: [{"lof": {"auprc": 0.1}}]}, TypeError, r'results\[1\], lof must be a finite number.*take the "auprc"'),
     ],
 )
@@ -344,12 +367,18 @@ def test_the_papers_score_of_the_spiral():
 
 
 @pytest.mark.parametrize("detector", ["lof", "isolation_forest"])
-def test_far_maps_have_the_scores_of_near_ones(detector):
-    """Where squares of distances are not finite."""
-    Y = np.random.default_rng(0).normal(size=(80, 2))
-    np.testing.assert_allclose(anomaly_scores(Y * 2.0**900, detector), anomaly_scores(Y, detector), rtol=1e-6)
+@pytest.mark.parametrize(("unit", "away"), [(2.0**900, 0), (2.0**-40, 0), (2.0**-900, 0), (1, 2.0**30), (2.0**-30, 1)])
+def test_scores_of_a_map_that_is_far_small_or_large(detector, unit, away):
+    """Squares of distances may not be finite, and single precision, which the forest has, may not tell points apart."""
+    Y = np.round(np.random.default_rng(0).normal(size=(80, 2)) * 2.0**10) * 2.0**-10  # exact after every motion here
+    scores = anomaly_scores(Y * unit + away, detector)
+    np.testing.assert_allclose(scores, anomaly_scores(Y, detector), rtol=0.02)
+    np.testing.assert_allclose(scores, anomaly_scores((Y + 3) * 2.0**-50, detector), rtol=1e-12)  # moved the same way
 
 
-def test_detectors_that_are_no_names():
-    with pytest.raises(TypeError, match="detectors must be a name, several names or None; got 5"):
-        evaluate_anomaly([[0.0], [1.0], [2.0]], [0, 0, 1], 5)
+def test_detectors_that_are_no_names(points, labels):
+    for wrong in (5, b"knn"):
+        with pytest.raises(TypeError, match=f"detectors must be a name, several names or None; got {wrong!r}"):
+            evaluate_anomaly([[0.0], [1.0], [2.0]], [0, 0, 1], wrong)
+    (name,) = evaluate_anomaly(points, labels, np.array(["knn"]))
+    assert type(name) is str

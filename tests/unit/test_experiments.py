@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from drsne.anomaly import detectors
 from drsne.experiments import Rows, Study, choose, methods, published, run, tables
 from drsne.experiments.document import markdown
 from drsne.experiments.methods import Method, Ready, Run, each
@@ -171,6 +172,17 @@ def test_a_row_that_lacks_something_is_an_error():
         of_study(one, [row])
     with pytest.raises(ValueError, match="has no trustworthiness"):
         of_study(one, [row | {"metrics": {"concentration_correlation": 0.5, "density_rank_correlation": 0.5}}])
+    for damage in (None, math.nan, "0.5"):
+        with pytest.raises(ValueError, match="has no trustworthiness"):
+            of_study(one, [row | {"metrics": whole["metrics"] | {"trustworthiness": damage}}])
+    ranked = study(datasets=("one",), methods=("pca",), scores=(("anomaly", None),))
+    identity = ranked.identity("one", "pca", None, 0)
+    found = {f"{score}_{name}": 0.5 for name in detectors() for score in ("auprc", "auroc")}
+    row |= {"key": key(identity), **identity, "metrics": found}
+    assert of_study(ranked, [row]) == [row]
+    del found["auprc_knn"]
+    with pytest.raises(ValueError, match=r"has no auprc_knn\. Remove its line"):
+        of_study(ranked, [row])
 
 
 def test_what_takes_much_memory_is_let_go():

@@ -254,6 +254,9 @@ def test_a_failed_write_leaves_the_page_before(folder, monkeypatch, tmp_path):
     [
         (["--folder", "nowhere"], "folder must be a folder with results of drsne reproduce; got 'nowhere'"),
         (["--folder", "."], "rows.jsonl; got '.', which has none. Make them with drsne reproduce main."),
+        (["--folder", ".", "--output", "."], "output must be a file; got '.', which is a folder"),
+        (["--folder", ".", "--docs", "no.md"], "docs must be a Markdown file; got 'no.md', which is none"),
+        (["--quick", "--docs", "no.md"], "docs must not be given with quick"),
         (["--folder", ".", "--max-mb", "0"], "max_mb must be a finite number above 0; got 0.0"),
     ],
 )
@@ -292,6 +295,10 @@ def test_claims_in_a_document(tmp_path):
     assert "OLD TABLE" not in text
     report.renew(file, ROOT / "paper")
     assert file.read_text() == text
-    file.write_text("nothing")
-    with pytest.raises(ValueError, match=r"docs must be a Markdown file with the lines <!-- claims"):
-        report.renew(file, ROOT / "paper")
+    once = "\n".join(report.MARKS)
+    for wrong in ("nothing", report.MARKS[0], "\n".join(report.MARKS[::-1]), f"{once}\nbetween\n{once}\nafter"):
+        file.write_text(wrong)
+        with pytest.raises(ValueError, match=r"docs must be a Markdown file with the line <!-- claims.* once"):
+            report.renew(file, ROOT / "paper")
+        assert file.read_text() == wrong
+    assert [one.name for one in tmp_path.iterdir()] == ["doc.md"]

@@ -105,7 +105,16 @@ def evaluate_anomaly(
 def _points(Y: ArrayLike) -> Array:
     from sklearn.utils import check_array
 
+    if hasattr(Y, "toarray"):
+        raise TypeError(f"Y must be a dense array; got {type(Y).__name__}. Pass Y.toarray().")
+    _refuse_masked("Y", Y, "coordinates", "Fill them in, or leave their rows out.")
     _checks.refuse_text("Y", Y)
+    given = _as_array("Y", Y)
+    if given.ndim != 2 or given.shape[1] == 0 or given.dtype.kind == "c":
+        raise ValueError(
+            f"Y must be real numbers, points by coordinates; got {_kind_of(Y, given)}. Pass Y.reshape(-1, 1) if it is "
+            "a map in one dimension."
+        )
     points = np.asarray(check_array(Y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="Y"))
     if len(points) < 2:
         raise ValueError(f"Y must have at least 2 points to compare; got {len(points)}. Pass the whole map.")
@@ -121,24 +130,25 @@ def _points(Y: ArrayLike) -> Array:
 def _labels(y: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
     if y is None:
         raise ValueError("y must be the labels of the rows of Y; got None. anomaly_scores needs no labels.")
-    if isinstance(y, np.ma.MaskedArray) and (masked := int(np.sum(y.mask))):
-        raise ValueError(f"y must have a label for every row of Y; got {masked} masked ones. Leave their rows out.")
-    labels = np.asarray(y)
+    _refuse_masked("y", y, "labels", "Leave their rows out.")
+    labels = _as_array("y", y)
     if labels.ndim != 1:
-        raise ValueError(f"y must have one dimension; got shape {labels.shape}. Pass np.ravel(y).")
+        way = "Pass np.ravel(y)" if labels.ndim else "Pass an array of 0 and 1"
+        raise ValueError(f"y must have one dimension; got {_kind_of(y, labels)}. {way}.")
     if len(labels) != n_samples:
         raise ValueError(
             f"y must have a label for each of the {n_samples} rows of Y; got {len(labels)}. Pass the labels of the "
             "rows that were embedded."
         )
-    values = list(dict.fromkeys(labels.tolist()))
+    values = labels.tolist()
     if wrong := [value for value in values if not (isinstance(value, (Real, np.bool_)) and value in (0, 1))]:
-        shown = ", ".join(repr(value) for value in wrong[:5]) + (", ..." if len(wrong) > 5 else "")
+        different = list(dict.fromkeys(repr(value) for value in wrong))
+        shown = ", ".join(different[:5]) + (", ..." if len(different) > 5 else "")
         raise ValueError(
             f"y must be 1 (or True) for anomalous points and 0 for normal ones; got {shown}. Pass y == c for an "
             "anomalous class c (y == -1 where scikit-learn marks outliers)."
         )
-    if len(values) < 2:
+    if len(set(values)) < 2:
         raise ValueError(
             f"y must mark both anomalous and normal points; got {int(values[0])} for all {n_samples}. AUPRC and AUROC "
             "compare the two; anomaly_scores needs no labels."
@@ -146,12 +156,32 @@ def _labels(y: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
     return np.asarray(labels == 1, dtype=np.bool_)
 
 
+def _refuse_masked(name: str, values: Any, what: str, way: str) -> None:
+    if isinstance(values, np.ma.MaskedArray) and (masked := int(np.sum(np.ma.getmaskarray(values)))):
+        raise ValueError(f"{name} must have no masked {what}; got {masked}. {way}")
+
+
+def _as_array(name: str, values: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be an array; got parts of different lengths. Make them equally long.") from error
+
+
+def _kind_of(values: Any, array: NDArray[Any]) -> str:
+    """What was passed, in few words."""
+    if array.ndim == 0:
+        return "None" if values is None else type(values).__name__
+    return f"shape {array.shape}" + (f" of {array.dtype}" if array.dtype.kind == "c" else "")
+
+
 def _names(detectors: str | Sequence[str] | None) -> list[str]:
     if detectors is None:
         return _detector.detectors()
-    if not isinstance(detectors, Iterable):
+    if isinstance(detectors, bytes) or not isinstance(detectors, Iterable):
         raise TypeError(f"detectors must be a name, several names or None; got {detectors!r}. Pass None for all.")
-    names = [detectors] if isinstance(detectors, str) else list(detectors)
+    given = [detectors] if isinstance(detectors, str) else list(detectors)
+    names = [str(name) if isinstance(name, str) else name for name in given]
     if not names:
         raise ValueError("detectors must name at least one detector; got none. Pass None for all.")
     return names

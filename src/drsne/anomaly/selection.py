@@ -85,6 +85,14 @@ def oracle_single(results: Results, detector: str = "isolation_forest") -> dict[
 
 def _table(results: Results) -> _Table:
     """``results`` as floats by setting and detector, else an error."""
+    if not isinstance(results, Mapping):
+        raise TypeError(f"results must be a mapping from settings to runs; got {results!r}. Pass {{setting: runs}}.")
+    for setting, runs in results.items():
+        if not isinstance(runs, Sequence) or not all(isinstance(run, Mapping) for run in runs):
+            raise TypeError(
+                f"results must hold a list for each setting, with a mapping from detectors to AUPRC for each seed; got "
+                f"{runs!r} for {setting!r}. Put a single run into a list."
+            )
     if not results:
         raise ValueError("results must hold at least one setting; got none.")
     first, seeds = next(iter(results.items()))

@@ -21,6 +21,10 @@ def run(options: argparse.Namespace) -> int:
     """Write the page; print where it is and how large."""
     from drsne.experiments import report
 
+    if options.docs:
+        if options.quick:
+            raise ValueError("docs must not be given with quick: a document has the results of whole studies.")
+        report.around_the_table(options.docs)
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)
     if options.docs:

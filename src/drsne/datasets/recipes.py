@@ -234,6 +234,7 @@ def pbmc(
     labels : {"louvain", "leiden"}, default=None
         Clusters to take as ``y``; None for none. Louvain is that of the package louvain (``pip install
         'drsne[louvain]'``) where it is installed, else that of igraph, which finds nearly the same clusters.
+        Leiden is igraph's.
     n_components : int, default=50
         Principal components.
     graph_neighbors : int, default=15
@@ -278,7 +279,7 @@ def pbmc(
             method=_checks.choice("graph_method", graph_method, ("umap", "gauss")),
             random_state=_PAPER_SEED,
         )
-        by = ""
+        by = " (by igraph)"
         if labels == "leiden":
             # leidenalg's clusters change with its version; igraph's do not, and have the authors' two smallest.
             scanpy.tl.leiden(
@@ -286,10 +287,10 @@ def pbmc(
             )
         elif find_spec("louvain") is not None:
             scanpy.tl.louvain(cells, resolution=1.0, random_state=_PAPER_SEED)
+            by = ""
         else:
             with _igraph_seeded(_PAPER_SEED):  # scanpy does not hand a seed on to it
                 scanpy.tl.louvain(cells, flavor="igraph")  # has the resolution 1.0 alone
-            by = " (by igraph)"
         y = cells.obs[labels].to_numpy().astype(np.int64)
         note = f"{count} principal components by scanpy; y is its {labels} clusters{by}."
     return Data(

@@ -66,15 +66,21 @@ class Part(NamedTuple):
 
 def write(folder: Path, output: Path, *, quick: bool = False, max_mb: float = 5.0) -> int:
     """Write the page of the results in ``folder`` to ``output``, whole or not at all; return its size in bytes."""
-    text = page(folder, quick=quick, max_mb=max_mb).encode()
+    if output.is_dir():
+        raise ValueError(f"output must be a file; got {str(output)!r}, which is a folder. Add a name to it.")
+    text = page(folder, quick=quick, max_mb=max_mb)
     output.parent.mkdir(parents=True, exist_ok=True)
-    part = output.with_name(f"{output.name}.part{os.getpid()}")
+    _write_whole(output, text)
+    return len(text.encode())
+
+
+def _write_whole(file: Path, text: str) -> None:
+    part = file.with_name(f"{file.name}.part{os.getpid()}")
     try:
-        part.write_bytes(text)
-        part.replace(output)
+        part.write_bytes(text.encode())
+        part.replace(file)
     finally:
         part.unlink(missing_ok=True)
-    return len(text)
 
 
 def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
@@ -128,15 +134,21 @@ def claims_table(folder: Path) -> str:
 
 def renew(document_file: Path, folder: Path) -> None:
     """Put the table of claims of the results in ``folder`` between the marks of a Markdown document."""
+    before, after = around_the_table(document_file)
+    _write_whole(document_file, f"{before}{MARKS[0]}\n\n{claims_table(folder)}\n\n{MARKS[1]}{after}")
+
+
+def around_the_table(document_file: Path) -> tuple[str, str]:
+    """What is before and after the marks of a document, which must have each of them once."""
+    if not document_file.is_file():
+        raise ValueError(f"docs must be a Markdown file; got {str(document_file)!r}, which is none.")
     text = document_file.read_text(encoding="utf-8")
-    if MARKS[0] not in text or MARKS[1] not in text:
+    if [text.count(mark) for mark in MARKS] != [1, 1] or text.index(MARKS[0]) > text.index(MARKS[1]):
         raise ValueError(
-            f"docs must be a Markdown file with the lines {MARKS[0]} and {MARKS[1]}, between which the table goes; got "
-            f"{str(document_file)!r}, which has none. Add them."
+            f"docs must be a Markdown file with the line {MARKS[0]} once and then {MARKS[1]} once, between which the "
+            f"table goes; got {str(document_file)!r}, which is not so. Put them in."
         )
-    before, after = text.split(MARKS[0])[0], text.split(MARKS[1])[1]
-    table = claims_table(folder)
-    document_file.write_text(f"{before}{MARKS[0]}\n\n{table}\n\n{MARKS[1]}{after}", encoding="utf-8")
+    return text.split(MARKS[0])[0], text.split(MARKS[1])[1]
 
 
 def _parts(folder: Path, quick: bool) -> list[Part]:

@@ -15,7 +15,7 @@ from typing import Any
 from drsne import _checks
 
 Row = dict[str, Any]
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scanpy")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scanpy", "igraph", "louvain")
 
 
 def key(what: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -134,7 +135,12 @@ def _lacking(row: Row) -> list[str]:
     fields = [name for name in _FIELDS if name not in row]
     if fields or row["error"]:
         return fields
-    return [name for name, _ in row.get("scores", ()) if name not in (*row["metrics"], "anomaly")]
+    wanted = [name for asked, _ in row.get("scores", ()) for name in scoring.names(asked)]
+    return [name for name in wanted if not _is_number(row["metrics"].get(name))]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
 
 
 _FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")

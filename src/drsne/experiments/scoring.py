@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import metrics
-from drsne.anomaly import evaluate_anomaly
+from drsne.anomaly import detectors, evaluate_anomaly
 from drsne.experiments.methods import Ready
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import euclidean
@@ -18,6 +18,8 @@ from drsne.metrics.trust import kept, own_neighbors
 Array = NDArray[np.float64]
 # The paper's main table: name, neighbours.
 MAIN = (("trustworthiness", 10), ("concentration_correlation", 29), ("density_rank_correlation", 30))
+
+_RANKED = ("auprc", "auroc")
 
 
 def scores(ready: Ready, Y: Array, wanted: Sequence[tuple[str, int | None]], labels: Any = None) -> dict[str, float]:
@@ -30,13 +32,18 @@ def scores(ready: Ready, Y: Array, wanted: Sequence[tuple[str, int | None]], lab
     found: dict[str, float] = {}
     for name, k in wanted:
         if name == "anomaly":
-            for detector, values in evaluate_anomaly(Y, labels).items():
-                found |= {f"{score}_{detector}": value for score, value in values.items()}
+            told = evaluate_anomaly(Y, labels)
+            found |= {f"{score}_{detector}": told[detector][score] for detector in told for score in _RANKED}
         else:
             found[name] = _score(ready, Y, name, k, labels)
     if without := [name for name, value in found.items() if np.isnan(value)]:
         raise ValueError(f"The map has no {', '.join(without)}: it is constant, or its neighbours are.")
     return found
+
+
+def names(wanted: str) -> list[str]:
+    """What a score that is asked for is called where it is found: itself, or several."""
+    return [f"{score}_{detector}" for detector in detectors() for score in _RANKED] if wanted == "anomaly" else [wanted]
 
 
 def _score(ready: Ready, Y: Array, name: str, k: int | None, labels: Any) -> float:
