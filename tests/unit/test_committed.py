@@ -215,7 +215,6 @@ def test_the_exponent_table():
             check(line, header, name, [scores[score] for scores in some])
 
 
-@pytest.mark.skipif("tradeoff" not in STUDIES, reason="no rows of tradeoff")
 def test_the_trade_off_tables():
     from drsne.experiments.studies.tradeoff import DATASETS
 
@@ -370,7 +369,6 @@ def test_the_anomaly_scores_at_the_settings_of_the_paper():
             check(line, header, short, found[tuple(selected[name])][name], in_the_paper(dataset, method, "best", name))
 
 
-@pytest.mark.skipif("runtime" not in STUDIES, reason="no rows of runtime")
 def test_the_run_times():
     """Medians of seven runs, of three above 9000 points."""
     header, *body = tables()["Run time"]
