@@ -298,7 +298,8 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         "AUPRC of the isolation forest without a density term and at the best lambda and k: ours, and the paper's "
         "method in the authors' files (of CIFAR-10 with other features). The best of many settings is better by chance "
         "alone, too. Without a density term ours does not depend on k, but for the order of neighbours that are "
-        "equally far, so that the best of three k is nearly one setting; theirs does, since their KL term is over k pairs."
+        "equally far, so that the best of three k is nearly one setting; theirs does, since their KL term is over k "
+        "pairs."
     )
     header = ["data", "ours, lambda = 0", "ours, best", "lambda", "authors, lambda = 0", "authors, best", "lambda"]
     return [Heading("Over lambda"), Text(text), Table(header, body), Figure("figure_lambda.png", caption)]
