@@ -62,8 +62,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
-    def _schedule(self, n_samples: int, *, density: bool, share: float) -> Schedule:
-        """The given schedule, or the default one with the density term in the last ``share`` of the iterations."""
+    def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
+        """Return the given schedule, or the default one with the density term in the last ``share`` of it."""
         if self.schedule is not None:
             given: Schedule = self.schedule
             return given
@@ -76,6 +76,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             learning_rate=self.learning_rate,
             density=density,
             share=share,
+            adaptive=adaptive,
         )
 
     def _warn_if_lowered(self, most: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,7 @@ class DRSNE(MapEstimator):
         density_neighbors: int = 30,
         density_exponent: float = 1.0,
         neighborhoods: str = "input",
+        kernel: str = "auto",
         max_trustworthiness_drop: float = 0.01,
         metric: Any = "euclidean",
         init: Any = "pca",
@@ -188,6 +190,7 @@ class DRSNE(MapEstimator):
         self.density_neighbors = density_neighbors
         self.density_exponent = density_exponent
         self.neighborhoods = neighborhoods
+        self.kernel = kernel
         self.max_trustworthiness_drop = max_trustworthiness_drop
         self.metric = metric
         self.init = init
@@ -241,9 +244,11 @@ class DRSNE(MapEstimator):
 
     def _fit_one(self, data: Any, dtype: type) -> None:
         weight = float(self.density_weight)
-        schedule = self._schedule(data.shape[0], density=weight > 0, share=DENSITY_SHARE)
+        objective = self._objective(weight)
+        adaptive = objective.adapts(weight)
+        schedule = self._schedule(data.shape[0], density=weight > 0, share=DENSITY_SHARE, adaptive=adaptive)
         with Workers(self.n_jobs) as workers:
-            stage = prepare(self, data, self._objective(), weight, workers)
+            stage = prepare(self, data, objective, weight, workers)
             with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
                 watchers = _parameters.callbacks(self.callbacks)
                 outcome = minimize(stage.problem, stage.start, schedule, callbacks=watchers, progress=bar)
@@ -290,7 +295,7 @@ class DRSNE(MapEstimator):
             learning_rate=self.learning_rate,
         )
         self._warn_if_lowered(most_exaggerated(opening.n_iter, density=False))
-        stage = prepare(self, data, self._objective(), 1.0, workers)
+        stage = prepare(self, data, self._objective(1.0), 1.0, workers)
         n_iter = opening.n_iter + sum(w > 0 for w in weights) * step.n_iter
         with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
@@ -300,16 +305,20 @@ class DRSNE(MapEstimator):
         found = path.scored(followed.outcomes, weights, data, workers, metric=self.metric, near=stage.near, dtype=dtype)
         return found, followed, stage
 
-    def _objective(self) -> Objective:
+    def _objective(self, weight: float) -> Objective:
         if self.objective is not None:
             return self.objective
         exponent, reading = float(self.density_exponent), NEIGHBORHOODS[self.neighborhoods]
-        return Objective(
+        objective = Objective(
             input_weight=reading.input_weight,
             embedding_weight=reading.embedding_weight,
-            input_exponent="auto" if reading.contrasted else exponent,
+            input_exponent="auto",
             embedding_exponent=exponent,
+            kernel=self.kernel,
         )
+        # The paper's reading with the paper's kernel keeps the ratios of the data as they are.
+        plain = not reading.contrasted and not objective.adapts(weight)
+        return replace(objective, input_exponent=exponent) if plain else objective
 
     def _keep(self, outcome: Outcome, stage: Stage[Problem], weight: float, dtype: type) -> None:
         """Fitted attributes, all at once: a fit that fails leaves those of the one before."""
@@ -321,7 +330,8 @@ class DRSNE(MapEstimator):
         self._keep_shared(outcome, stage.affinities, stage.pca, dtype)
         self.density_weight_ = weight
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
-        self.input_concentration_ = rescaled(problem.target, 1.0 / self.contrast_)
+        self.input_concentration_ = rescaled(stage.profile, 1.0 / self.contrast_)
+        self.scales_ = problem.scales
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 

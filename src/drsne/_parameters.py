@@ -7,11 +7,11 @@ from typing import Any
 
 from drsne import _checks, engines, initialization, ready
 from drsne.graph import check_metric
-from drsne.objective import NEIGHBORHOODS, Objective
+from drsne.objective import KERNELS, NEIGHBORHOODS, Objective
 from drsne.optimize import Schedule
 
 # What a given dataclass covers, and so must not also be given as a plain parameter.
-_BY_OBJECTIVE = ("density_exponent", "neighborhoods")
+_BY_OBJECTIVE = ("density_exponent", "neighborhoods", "kernel")
 _BY_SCHEDULE = ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")
 
 
@@ -23,6 +23,7 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     _check_weight(given)
     _checks.number("density_exponent", given["density_exponent"], above=0, hint=_hint("density_exponent", defaults))
     _checks.choice("neighborhoods", given["neighborhoods"], tuple(NEIGHBORHOODS))
+    _checks.choice("kernel", given["kernel"], KERNELS)
     _check_shared(given, defaults)
     _check_covered("objective", Objective, _BY_OBJECTIVE, given, defaults)
     _check_covered("schedule", Schedule, _BY_SCHEDULE, given, defaults)

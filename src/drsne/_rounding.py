@@ -31,3 +31,13 @@ def lane_type(Y: NDArray[np.float64], precision: str) -> Any:
     extent = float(Y.max()) - float(Y.min())
     single = precision == "single" and NARROWEST_SINGLE <= extent <= WIDEST_SINGLE
     return np.float32 if single else np.float64
+
+
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-12, 2.0**12  # whose fourth powers single precision can hold
+
+
+def scaled_lane_type(Y: NDArray[np.float64], scales: NDArray[np.float64], precision: str) -> Any:
+    """Return the same for a map whose points have kernels of these scales."""
+    if scales.min() < SMALLEST_SCALE or scales.max() > LARGEST_SCALE:
+        return np.float64
+    return lane_type(Y, precision)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drsne import _checks, engines, initialization
 from drsne._rounding import rounded
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
-from drsne.concentration import profile
+from drsne.concentration import log_scales, profile, winsorized
 from drsne.correlation import CorrelationProblem
 from drsne.graph import KnnGraph, available, nearest
 from drsne.objective import Objective, Problem
@@ -36,6 +36,7 @@ class Stage(NamedTuple, Generic[Minimised]):
     start: Array
     pca: Any  # fitted sklearn.decomposition.PCA, or None
     near: KnnGraph | None = None  # the nearest neighbours of the data, where there are few points
+    profile: Array | None = None  # log c~_i of the data as it is, where the target is winsorised
 
 
 class _Sizes(NamedTuple):
@@ -67,12 +68,14 @@ def prepare(model: Any, X: Any, objective: Objective, weight: float, workers: Wo
     sizes = ground.sizes
     found = affinities(ground.near, sizes.perplexity, objective.calibration, workers, _real(objective.precision))
     start = _start(model, ground.X, found.P, ground.rng, workers)
-    problem = _problem(model, ground.graph.first(sizes.density_neighbors), objective, found.P, weight, workers)
+    problem, data_profile = _problem(
+        model, ground.graph.first(sizes.density_neighbors), objective, found.P, weight, workers
+    )
     few = X.shape[0] <= _FEW and ground.pca is None and model.neighbors is None
     near = ground.graph.first(_NEAR) if few else None
     if near is not None:
         near = KnnGraph(near.indices.copy(), near.distances.copy())  # not a view of all of them
-    return Stage(problem, found, start, ground.pca, near)
+    return Stage(problem, found, start, ground.pca, near, data_profile)
 
 
 class Radii(NamedTuple):
@@ -153,20 +156,28 @@ def _sizes(model: Any, X: Any, calibration: Calibration, density_neighbors: int,
 
 def _problem(
     model: Any, graph: KnnGraph, objective: Objective, P: sp.csr_matrix, weight: float, workers: Workers
-) -> Problem:
+) -> tuple[Problem, Array]:
+    """Return what is minimised, and the profile of the data before it is winsorised."""
     radii = graph.distances.mean(axis=1)
     objective = objective.at(radii)
-    target = profile(radii, float(objective.input_exponent), objective.input_smoothing).log
-    return Problem(
+    exponent = float(objective.input_exponent)
+    whole = profile(radii, exponent, objective.input_smoothing).log
+    log_scale = None
+    if objective.adapts(weight):
+        log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
+    # Rounded: what the data's units leave in the last bits must not reach the map.
+    settle = rounded if objective.precision == "single" else np.asarray
+    problem = Problem(
         objective,
         P=P,
         neighbors=np.ascontiguousarray(graph.indices),
-        # Rounded: what the data's units leave in the last bits must not reach the map.
-        target=rounded(target) if objective.precision == "single" else target,
+        target=settle(winsorized(whole, objective.target_quantile)),
         weight=weight,
-        engine=_engine(model, len(target), objective.precision, workers),
+        engine=_engine(model, len(whole), objective.precision, workers),
         workers=workers,
+        log_scale=None if log_scale is None else settle(log_scale),
     )
+    return problem, settle(whole)
 
 
 def _engine(model: Any, n_samples: int, precision: str, workers: Workers) -> engines.Engine:

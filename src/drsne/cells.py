@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.arrangement import BITS, along_curve
+from drsne.kernels import adaptive_tree
 from drsne.kernels import tree as kernels
 from drsne.parallel import Workers
 
@@ -23,25 +24,52 @@ class Cells(NamedTuple):
     summed: tuple[NDArray[Any], ...]  # centre (3, m), second moments (6, m), box (6, m)
 
 
+class ScaledCells(NamedTuple):
+    """The same for points with scales (:mod:`drsne.kernels.adaptive_tree`)."""
+
+    order: NDArray[np.int32]
+    lanes: NDArray[Any]
+    scale: NDArray[Any]  # of the points in the order of the curve, (n,)
+    nodes: tuple[NDArray[Any], ...]
+    summed: NDArray[Any]  # (20, m)
+
+
 def cells(Y: NDArray[np.float64], lane: type, workers: Workers) -> Cells:
-    """The tree over ``Y``, with coordinates of type ``lane``."""
-    n, d = Y.shape
-    order, codes = along_curve(Y, workers)
-    lanes: NDArray[Any] = np.zeros((3, n), lane)
-    lanes[:d] = Y[order].T
-    nodes = _nodes(codes, BITS[d], d)
+    """Return the tree over ``Y``, with coordinates of type ``lane``."""
+    order, lanes, nodes = _tree(Y, lane, workers, LEAF)
     count = len(nodes[0])
     summed: tuple[NDArray[Any], ...] = tuple(np.empty((rows, count), lane) for rows in (3, 6, 6))
     workers.run(kernels.moments, count, lanes, *nodes[:2], *summed)
     return Cells(order, lanes, nodes, summed)
 
 
-def _nodes(code: NDArray[np.int64], bits: int, d: int) -> tuple[NDArray[Any], ...]:
-    """First and last point, successor and height of every node."""
-    size = max(16, 4 * len(code) // LEAF)
+def scaled_cells(
+    Y: NDArray[np.float64], scales: NDArray[np.float64], lane: type, workers: Workers, leaf: int
+) -> ScaledCells:
+    """Return the tree over ``Y`` with at most ``leaf`` points in a leaf, for points with ``scales``."""
+    order, lanes, nodes = _tree(Y, lane, workers, leaf)
+    scale = scales[order].astype(lane)
+    summed = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
+    workers.run(adaptive_tree.moments, len(nodes[0]), lanes, scale, *nodes[:2], summed)
+    return ScaledCells(order, lanes, scale, nodes, summed)
+
+
+def _tree(
+    Y: NDArray[np.float64], lane: type, workers: Workers, leaf: int
+) -> tuple[NDArray[np.int32], NDArray[Any], tuple[NDArray[Any], ...]]:
+    n, d = Y.shape
+    order, codes = along_curve(Y, workers)
+    lanes: NDArray[Any] = np.zeros((3, n), lane)
+    lanes[:d] = Y[order].T
+    return order, lanes, _nodes(codes, BITS[d], d, leaf)
+
+
+def _nodes(code: NDArray[np.int64], bits: int, d: int, leaf: int) -> tuple[NDArray[Any], ...]:
+    """Return first and last point, successor and height of every node."""
+    size = max(16, 4 * len(code) // leaf)
     while True:
         arrays = tuple(np.empty(size, np.int64) for _ in range(4))
-        count = kernels.build(code, bits, d, LEAF, *arrays)
+        count = kernels.build(code, bits, d, leaf, *arrays)
         if count >= 0:
             return tuple(array[:count] for array in arrays)
         size *= 2

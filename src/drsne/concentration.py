@@ -55,6 +55,8 @@ class Smoothing:
 
 
 DEFAULT_SMOOTHING = Smoothing()
+DEFAULT_QUANTILE = 0.01  # of the target that is clipped at either end (benchmarks/defaults.py)
+SCALE_QUANTILE = 0.005  # of the log scales of the adaptive kernel, likewise
 
 
 # Of log radii: six to seven times the standard deviation that chance gives points strewn over a plane (k = 30),
@@ -94,6 +96,23 @@ def contrast(radii: Array, smoothing: Smoothing) -> float:
     """
     spread = float(np.log(profile(radii, 1.0, smoothing).radius).std())
     return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")
+
+
+def winsorized(log: Array, quantile: float) -> Array:
+    """Return a profile with its values beyond ``quantile`` and one less it set to these quantiles, normalised again."""
+    if not quantile:
+        return log
+    return rescaled(np.clip(log, *np.quantile(log, (quantile, 1.0 - quantile))), 1.0, again=True)
+
+
+def log_scales(radii: Array, power: float, smoothing: Smoothing, quantile: float = SCALE_QUANTILE) -> Array:
+    """Return the log scales of the adaptive kernel, ``power (log r_i - mean log r)``, winsorised (eq. 49).
+
+    ``r_i`` is the radius with the smoothing of the target, so duplicates have a scale as well.
+    """
+    log = np.log(profile(radii, 1.0, smoothing).radius)
+    scale = power * (log - log.mean())
+    return np.asarray(np.clip(scale, *np.quantile(scale, (quantile, 1.0 - quantile))))
 
 
 def _median_radius(radii: Array) -> float:
@@ -258,9 +277,9 @@ class EmbeddingNeighborhoods:
         return EmbeddingNeighborhoods(self._k, self._sample)
 
 
-def rescaled(log: Array, factor: float) -> Array:
-    """The profile of ``r^-(factor alpha)``, from that of ``r^-alpha``."""
-    if factor == 1.0:
+def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
+    """Return the profile of ``r^-(factor alpha)``, from that of ``r^-alpha``, normalised ``again`` in any case."""
+    if factor == 1.0 and not again:
         return log
     scaled = factor * log
     top = scaled.max()

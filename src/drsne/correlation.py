@@ -23,6 +23,7 @@ class CorrelationEvaluation(NamedTuple):
     gradient: Array  # (n, d)
     kl: float | None
     correlation: float | None
+    scales: None = None  # den-SNE's kernel is fixed
 
 
 class CorrelationProblem(OnPairs):
@@ -60,7 +61,7 @@ class CorrelationProblem(OnPairs):
         workers: Workers,
     ) -> None:
         pairs = {"objective": Pairs.of(ready(P, precision), 0.0)}
-        super().__init__(Objective(precision=precision), Terms(pairs, (), target), weight, engine, workers)
+        super().__init__(Objective(precision=precision, kernel="fixed"), Terms(pairs, (), target), weight, engine, workers)
         self._shift = variance_shift
 
     def log_radii(self, Y: Array) -> Array:

@@ -19,6 +19,7 @@ from drsne._rounding import lane_type
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.arrangement import Arrangement, along_curve
 from drsne.concentration import (
+    DEFAULT_QUANTILE,
     DEFAULT_SMOOTHING,
     EmbeddingNeighborhoods,
     InputNeighborhoods,
@@ -47,6 +48,7 @@ class Reading(NamedTuple):
     contrasted: bool  # whether differences of the data's concentration are made larger where they are small
 
 
+KERNELS = ("auto", "adaptive", "fixed")
 NEIGHBORHOODS = {
     "input": Reading(1.0, 0.0, contrasted=False),  # the paper's
     "embedding": Reading(0.0, 1.0, contrasted=True),
@@ -78,7 +80,16 @@ class Objective:
     affinity_smoothing : float, default=0.0
         delta in log(q + delta) and log(p + delta).
     distance_smoothing : float, default=0.0
-        Added to the squared distance in ``w = 1 / (1 + d^2)``.
+        Added to the squared distance in ``w = 1 / (1 + d^2)``; with the adaptive kernel, to the squared distance in
+        units of the two points' scales, ``w = 1 / (1 + d^2 / (rho_i rho_j) + distance_smoothing)``.
+    kernel : {"auto", "adaptive", "fixed"}, default="auto"
+        The kernel of the map's affinities q. "fixed" is that of t-SNE and of the paper, one width for all points;
+        "adaptive" gives every point the scale that its neighbourhood has in the data (docs/theory.md, section 11).
+        "auto" is adaptive if the density term takes part and fixed at ``density_weight=0``.
+    target_quantile : float, default=0.01
+        The data's concentrations below this quantile, and above one less it, count as that quantile in the target
+        of the density term (they are winsorised): otherwise a few very sparse points are sent so far away that the
+        rest of the map shrinks. 0 takes all as they are.
     calibration : Calibration
         How affinities reach the perplexity.
     precision : {"single", "double"}, default="single"
@@ -106,6 +117,8 @@ class Objective:
     embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
     affinity_smoothing: float = 0.0
     distance_smoothing: float = 0.0
+    kernel: str = "auto"
+    target_quantile: float = DEFAULT_QUANTILE
     calibration: Calibration = DEFAULT_CALIBRATION
     precision: str = "single"
     sampled_neighbors: int | str | None = "auto"
@@ -114,6 +127,11 @@ class Objective:
         _checks.choice("support", self.support, ("symmetric", "directed"))
         _checks.choice("normalizer", self.normalizer, ("attached", "detached"))
         _checks.choice("precision", self.precision, ("single", "double"))
+        _checks.choice("kernel", self.kernel, KERNELS)
+        if _checks.number("target_quantile", self.target_quantile, at_least=0) >= 0.5:
+            raise ValueError(
+                f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 to leave the target as it is."
+            )
         if isinstance(self.input_exponent, str):
             _checks.choice("input_exponent", self.input_exponent, ("auto",), also=" or a number above 0")
         else:
@@ -145,6 +163,10 @@ class Objective:
             return self
         return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))
 
+    def adapts(self, weight: float) -> bool:
+        """Return whether the kernel is adaptive at that ``weight`` of the density term."""
+        return self.kernel == "adaptive" or (self.kernel == "auto" and weight > 0)
+
     def sample_of(self, k: int, n_samples: int) -> int | None:
         """Density neighbours that an iteration visits, of k; None for all."""
         if self.sampled_neighbors != "auto":
@@ -154,11 +176,12 @@ class Objective:
 
 
 class Evaluation(NamedTuple):
-    """Gradient of n times the loss, and the losses where asked for."""
+    """Gradient of n times the loss, the losses where asked for, and the scales of the kernel."""
 
     gradient: Array  # (n, d)
     kl: float | None
     concentration: float | None
+    scales: Array | None = None  # (n,), or None for the fixed kernel
 
 
 class _Reading(NamedTuple):
@@ -174,6 +197,7 @@ class Terms(NamedTuple):
     pairs: dict[str, Pairs]  # "objective", and "all" where that is another
     readings: tuple[_Reading, ...]
     target: Array
+    log_scale: Array | None = None  # log rho_i of the adaptive kernel
     arrangement: Arrangement | None = None
 
     def pairs_of(self, name: str) -> Pairs:
@@ -186,6 +210,7 @@ class Terms(NamedTuple):
             {name: pairs.arranged(arrangement) for name, pairs in self.pairs.items()},
             tuple(_Reading(weight, near.arranged(arrangement)) for weight, near in self.readings),
             arrangement.arranged(self.target),
+            None if self.log_scale is None else arrangement.arranged(self.log_scale),
             arrangement,
         )
 
@@ -209,23 +234,27 @@ class OnPairs:
         pairs: str = "objective",
         losses: bool = False,
         iteration: int | None = None,
+        scale: float = 1.0,
     ) -> Any:
         """Gradient of n times the loss at ``Y``.
 
         ``exaggeration`` multiplies the attraction alone, ``density`` multiplies lambda, ``pairs="all"`` takes
         every pair with affinity, rescaled to mass one, whatever the objective's support. The losses are those
         of the same pairs without exaggeration. With an ``iteration`` that follows on the last one, the density
-        term may renew that iteration's share of the neighbours only.
+        term may renew that iteration's share of the neighbours only. ``scale`` says how far the kernel adapts: its
+        scales are ``rho_i`` to that power, and 0 is the fixed kernel.
         """
         if iteration is not None and len(Y) >= _MANY and iteration % _ARRANGED_EVERY == 0:
             self._arrange(Y)
         M, lanes = self._in_order(Y)
         constants = Constants(exaggeration, self.objective.affinity_smoothing, self.objective.distance_smoothing)
         stored = self._at.pairs_of(pairs)
-        gradient, kl = neighbor_term(M, lanes, stored, constants, self._engine, self._workers, losses)
+        log_scale = self._at.log_scale
+        scales = None if log_scale is None or not scale else np.exp(scale * log_scale)
+        gradient, kl = neighbor_term(M, lanes, stored, constants, self._engine, self._workers, losses, scales)
         gradient *= len(Y)
         value = self._density_term(lanes, self.weight * density, gradient, losses, iteration)
-        return self._answer(self._restored(gradient), kl, value)
+        return self._answer(self._restored(gradient), kl, value, None if scales is None else self._restored(scales))
 
     def _density_term(
         self, lanes: NDArray[Any], weight: float, gradient: Array, losses: bool, iteration: int | None
@@ -268,6 +297,8 @@ class Problem(OnPairs):
         Evaluates the repulsion.
     workers : Workers
         Threads.
+    log_scale : ndarray of shape (n,), default=None
+        log rho_i of the adaptive kernel; None is the fixed one.
     """
 
     _answer = Evaluation
@@ -282,6 +313,7 @@ class Problem(OnPairs):
         weight: float,
         engine: Engine,
         workers: Workers,
+        log_scale: Array | None = None,
     ) -> None:
         P, delta = ready(P, objective.precision), objective.affinity_smoothing
         pairs = {"objective": Pairs.of(P, delta)}
@@ -295,7 +327,13 @@ class Problem(OnPairs):
             _Reading(objective.embedding_weight, EmbeddingNeighborhoods(k, sample)),
         )
         kept = tuple(reading for reading in readings if reading.weight)
-        super().__init__(objective, Terms(pairs, kept, target), weight, engine, workers)
+        super().__init__(objective, Terms(pairs, kept, target, log_scale), weight, engine, workers)
+
+    @property
+    def scales(self) -> Array:
+        """The scales of the kernel, rho_i; all 1 for the fixed one."""
+        log_scale = self._given.log_scale
+        return np.ones(len(self.target)) if log_scale is None else np.exp(log_scale)
 
     def concentration(self, Y: Array) -> Array:
         """The profile of a map, log c~_i, over the neighbours in the data where these take part, else in the map."""

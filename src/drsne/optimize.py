@@ -113,6 +113,10 @@ class Phase:
         Bound on each point's step, in units of the map.
     carry : bool, default=False
         Go on with the optimiser state of the phase before.
+    scale : float, default=1.0
+        How far an adaptive kernel adapts: its scales are raised to this power, and 0 is the fixed kernel.
+    scale_ramp : int, default=0
+        Iterations over which that power rises linearly from 0 to ``scale``.
     """
 
     n_iter: int
@@ -125,6 +129,8 @@ class Phase:
     clip: float | None = None
     max_step: float | None = None
     carry: bool = False
+    scale: float = 1.0
+    scale_ramp: int = 0
 
     def __post_init__(self) -> None:
         _checks.integer("n_iter", self.n_iter, at_least=0)
@@ -133,6 +139,8 @@ class Phase:
         _checks.choice("decay", self.decay, ("constant", "linear", "cosine"))
         _checks.number("exaggeration", self.exaggeration, above=0)
         _checks.integer("ramp", self.ramp, at_least=0)
+        _checks.number("scale", self.scale, at_least=0)
+        _checks.integer("scale_ramp", self.scale_ramp, at_least=0)
         _checks.flag("density", self.density)
         _checks.flag("carry", self.carry)
         _checks.choice("pairs", self.pairs, ("objective", "all"))
@@ -150,6 +158,10 @@ class Phase:
         """Share of lambda at iteration ``t`` of the phase."""
         return float(self.density) * (min(1.0, (t + 1) / self.ramp) if self.ramp else 1.0)
 
+    def scale_factor(self, t: int) -> float:
+        """Return the power of the kernel's scales at iteration ``t`` of the phase."""
+        return self.scale * (min(1.0, (t + 1) / self.scale_ramp) if self.scale_ramp else 1.0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
@@ -163,6 +175,9 @@ class Schedule:
         Keep the mean of the map at the origin.
     record_every : int, default=10
         Iterations between entries of the history.
+    local_steps : bool, default=True
+        Take steps, and bound them, in units of each point's scale where the kernel is adaptive: a region that is
+        drawn twice as large then moves twice as far (docs/theory.md, section 11).
 
     Examples
     --------
@@ -174,11 +189,13 @@ class Schedule:
     phases: tuple[Phase, ...]
     center: bool = True
     record_every: int = 10
+    local_steps: bool = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.phases, tuple) or not all(isinstance(phase, Phase) for phase in self.phases):
             raise TypeError(f"phases must be a tuple of drsne.Phase; got {self.phases!r}.")
         _checks.flag("center", self.center)
+        _checks.flag("local_steps", self.local_steps)
         _checks.integer("record_every", self.record_every, at_least=1)
         for before, phase in zip(self.phases, self.phases[1:], strict=False):
             if phase.carry and type(before.optimizer) is not type(phase.optimizer):
@@ -194,7 +211,15 @@ class Evaluates(Protocol):
     """What is minimised: see :class:`drsne.objective.Problem`."""
 
     def evaluate(
-        self, Y: Array, *, exaggeration: float, density: float, pairs: str, losses: bool, iteration: int | None
+        self,
+        Y: Array,
+        *,
+        exaggeration: float,
+        density: float,
+        pairs: str,
+        losses: bool,
+        iteration: int | None,
+        scale: float,
     ) -> Any:
         """Gradient and losses at ``Y``; those of one ``iteration`` may be over a sample of the pairs."""
         ...
@@ -369,6 +394,7 @@ class _Run:
             pairs=phase.pairs,
             losses=wanted,
             iteration=self.iteration,
+            scale=phase.scale_factor(t),
         )
         norm = float(np.linalg.norm(at.gradient))
         if not math.isfinite(norm):
@@ -381,11 +407,13 @@ class _Run:
         gradient = at.gradient
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
-        step = state.step(phase.optimizer, gradient, phase.rate_factor(t))
+        unit = None if at.scales is None or not self.schedule.local_steps else at.scales[:, None]
+        step = state.step(phase.optimizer, gradient if unit is None else unit * gradient, phase.rate_factor(t))
         if phase.max_step is not None:
             length = np.sqrt(np.einsum("ij,ij->i", step, step))
             if not length.max() <= phase.max_step:
                 step = step * np.minimum(1.0, phase.max_step / np.maximum(length, phase.max_step))[:, None]
+        step = step if unit is None else unit * step
         moved = self.Y + step
         if self.schedule.center:
             for column in moved.T:  # one by one: numpy's mean over the first of two axes takes ten times as long
@@ -415,7 +443,7 @@ class _Run:
         """Losses of the plain objective at the last map."""
         if self._last is None or self._last[0] != self.iteration:
             at = self.problem.evaluate(
-                self.Y, exaggeration=1.0, density=1.0, pairs="objective", losses=True, iteration=None
+                self.Y, exaggeration=1.0, density=1.0, pairs="objective", losses=True, iteration=None, scale=1.0
             )
             self._last = (self.iteration, at)
         return self._last[1]

@@ -67,20 +67,35 @@ class Constants(NamedTuple):
 
 
 def neighbor_term(
-    M: Array, lanes: NDArray[Any], stored: Pairs, constants: Constants, engine: Engine, workers: Workers, losses: bool
+    M: Array,
+    lanes: NDArray[Any],
+    stored: Pairs,
+    constants: Constants,
+    engine: Engine,
+    workers: Workers,
+    losses: bool,
+    scales: Array | None = None,
 ) -> tuple[Array, float | None]:
-    """Gradient of the KL term, 4 rho sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i, and where asked for its value.
+    """Return the gradient of the KL term, 4 rho sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i, and its value if asked.
 
-    ``lanes`` is the map ``M`` in the type in which pairs are computed.
+    ``lanes`` is the map ``M`` in the type in which pairs are computed, ``scales`` (n,) are those of the adaptive
+    kernel (eqs. 49 to 51); None is the fixed one.
     """
     n, base = len(M), lanes.dtype.type(1.0 + constants.distance_smoothing)
-    Z, repulsion = engine.repulsion(M, constants.distance_smoothing)
+    Z, repulsion = engine.repulsion(M, constants.distance_smoothing, scales)
     Z = max(Z, _LEAST_PARTITION)
     delta, mass = constants.affinity_smoothing * Z, stored.mass
     gradient, sums = np.empty_like(M), np.empty(n_blocks(n))
-    edges = (lanes, stored.indptr, stored.columns, stored.A, base)
+    edges: tuple[Any, ...] = (lanes, stored.indptr, stored.columns, stored.A, base)
     flat = M.shape[1] == 2
-    if delta:
+    if scales is not None:
+        edges = (lanes, (1.0 / scales).astype(lanes.dtype), *edges[1:])
+        if flat and not delta:
+            workers.run(kernels.adaptive_attraction_2d, n, *edges, gradient)
+        else:
+            workers.run(kernels.adaptive_attraction, n, *edges, delta, gradient, sums)
+            mass = float(sums.sum()) if delta else mass
+    elif delta:
         kernel = kernels.smoothed_attraction_2d if flat else kernels.smoothed_attraction
         workers.run(kernel, n, *edges, delta, gradient, sums)
         mass = float(sums.sum())
@@ -92,7 +107,7 @@ def neighbor_term(
     gradient -= repulsion
     if not losses:
         return gradient, None
-    workers.run(kernels.energy, n, *edges, delta, sums)
+    workers.run(kernels.energy if scales is None else kernels.adaptive_energy, n, *edges, delta, sums)
     return gradient, stored.entropy + float(sums.sum()) + stored.mass * float(np.log(Z))
 
 

@@ -19,6 +19,7 @@ from drsne.optimize import Adam, Momentum, Phase, Schedule
 # The default schedule, tried by benchmarks/defaults.py.
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
+SCALE_RAMP = 0.5  # of the plain t-SNE iterations after early exaggeration, over which an adaptive kernel's scales grow
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
 PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda, from the fit at 0
@@ -50,11 +51,14 @@ def default_schedule(
     learning_rate: float | str,
     density: bool,
     share: float = DENSITY_SHARE,
+    adaptive: bool = False,
 ) -> Schedule:
     """t-SNE with early exaggeration, then Adam with a falling rate and a rising density term.
 
     Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
     keeps it collapsed. Without the density term all iterations are t-SNE's; with it, all but the last ``share``.
+    With an ``adaptive`` kernel, early exaggeration has the fixed one, and the scales grow in the first half of the
+    t-SNE iterations after it (docs/theory.md, section 11).
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
@@ -65,14 +69,21 @@ def default_schedule(
         rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
         return Momentum(rate=rate / n_samples, momentum=momentum)
 
+    plain = max_iter - last - early
     phases = (
         Phase(
             n_iter=early,
             optimizer=descent(early_exaggeration, 0.5),
             exaggeration=early_exaggeration,
             max_step=MAX_STEP,
+            scale=0.0 if adaptive else 1.0,
         ),
-        Phase(n_iter=max_iter - last - early, optimizer=descent(1.0, 0.8), max_step=MAX_STEP),
+        Phase(
+            n_iter=plain,
+            optimizer=descent(1.0, 0.8),
+            max_step=MAX_STEP,
+            scale_ramp=round(SCALE_RAMP * plain) if adaptive else 0,
+        ),
         Phase(
             n_iter=last,
             optimizer=Adam(rate=ADAM_RATE, betas=ADAM_BETAS),
@@ -183,6 +194,8 @@ def _coded_objective(k: int, search: str) -> Objective:
         embedding_smoothing=Smoothing(relative=0.0, squared_distance=eps, mean=eps, profile=eps),
         affinity_smoothing=eps,
         distance_smoothing=eps,
+        kernel="fixed",
+        target_quantile=0.0,
         calibration=Calibration(neighbors="all", search=search, shift=False, smoothing=eps),
         precision="double",
         sampled_neighbors=None,
@@ -196,6 +209,8 @@ def _written_objective() -> Objective:
         normalizer="attached",
         input_smoothing=eps,
         embedding_smoothing=eps,
+        kernel="fixed",
+        target_quantile=0.0,
         calibration=Calibration(neighbors="all"),
         precision="double",
         sampled_neighbors=None,

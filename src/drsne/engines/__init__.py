@@ -21,8 +21,13 @@ from drsne.parallel import Workers
 class Engine(Protocol):
     """What every engine offers."""
 
-    def repulsion(self, Y: NDArray[np.float64], smoothing: float) -> tuple[float, NDArray[np.float64]]:
-        """The partition sum and the forces ``F`` (n, d) of a map ``Y`` (n, d)."""
+    def repulsion(
+        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the partition sum and the forces ``F`` (n, d) of a map ``Y`` (n, d).
+
+        ``scales`` (n,) are those of the adaptive kernel; None is the fixed one.
+        """
         ...
 
 

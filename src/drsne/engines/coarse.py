@@ -49,8 +49,12 @@ class CoarseEngine:
         if "theta" in options:
             _checks.number("engine_options['theta']", options["theta"], at_least=0)
 
-    def repulsion(self, Y: NDArray[np.float64], smoothing: float) -> tuple[float, NDArray[np.float64]]:
-        """The partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
+    def repulsion(
+        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
+        if scales is not None:
+            raise NotImplementedError("engine='coarse' does not support the adaptive kernel.")
         Y = np.ascontiguousarray(Y, dtype=np.float64)
         n = len(Y)
         size, forces, partition = _CELLS * n + 1, np.empty((n, 2)), np.zeros(n_blocks(n))

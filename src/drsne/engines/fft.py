@@ -115,8 +115,14 @@ class FFTEngine:
         if "accuracy" in options:
             _checks.choice("engine_options['accuracy']", options["accuracy"], tuple(ACCURACIES))
 
-    def repulsion(self, Y: Array, smoothing: float) -> tuple[float, Array]:
-        """The partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
+    def repulsion(self, Y: Array, smoothing: float, scales: Array | None = None) -> tuple[float, Array]:
+        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance.
+
+        With ``scales`` the tree does all of it: a mesh would have to resolve the smallest scale over the whole map.
+        """
+        if scales is not None:
+            self.used = "tree"
+            return self._tree.repulsion(Y, smoothing, scales)
         base, d = 1.0 + smoothing, Y.shape[1]
         flat = Y if d == 2 else np.concatenate((Y, np.zeros_like(Y)), axis=1)
         if not smoothing:
