@@ -128,6 +128,93 @@ def test_differences_are_coloured():
     assert '<td class="number">-</td>' in text
 
 
+def test_tables_have_captions_and_headers(text):
+    """Every table has a caption, every header cell a scope, and every line begins with a row header."""
+    page = Page(text)
+    names = [tag for tag, _ in page.tags]
+    assert names.count("table") == names.count("caption") > 3
+    assert all(attributes.get("scope") in ("col", "row") for tag, attributes in page.tags if tag == "th")
+    lines = [place for place, tag in enumerate(names) if tag == "tr"]
+    assert {names[place + 1] for place in lines} == {"th"}
+    assert all(attributes["aria-label"] for _, attributes in page.tags if attributes.get("role") == "region")
+
+
+def test_a_caption_is_the_heading_if_there_is_no_other():
+    text = html([Heading("Run time"), Table(["n"], [["1"]]), Table(["n"], [["1"]], "Seconds <s>")], Path())
+    assert re.findall("<caption><span>(.*?)</span>", text) == ["Run time", "Seconds &lt;s&gt;"]
+
+
+def test_the_best_values_are_bold():
+    """The largest printed mean of a column, ties included, among rows of the same data set."""
+    body = [
+        ["A", "x", "0.500 ± 0.100", "0.9"],
+        ["A", "y", "0.700 ± 0.200", "-"],
+        ["A", "z", "0.700 ± 0.001", "0.1"],
+        ["B", "x", "0.100", "0.1"],
+        ["B", "y", "-0.2", "0.3"],
+        ["C", "x", "0.900", "0.3"],  # nothing to compare with
+    ]
+    table = Table(["data", "method", "CC", "rest"], body, best=["CC"], within="data")
+    text = re.sub("</?span[^>]*>", "", html([table], Path()))
+    assert re.findall("<strong>(.*?)</strong>", text) == ["0.700 ± 0.200", "0.700 ± 0.001", "0.100"]
+    alone = re.sub("</?span[^>]*>", "", html([Table(table.header, body, best=["CC", "rest"])], Path()))
+    assert re.findall("<strong>(.*?)</strong>", alone) == ["0.9", "0.900"]
+    assert "<strong>" not in html([Table(table.header, body)], Path())
+
+
+def test_the_best_values_of_the_page(folder, text):
+    """In the tables of the comparison the bold cells are the largest means of the rows."""
+    rows = rows_of(folder)
+    for dataset, title in TITLES.items():
+        section = text.split(f">{title}</h4>")[1].split("</table>")[0]
+        bold = [re.sub("<[^>]*>", "", cell) for cell in re.findall("<strong>(.*?)</strong>", section)]
+        for score in ("trustworthiness", "concentration_correlation", "density_rank_correlation"):
+            cells = [expected(rows, method, dataset, score) for method in ("pca", "tsne", "drsne_code")]
+            best = max((float(cell.split()[0]) for cell in cells if cell != "-"), default=None)
+            found = [cell for cell in cells if cell != "-" and float(cell.split()[0]) == best]
+            assert len([cell for cell in cells if cell != "-"]) < 2 or set(found) <= set(bold)
+
+
+def test_a_score_carries_what_is_beside_it():
+    """Narrow layouts hide the columns of the paper and show them below the score."""
+    header = ["method", "TW", "paper", "diff.", "seeds"]
+    text = html([Table(header, [["a", "0.95", "0.90 ± 0.01", "+0.050", "3"], ["b", "0.95", "-", "-", "3"]])], Path())
+    assert 'data-reference="0.90 ± 0.01" data-mean="0.90" data-difference="+0.050">0.95</td>' in text
+    assert '<td class="number above beside" style="--strength:0.50">+0.050</td>' in text
+    assert text.count("data-reference") == 1
+    assert '<table class="stacks">' in text
+    assert 'aria-label="TW, paper"' in text
+    assert '<table class="stacks many">' in html([Table(header[:1] + header[1:4] * 4, [])], Path())
+
+
+def test_further_scores_are_shown(folder, tmp_path):
+    """Scores that rows have beyond those of the study are columns; a line without them has dashes."""
+    rows = rows_of(folder)
+    for row in rows:
+        row["metrics"]["continuity"] = 0.25
+        if row["method"] != "pca":
+            row["metrics"]["local_density_rank_correlation"] = 0.5
+    (tmp_path / "main-quick").mkdir()
+    (tmp_path / "main-quick" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    header, *body = Page(report.page(tmp_path, quick=True)).tables["Helix"]
+    assert header[-5:] == ["Cont", "local rho_S", "chosen, by seed", "seeds", "grid"]
+    lines = {line[0]: line[-5:-3] for line in body if line[1] != "-"}
+    assert lines["t-SNE"] == ["0.250 ± 0.000", "0.500 ± 0.000"]
+    assert lines.get("PCA", ["0.250", "-"]) == ["0.250", "-"]
+    (study,), found = studies.load("main").kept(tmp_path / "main-quick", quick=True)
+    studies.load("main").write((study,), found, tmp_path)
+    assert "local $\\rho_S$" in (tmp_path / "table.tex").read_text()
+    assert "local_density_rank_correlation" in (tmp_path / "table.csv").read_text()
+
+
+def test_verdicts_are_short(text):
+    """The rule and the numbers of a claim are folded away."""
+    section = text.split('id="claims"')[1].split("</table>")[0]
+    shown = re.sub("<[^>]*>", "", re.sub(r"<details>.*?</details>", "", section, flags=re.DOTALL))
+    assert "Rule" not in shown
+    assert section.count("<details>") == section.count('<th scope="row">') > 10
+
+
 def test_odd_text_means_itself(folder, tmp_path):
     """A row whose error has everything that HTML gives a meaning to."""
     rows = rows_of(folder)

@@ -102,37 +102,67 @@ def row_of_maps(panels: Sequence[Panel]) -> Any:
 
 
 class Sweep(NamedTuple):
-    """A score over values of lambda."""
+    """A score over values of lambda: the curve of one method, and single points of another."""
 
     values: Array
     mean: Array
     std: Array
-    best: Array  # with everything else chosen anew for each value
+    best: Array  # with everything else chosen for each value
+    others: Sequence[tuple[float, float, float]] = ()  # lambda, mean and standard deviation
 
 
-def sweeps(panels: Mapping[str, Mapping[str, Sweep]], *, score: str = "AUPRC") -> Any:
-    """A panel for each data set, a curve for each detector; lambda = 0 stands at half the smallest other value."""
+def sweeps(panels: Mapping[str, Mapping[str, Sweep]], labels: tuple[str, str, str], *, score: str = "AUPRC") -> Any:
+    """Draw a panel for each data set with a curve for each detector.
+
+    Parameters
+    ----------
+    panels : mapping of title to mapping of detector to Sweep
+        What is drawn; lambda = 0 stands at half the smallest other value.
+    labels : tuple of str
+        What the lines, the dashed lines and the single points are.
+    score : str, default="AUPRC"
+        The name of the vertical axis.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Save it with ``figure.savefig(...)``.
+    """
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Figure(figsize=(3.4 * columns, 2.7 * rows + 0.4), layout="constrained")
+    figure = Figure(figsize=(3.4 * columns, 2.7 * rows + 0.8), layout="constrained")
     for place, (title, curves) in enumerate(panels.items(), start=1):
         axis = figure.add_subplot(rows, columns, place)
-        for number, (name, curve) in enumerate(curves.items()):
-            x = np.where(curve.values > 0, curve.values, 0.5 * curve.values[curve.values > 0].min())
-            colour = f"C{number}"
-            axis.plot(x, curve.mean, "o-", color=colour, markersize=3, label=name)
-            axis.fill_between(x, curve.mean - curve.std, curve.mean + curve.std, color=colour, alpha=0.15, linewidth=0)
-            axis.plot(x, curve.best, "--", color=colour, linewidth=1)
+        for number, curve in enumerate(curves.values()):
+            _sweep(axis, curve, f"C{number}")
         axis.set_xscale("log")
         axis.set_title(title, fontsize=10)
         axis.set_xlabel("lambda (left end: 0)", fontsize=8)
         axis.set_ylabel(score, fontsize=8)
         axis.tick_params(labelsize=7)
-        if place == 1:
-            axis.legend(fontsize=7)
+    detectors = dict.fromkeys(name for curves in panels.values() for name in curves)
+    handles = [Line2D([], [], color=f"C{number}", label=name) for number, name in enumerate(detectors)]
+    lines, dashes, points = labels
+    handles.append(Line2D([], [], color="0.3", marker="o", markersize=3, label=lines))
+    handles.append(Line2D([], [], color="0.3", linestyle="--", linewidth=1, label=dashes))
+    handles.append(Line2D([], [], color="0.3", marker="D", markersize=5, linestyle="", label=points))
+    figure.legend(handles=handles, fontsize=8, loc="outside lower center", ncols=len(handles))
     return figure
+
+
+def _sweep(axis: Any, curve: Sweep, colour: str) -> None:
+    zero = 0.5 * curve.values[curve.values > 0].min()
+    x = np.where(curve.values > 0, curve.values, zero)
+    axis.plot(x, curve.mean, "o-", color=colour, markersize=3)
+    axis.fill_between(x, curve.mean - curve.std, curve.mean + curve.std, color=colour, alpha=0.15, linewidth=0)
+    axis.plot(x, curve.best, "--", color=colour, linewidth=1)
+    for lam, mean, std in curve.others:
+        axis.errorbar(
+            lam or zero, mean, std, fmt="D", color=colour, markersize=5, markeredgecolor="0.2", elinewidth=0.8
+        )
 
 
 class TradeOff(NamedTuple):
@@ -164,7 +194,7 @@ def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
 
 
 def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, float]) -> Any:
-    """Seconds over the number of points on logarithmic axes, with a line of n^2 and the paper's times for scale."""
+    """Draw seconds over the number of points on logarithmic axes, with a line of n^2 and the paper's times."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -175,9 +205,8 @@ def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, flo
     end = max(first)
     n = np.array([min(first), end], dtype=float)
     axis.plot(n, first[end] * (n / end) ** 2, ":", color="0.4", label="proportional to n^2")
-    axis.plot(
-        list(paper), list(paper.values()), "s--", color="0.6", markersize=4, label="the paper, on another machine"
-    )
+    label = "the paper's program, as published (another machine)"
+    axis.plot(list(paper), list(paper.values()), "s--", color="0.6", markersize=4, label=label)
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xlabel("points")

@@ -20,13 +20,18 @@ class Choice(NamedTuple):
     n_values: int  # of the grid that were run
 
     def mean(self, score: str) -> float:
-        """Mean over seeds; nan where no seed has a map that is trusty enough."""
-        return float(np.mean([row["metrics"][score] for row in self.rows])) if self.rows else float("nan")
+        """Return the mean over seeds; nan if no seed has a map above the threshold, or one lacks the score."""
+        found = self._values(score)
+        return float(np.mean(found)) if found else float("nan")
 
     def std(self, score: str) -> float:
-        """Standard deviation over seeds (ddof 1); nan for fewer than two."""
-        found = [row["metrics"][score] for row in self.rows]
+        """Return the standard deviation over seeds (ddof 1); nan for fewer than two, or if one lacks the score."""
+        found = self._values(score)
         return float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
+
+    def _values(self, score: str) -> list[float]:
+        found = [row["metrics"][score] for row in self.rows if score in row["metrics"]]
+        return found if len(found) == len(self.rows) else []
 
 
 def choose(rows: Sequence[Row], least: float, criterion: str = "concentration_correlation") -> Choice:

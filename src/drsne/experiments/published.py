@@ -71,10 +71,16 @@ def anomaly_settings(dataset: str, method: str) -> list[tuple[float, ...]]:
     return sorted({tuple(float(value) for value in one) for one in settings if one})
 
 
-def anomaly_selected(dataset: str, method: str) -> dict[str, tuple[float, ...]]:
-    """By detector the setting that the anomaly tables have as the best; empty where there are none."""
-    found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {}).get("settings_best") or {}
-    return {detector: tuple(map(float, setting)) for detector, setting in found.items()}
+def anomaly_selected(dataset: str, method: str, section: str = "best") -> dict[str, tuple[float, ...]]:
+    """Return the setting behind each detector's cell in the anomaly tables; empty if there are none.
+
+    In the section "best" each detector has its own; in the section "oracle_if" all have the same.
+    """
+    found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {})
+    settings = found.get("settings_best") or {}
+    if section == "oracle_if" and (single := found.get("settings_oracle_if")):
+        settings = dict.fromkeys(settings, single)
+    return {detector: tuple(map(float, setting)) for detector, setting in settings.items()}
 
 
 def tradeoff(dataset: str, lam: float) -> tuple[float, float]:

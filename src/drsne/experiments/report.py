@@ -29,12 +29,16 @@ _PAPER = (
 )
 _COLOURS = (
     "In tables, a difference is ours less the paper's: blue where ours is larger, orange where it is smaller, the "
-    "stronger the larger it is, in full from 0.1 on. A colour says nothing of better or worse."
+    "stronger the larger it is, in full from 0.1 on. A colour does not say better or worse. The best mean of a score "
+    "on a data set is bold. On narrow screens the paper's number and the difference stand below the score."
 )
 _QUICK = (
     "**A quick look.** These are the quick runs, on a few hundred points with few values: they show that everything "
     "works, and say nothing of the paper."
 )
+
+
+_SUMMARY = "Rule and numbers"
 
 
 class Part(NamedTuple):
@@ -120,14 +124,17 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
 
 
 def claims_table(folder: Path) -> str:
-    """The table of claims as Markdown: claim, verdict, command."""
+    """Return the table of claims as Markdown: claim, verdict with its rule and numbers folded, command."""
     body = []
     for part in _parts(folder, quick=False):
         for claim in claims.load(part.name):
-            asked = {"": claim.judge, **claim.also}
-            told = [_in_words(_judged(judge, part), part, whom) for whom, judge in asked.items()]
-            where = f"{claim.text} ({claim.where}.) Rule: {claim.criterion}."
-            body.append([where, "<br>".join(told), f"`drsne reproduce {part.name}`"])
+            found = _verdicts(claim, part)
+            words = [f"{f'{whom}: ' if whom else ''}**{one.word}{_so_far(one, part)}**" for whom, one in found]
+            numbers = [f"{f'{whom}: ' if whom else ''}{one.numbers}" for whom, one in found if one.numbers]
+            rule = "<br>".join([f"Rule: {claim.criterion}.", *numbers])
+            folded = f"<details><summary>{_SUMMARY}</summary>{rule}</details>"
+            command = f"`drsne reproduce {part.name}`"
+            body.append([f"{claim.text} ({claim.where}.)", "<br>".join(words) + folded, command])
     lines = [["claim of the paper", "verdict", "command"], ["---"] * 3, *body]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -197,7 +204,7 @@ def _head(parts: Sequence[Part], quick: bool) -> list[str]:
             f"{total} rows, {spent} in all, on one thread each but for run times on all threads. A search for "
             "neighbours that several runs share counts once; loading and scoring do not count."
         ),
-        Table(header, body),
+        Table(header, body, "The studies, their rows and the time of their runs"),
         Text(f"Made with {_versions(parts)}."),
     ]
     return [f"<h1>{escaped(TITLE)}</h1>", document.html(blocks, Path())]
@@ -234,62 +241,71 @@ def duration(value: float) -> str:
 
 
 def _claims(parts: Sequence[Part]) -> str:
-    """The table of claims, in the order of the studies; those of studies that are not there are not run."""
+    """Return the table of claims in the order of the studies; those of studies without rows are not run."""
     by_name = {part.name: part for part in parts}
     order = dict.fromkeys([*by_name, *studies.ORDER, *claims.names()])
     lines, words = [], Counter[str]()
     for study in order:
         for claim in claims.load(study):
-            found = _judged(claim.judge, by_name.get(study))
-            words[found.word] += 1
+            found = _verdicts(claim, by_name.get(study))
+            words[found[0][1].word] += 1
             lines.append(_claim(claim, found, study, by_name.get(study)))
     counts = ", ".join(f"{words[word]} {_counted(word, words[word])}" for word in claims.WORDS if words[word])
     told = inline(
-        f"Of {words.total()} claims {counts}. Each verdict is found from the rows by the rule that stands below its "
-        "claim; the rules are ours. If nothing else is said it is about the paper's method as its code has it "
-        '(`drsne_code`), and below that about methods of this package. "So far": not all runs of the study have been '
-        "made."
+        f"Of {words.total()} claims {counts}. Each verdict is computed from the rows by a rule of ours, which is "
+        "folded below the verdict together with the numbers. A verdict is about the paper's method as its code has it "
+        '(`drsne_code`) unless it names something else. "Not tested": no run here can judge the claim. "So far": not '
+        "all runs of the study have been made."
     )
-    head = "<tr><th>claim</th><th>verdict</th><th>made by</th></tr>"
-    table = f'<table class="claims"><thead>{head}</thead>\n<tbody>{"".join(lines)}</tbody></table>'
-    return f'<h2 id="claims">Claims of the paper</h2>\n<p>{told}</p>\n{document.scrolling(table)}\n'
+    head = "".join(f'<th scope="col">{text}</th>' for text in ("claim", "verdict", "made by"))
+    caption = "Claims of the paper and whether they hold"
+    table = (
+        f'<table class="claims"><caption><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>{''.join(lines)}</tbody></table>"
+    )
+    return f'<h2 id="claims">Claims of the paper</h2>\n<p>{told}</p>\n{document.scrolling(table, caption)}\n'
 
 
 def _counted(word: str, count: int) -> str:
-    """A verdict as a verb for one or several claims."""
+    """Return a verdict as a verb for one or several claims."""
     many = {claims.HOLDS: "hold", claims.IN_PART: "hold in part", claims.FAILS: "do not hold"}
-    return f"{'is' if count == 1 else 'are'} {word}" if word == claims.NOT_RUN else word if count == 1 else many[word]
+    if word not in many:
+        return f"{'is' if count == 1 else 'are'} {word}"
+    return word if count == 1 else many[word]
 
 
-def _judged(judge: claims.Judge, part: Part | None) -> claims.Verdict:
+Verdicts = list[tuple[str, claims.Verdict]]  # what each is about ("" for the paper's method), and the verdict
+
+
+def _verdicts(claim: claims.Claim, part: Part | None) -> Verdicts:
+    """Return the verdicts on a claim: the first, and those on what else it is asked of."""
     rows = [row for row in part.rows if not row.get("error")] if part else []
-    return judge(rows) if rows else claims.not_run()
+    asked = {claim.whom: claim.judge, **claim.also}
+    return [(whom, judge(rows) if rows else claims.not_run()) for whom, judge in asked.items()]
 
 
-def _claim(claim: claims.Claim, found: claims.Verdict, study: str, part: Part | None) -> str:
-    asked = [_verdict(found, part)]
-    for whom, judge in claim.also.items():
-        asked.append(f"<div>{_verdict(_judged(judge, part), part, whom)}</div>")
+def _claim(claim: claims.Claim, found: Verdicts, study: str, part: Part | None) -> str:
+    """Return a line of the table: the words of the verdicts, with the rule and the numbers folded below them."""
+    shown = "".join(f"<div>{_pill(one, part)}{inline(whom)}</div>" for whom, one in found)
+    numbers = [
+        f"<li>{inline(f'{whom}: ' if whom else '')}{inline(one.numbers)}</li>" for whom, one in found if one.numbers
+    ]
+    listed = f"<ul>{''.join(numbers)}</ul>" if numbers else ""
+    folded = f"<details><summary>{_SUMMARY}</summary><p>Rule: {inline(claim.criterion)}.</p>{listed}</details>"
     return (
-        f"<tr><td>{inline(claim.text)}<small>{inline(claim.where)}. Rule: {inline(claim.criterion)}.</small></td>"
-        f"<td>{''.join(asked)}</td><td><code>drsne reproduce {study}</code></td></tr>\n"
+        f'<tr><th scope="row">{inline(claim.text)}<small>{inline(claim.where)}.</small></th>'
+        f"<td>{shown}{folded}</td><td><code>drsne reproduce {study}</code></td></tr>\n"
     )
 
 
 def _so_far(found: claims.Verdict, part: Part | None) -> str:
-    return " so far" if part and not part.complete and found.word != claims.NOT_RUN else ""
+    final = (claims.NOT_RUN, claims.NOT_TESTED)
+    return " so far" if part and not part.complete and found.word not in final else ""
 
 
-def _in_words(found: claims.Verdict, part: Part, whom: str) -> str:
-    numbers = f": {found.numbers}" if found.numbers else ""
-    return f"{f'{whom}: ' if whom else ''}**{found.word}{_so_far(found, part)}**{numbers}"
-
-
-def _verdict(found: claims.Verdict, part: Part | None, whom: str = "") -> str:
+def _pill(found: claims.Verdict, part: Part | None) -> str:
     kind = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}.get(found.word, "none")
-    so_far = _so_far(found, part)
-    numbers = f"<small>{inline(found.numbers)}</small>" if found.numbers else ""
-    return f'<span class="verdict {kind}">{found.word}{so_far}</span>{inline(whom)}{numbers}'
+    return f'<span class="verdict {kind}">{found.word}{_so_far(found, part)}</span>'
 
 
 def _section(part: Part) -> str:

@@ -18,10 +18,11 @@ SHORT = {
     "concentration_correlation": "CC",
     "density_rank_correlation": "rho_S",
     "continuity": "Cont",
+    "local_density_rank_correlation": "local rho_S",
     "silhouette": "Sil",
     "stress": "Stress",
 }
-_LATEX = {"rho_S": r"$\rho_S$"}
+_LATEX = {"rho_S": r"$\rho_S$", "local rho_S": r"local $\rho_S$"}
 
 
 class Cell(NamedTuple):
@@ -69,8 +70,12 @@ def signed(value: float) -> str:
 
 
 def mean(rows: Sequence[Row], score: str) -> tuple[float, float]:
-    """Mean and standard deviation (ddof 1; nan for one) of a score over rows."""
-    values = [row["metrics"][score] for row in rows]
+    """Return mean and standard deviation (ddof 1; nan for one) of a score over rows."""
+    return spread([row["metrics"][score] for row in rows])
+
+
+def spread(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and standard deviation (ddof 1; nan for one) of values."""
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
@@ -87,19 +92,28 @@ def failures(rows: Sequence[Row]) -> list[Block]:
 
 
 def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:
-    """A table for each data set."""
+    """Return a table for each data set: the scores first, then how they were chosen.
+
+    A score that the paper does not have on any data set has no columns for the paper's number and the difference.
+    """
     out: list[Block] = []
+    compared = {score for score in scores if any(not math.isnan(line.cells[score].paper) for line in lines)}
+    header = ["method"]
+    for score in scores:
+        header += [SHORT[score], "paper", DIFFERENCE] if score in compared else [SHORT[score]]
+    header += ["chosen, by seed", "seeds", "grid"]
     for dataset in dict.fromkeys(line.dataset for line in lines):
-        header = ["method", "chosen, by seed", "seeds", "grid"]
-        for score in scores:
-            header += [SHORT[score], "paper", DIFFERENCE]
         body = []
         for line in (line for line in lines if line.dataset == dataset):
-            body.append([line.method, line.parameter, line.seeds, line.grid])
+            body.append([line.method])
             for score in scores:
                 cell = line.cells[score]
-                body[-1] += [number(cell.mean, cell.std), number(cell.paper, cell.paper_std), signed(cell.difference)]
-        out += [Heading(dataset, 3), Table(header, body)]
+                body[-1].append(number(cell.mean, cell.std))
+                if score in compared:
+                    body[-1] += [number(cell.paper, cell.paper_std), signed(cell.difference)]
+            body[-1] += [line.parameter, line.seeds, line.grid]
+        caption = f"{dataset}: mean ± standard deviation over seeds at each method's chosen values; the best in bold"
+        out += [Heading(dataset, 3), Table(header, body, caption, best=[SHORT[score] for score in scores])]
     return out
 
 

@@ -16,11 +16,12 @@ from typing import NamedTuple
 from drsne.experiments.rows import Row
 
 HOLDS, IN_PART, FAILS, NOT_RUN = "holds", "holds in part", "does not hold", "not run yet"
-WORDS = (HOLDS, IN_PART, FAILS, NOT_RUN)
+NOT_TESTED = "not tested"
+WORDS = (HOLDS, IN_PART, FAILS, NOT_TESTED, NOT_RUN)
 
 
 class Verdict(NamedTuple):
-    """A word of the four above, and the numbers that it stands on."""
+    """One of the ``WORDS``, and the numbers that support it."""
 
     word: str
     numbers: str = ""
@@ -37,6 +38,7 @@ class Claim:
     where: str  # in the paper
     criterion: str  # what "holds" means, said so that it can be checked
     judge: Judge
+    whom: str = ""  # what the first verdict is about, if it is not the paper's method as its code has it
     also: Mapping[str, Judge] = field(default_factory=dict)  # of whom else it is asked
 
 
@@ -56,6 +58,11 @@ def load(study: str) -> tuple[Claim, ...]:
 def not_run() -> Verdict:
     """What is said before there are rows."""
     return Verdict(NOT_RUN)
+
+
+def not_tested(numbers: str) -> Verdict:
+    """Return the verdict on a claim that no run of ours can judge, with what is known about it."""
+    return Verdict(NOT_TESTED, numbers)
 
 
 def of_count(met: int, asked: int, numbers: str, *, enough: float = 1.0) -> Verdict:

@@ -129,5 +129,6 @@ CLAIMS = (
         "ties) by more than twice the standard error, and the best lambda is not the same on all; of this package's "
         "method over the paper's grid, since the paper's is not run over all of it",
         judge=partial(weight_helps, method="drsne"),
+        whom=_OURS,
     ),
 )

@@ -43,7 +43,8 @@ def beside_the_authors(study: Study, rows: list[Row], title: Callable[[str], str
         "many seeds are within .01 (TW) and .03 (CC) of the authors' run of that seed, for the others whether the "
         "mean TW is within .02; a published standard deviation stands in where it is larger."
     )
-    return [Heading("At the authors' parameters"), Text(text), Table(header, body)]
+    caption = "Runs at the parameters that the authors' runs selected, seed by seed"
+    return [Heading("At the authors' parameters"), Text(text), Table(header, body, caption)]
 
 
 def _line(dataset: str, method: str, some: dict[int, Row]) -> list[str]:

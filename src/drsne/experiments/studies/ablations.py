@@ -171,17 +171,19 @@ class Ablations(PaperStudy):
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """The progressions of maps."""
         for table in PROGRESSIONS:
-            drawn = [study for study in parts if study.name == f"ablations, {table}, figure"]
-            found = [(study, row) for study in drawn for row in of_study(study, rows) if not row["error"]]
-            file = {row["key"]: folder / "maps" / f"{row['key']}.npy" for _, row in found}
+            found = progression(table, parts, rows)
+            file = {row["key"]: folder / "maps" / f"{row['key']}.npy" for row in found}
             if not found or not all(path.exists() for path in file.values()):
                 continue
-            labels = {study.datasets[0]: _labels(study.data, study.datasets[0]) for study, _ in found}
+            data = parts[0].data
             panels = [
                 figures.Panel(
-                    np.load(file[row["key"]]), labels[study.datasets[0]], _panel(table, row), _caption(row["metrics"])
+                    np.load(file[row["key"]]),
+                    _labels(data, row["dataset"]),
+                    _panel(table, row),
+                    _caption(row["metrics"]),
                 )
-                for study, row in found
+                for row in found
             ]
             figure = figures.row_of_maps(panels)
             figures.save(figure, folder / f"figure_{table}.png")
@@ -194,7 +196,9 @@ class Ablations(PaperStudy):
         for (table, way), lines in TABLES.items():
             header, body, count = _table(table, way, lines, parts, rows)
             if body:
-                out += [Heading(f"{TITLES[table]}, {way}".capitalize()), Text(_SAID[table, way]), Table(header, body)]
+                title = f"{TITLES[table]}, {way}".capitalize()
+                caption = f"Scores over {TITLES[table]} on PBMC, {way}: mean ± standard deviation over seeds"
+                out += [Heading(title), Text(_SAID[table, way]), Table(header, body, caption)]
             if count[1]:
                 near.append(f"{TITLES[table]}: {_share(*count)}")
                 total += count
@@ -275,6 +279,12 @@ def _rows_of(label: str, setting: Setting, parts: Sequence[Study], rows: list[Ro
         and study.variants["drsne_code"].settings["k"] == setting.k - 1
     ]
     return [row for study in wanted for row in of_study(study, rows) if not row["error"]]
+
+
+def progression(table: str, parts: Sequence[Study], rows: list[Row]) -> list[Row]:
+    """Return the rows of a figure's maps in the order of what varies, from the smallest value to the largest."""
+    settings = sorted(PROGRESSIONS[table].items())
+    return [row for _, setting in settings for row in _rows_of(f"{table}, figure", setting, parts, rows)]
 
 
 def _beside_figure(table: str, parts: Sequence[Study], rows: list[Row]) -> list[Block]:

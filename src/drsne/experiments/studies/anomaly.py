@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from drsne.anomaly import Choice, detectors, oracle_best, oracle_single
 from drsne.experiments import figures, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
+from drsne.experiments.document import DIFFERENCE, OTHER, Block, Figure, Heading, Table, Text
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.studies._anomaly_runs import (
@@ -26,13 +25,10 @@ from drsne.experiments.studies._anomaly_runs import (
     quick_data,
     variants,
 )
+from drsne.experiments.studies._anomaly_tables import TITLES, at_the_settings, of_dataset, results, short
 from drsne.experiments.study import USUAL, Asked, Study, check_names
 
-TITLES = {"knn": "kNN", "lof": "LOF", "isolation_forest": "IF", "centroid": "Cent"}
 FIXED_NEIGHBORS = 80
-# Methods of the paper's tables, and how many settings its grids have.
-PEERS = ("drsne_code", "densne", "densmap", "pacmap", "umap", "tsne")
-SIZES = {"drsne": 33, "drsne_code": 33, "densne": 49, "densmap": 30, "pacmap": 30, "umap": 30, "tsne": 30}
 
 
 class Anomaly(PaperStudy):
@@ -71,7 +67,8 @@ class Anomaly(PaperStudy):
         """The sweep over lambda."""
         curves = {part.datasets[0]: _sweep(part, rows) for part in parts if "drsne" in part.methods}
         if any(curves.values()):
-            figure = figures.sweeps({_short(name): found for name, found in curves.items() if found})
+            shown = {short(name): found for name, found in curves.items() if found}
+            figure = figures.sweeps(shown, _SWEEP_LABELS)
             figures.save(figure, folder / "figure_lambda.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
@@ -81,8 +78,8 @@ class Anomaly(PaperStudy):
         grids = _QUICK_GRIDS if any(part.sample for part in parts) else _GRIDS
         out += [Heading("With labels: oracle choices"), Text(f"{_ORACLES} {grids}")]
         for part in parts:
-            out += _of_dataset(part, rows)
-        out += _at_the_settings(parts, rows)
+            out += of_dataset(part, rows)
+        out += at_the_settings(parts, rows)
         out += _over_lambda(parts, rows)
         return out + tables.failures(rows)
 
@@ -98,7 +95,10 @@ _INTRODUCTION = (
 )
 _ORACLES = (
     '"Best": for each detector the setting with the largest mean AUPRC. "Oracle-IF": one setting, the best for IF, '
-    "with all detectors. Both need the labels that they are scored by, so nobody can have them in practice."
+    "with all detectors. Both need the labels that they are scored by, so nobody can have them in practice. A "
+    f'difference is printed only if both numbers are of the same setting. "{OTHER.capitalize()}" stands in its place '
+    "if the setting chosen here is not the one behind the paper's number; the tables at the paper's own settings are "
+    "below."
 )
 _QUICK_GRIDS = "Of the paper's grids only a few settings were run, on few points."
 _GRIDS = (
@@ -109,26 +109,14 @@ _GRIDS = (
 )
 
 
-def _labelled(row: Row) -> dict[str, float]:
-    return {name: row["metrics"][f"auprc_{name}"] for name in detectors()}
-
-
-def results(part: Study, rows: list[Row], method: str) -> dict[Any, list[dict[str, float]]]:
-    """AUPRC of every setting that has all seeds that any has."""
-    found: dict[Any, list[dict[str, float]]] = defaultdict(list)
-    for row in rows:
-        if (row["dataset"], row["method"], row["error"]) == (part.datasets[0], method, None):
-            value = row["value"]
-            found[tuple(value) if isinstance(value, list) else value].append(_labelled(row))
-    most = max((len(runs) for runs in found.values()), default=0)
-    return {setting: runs for setting, runs in found.items() if len(runs) == most}
+_SWEEP_LABELS = ("ours, k fixed", "ours, best k", "the paper's code")
 
 
 def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
     """Means over detectors: our choice without labels beside the oracles and the data themselves."""
     header = [
-        "data", "anomalies", "paper's", "no labels (ours)", "seeds", "lambda chosen", "paper's best DR-SNE", DIFFERENCE,
-        "HIGH-D", DIFFERENCE, "paper's HIGH-D", "no labels, both", "best of ours", "oracle-IF of ours",
+        "data", "no labels (ours)", "paper's best DR-SNE", DIFFERENCE, "HIGH-D", DIFFERENCE, "paper's HIGH-D",
+        "no labels, both", "best of ours", "oracle-IF of ours", "lambda chosen", "seeds", "anomalies", "in the paper",
     ]  # fmt: skip
     body = []
     for part in parts:
@@ -144,11 +132,7 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         body.append(
             [
                 DATASETS[dataset],
-                str(next((row["anomalies"] for row in of_set if "anomalies" in row), "-")),
-                "-" if count is None else f"{count[0]} of {count[1]}",
                 tables.number(*chosen),
-                str(len(runs)),
-                ", ".join(f"{row['found']['density_weight']:g}" for row in runs),
                 tables.number(paper),
                 tables.signed(chosen[0] - paper),
                 tables.number(plain),
@@ -157,6 +141,10 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
                 tables.number(*_overall(free.get("both", []))),
                 tables.number(_choice_mean(oracle_best(ours))) if ours else "-",
                 tables.number(_choice_mean(oracle_single(ours))) if ours else "-",
+                ", ".join(f"{row['found']['density_weight']:g}" for row in runs),
+                str(len(runs)),
+                str(next((row["anomalies"] for row in of_set if "anomalies" in row), "-")),
+                "-" if count is None else f"{count[0]} of {count[1]}",
             ]
         )
     if not body:
@@ -169,7 +157,8 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         'where its table differs. "Both": the same with `neighborhoods="both"`. Chance scores the share of anomalies. '
         "Where no lambda but 0 keeps the trustworthiness, the map at 0 is taken here (the estimator refuses)."
     )
-    return [Heading("Without labels"), Text(text), Table(header, body)]
+    caption = "Mean AUPRC over the four detectors, without labels and with them"
+    return [Heading("Without labels"), Text(text), Table(header, body, caption)]
 
 
 def _overall(runs: list[dict[str, float]]) -> tuple[float, float]:
@@ -187,91 +176,6 @@ def _choice_mean(choices: dict[str, Choice]) -> float:
     return float(np.mean([choice.mean for choice in choices.values()]))
 
 
-def _of_dataset(part: Study, rows: list[Row]) -> list[Block]:
-    dataset = part.datasets[0]
-    out: list[Block] = []
-    for section, label in (("best", "best"), ("oracle_if", "oracle-IF")):
-        header = ["method", "seeds", "settings", "chosen"]
-        for name in TITLES:
-            header += [TITLES[name], "paper", DIFFERENCE]
-        body = []
-        for method in part.methods:
-            found = results(part, rows, method)
-            if not found or method == "drsne_auto":
-                continue
-            choice = oracle_best(found) if section == "best" else oracle_single(found)
-            size = SIZES.get(method)
-            seeds = len(next(iter(found.values())))
-            line = [part.method(method).title, str(seeds), f"{len(found)} of {size}" if size else "1"]
-            chosen = {TITLES[name]: _setting(choice[name].setting) for name in TITLES}
-            line.append(chosen["IF"] if section == "oracle_if" else _by_detector(chosen))
-            for name in TITLES:
-                paper = published.anomaly(dataset, method, section, name)
-                ours = choice[name]
-                line += [
-                    tables.number(ours.mean, ours.std if method != "high_d" else math.nan),
-                    tables.number(*paper),
-                    tables.signed(ours.mean - paper[0]),
-                ]
-            body.append(line)
-        if body:
-            out += [Heading(f"{DATASETS[dataset]}: {label}", 3), Table(header, body)]
-    run = {method: results(part, rows, method) for method in part.methods if method not in ("high_d", "drsne_auto")}
-    if any(run.values()):
-        listed = [
-            f"{part.method(method).title} ({', '.join(part.method(method).parameter or ())}) "
-            + (", ".join(map(_setting, found)) if len(found) < SIZES[method] else "all of the paper's grid")
-            for method, found in run.items()
-            if found
-        ]
-        out.append(Text(f"Settings that were run: {'; '.join(listed)}."))
-    return out
-
-
-def _at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """For each detector the setting that the paper's table has as the best, with nothing chosen by us."""
-    header = ["data", "method"]
-    for name in TITLES:
-        header += [TITLES[name], "paper", DIFFERENCE]
-    body = []
-    for part in parts:
-        dataset = part.datasets[0]
-        for method in (method for method in part.methods if method in PEERS):
-            found, settings = results(part, rows, method), published.anomaly_selected(dataset, method)
-            if not found or not settings:
-                continue
-            line = [_short(dataset), part.method(method).title]
-            for name in TITLES:
-                runs = [run[name] for run in found.get(settings[name], [])]
-                paper = published.anomaly(dataset, method, "best", name)
-                mean = fmean(runs) if runs else math.nan
-                std = stdev(runs) if len(runs) > 1 else math.nan
-                line += [tables.number(mean, std), tables.number(*paper), tables.signed(mean - paper[0])]
-            body.append(line)
-    if not body:
-        return []
-    text = (
-        "A difference above may come from another choice or from another score. Here nothing is chosen: for each "
-        "detector the setting is the one that the paper's table has as the best. CIFAR-10 are other features."
-    )
-    return [Heading("At the paper's settings"), Text(text), Table(header, body)]
-
-
-def _setting(setting: Any) -> str:
-    return "/".join(f"{value:g}" for value in setting) if isinstance(setting, tuple) else ""
-
-
-def _by_detector(chosen: dict[str, str]) -> str:
-    """One setting where all detectors have the same, else that of each."""
-    if len(set(chosen.values())) == 1:
-        return next(iter(chosen.values()))
-    return ", ".join(f"{name} {setting}" for name, setting in chosen.items())
-
-
-def _short(dataset: str) -> str:
-    return DATASETS[dataset].split(" (")[0]
-
-
 def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
     """The figure of the sweep, and what the best lambda adds for the isolation forest, beside the authors' files."""
     body, fixed = [], FIXED_NEIGHBORS
@@ -283,7 +187,7 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         if none and some:
             fixed = _fixed(found)
             one, best = (oracle_best(runs)["isolation_forest"] for runs in (none, some))
-            line = [_short(dataset), tables.number(one.mean, one.std), tables.number(best.mean, best.std)]
+            line = [short(dataset), tables.number(one.mean, one.std), tables.number(best.mean, best.std)]
             known = {} if part.sample else published.everything()["anomaly_sweep"]  # of all points
             theirs = known.get(dataset, [math.nan, math.nan, math.nan])
             line += [f"{best.setting[0]:g}", tables.number(theirs[0]), tables.number(theirs[1])]
@@ -291,8 +195,10 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
     if not body:
         return []
     caption = (
-        f"AUPRC of our DR-SNE over lambda as printed: k = {fixed} (lines, with bands of one standard deviation "
-        "over seeds) and the best k for every lambda (dashed)"
+        f"AUPRC over lambda as printed. Lines and bands: this package's DR-SNE with k = {fixed}, mean and one standard "
+        "deviation over seeds; dashed: this package's DR-SNE with the best k for every lambda. Diamonds: the paper's "
+        "code at the settings that were run, those of the paper's tables, with one standard deviation. It was not run "
+        "over the whole grid."
     )
     text = (
         "AUPRC of the isolation forest without a density term and at the best lambda and k: ours, and the paper's "
@@ -302,7 +208,8 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         "pairs."
     )
     header = ["data", "ours, lambda = 0", "ours, best", "lambda", "authors, lambda = 0", "authors, best", "lambda"]
-    return [Heading("Over lambda"), Text(text), Table(header, body), Figure("figure_lambda.png", caption)]
+    title = "AUPRC of the isolation forest without a density term and at the best lambda and k"
+    return [Heading("Over lambda"), Text(text), Table(header, body, title), Figure("figure_lambda.png", caption)]
 
 
 def _fixed(found: Any) -> int:
@@ -311,8 +218,8 @@ def _fixed(found: Any) -> int:
 
 
 def _sweep(part: Study, rows: list[Row]) -> dict[str, figures.Sweep]:
-    """By detector: AUPRC over lambda with k fixed, and with the best k."""
-    found = results(part, rows, "drsne")
+    """Return the AUPRC over lambda by detector: ours with k fixed and with the best k, and the paper's code."""
+    found, theirs = results(part, rows, "drsne"), results(part, rows, "drsne_code")
     lambdas = sorted({lam for lam, _ in found})
     if not any(lam > 0 for lam in lambdas):
         return {}
@@ -326,5 +233,6 @@ def _sweep(part: Study, rows: list[Row]) -> dict[str, figures.Sweep]:
             np.array([np.mean(values) for values in chosen]),
             np.array([np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in chosen]),
             np.array(best),
+            [(lam, *tables.spread([run[name] for run in runs])) for (lam, _), runs in theirs.items()],
         )
     return out

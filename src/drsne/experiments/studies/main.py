@@ -54,6 +54,7 @@ FIGURE_CAPTIONS = {
     "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST (few far points at the edge)",
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
+FURTHER_SCORES = ("continuity", "local_density_rank_correlation")  # shown if rows have them
 SOLID = ("controlled_clusters", "helix")
 OTHER_SAMPLES, OTHER_LEAST = 5000, 0.95  # of data sets that the paper does not have
 QUICK_SAMPLES = 600
@@ -119,7 +120,8 @@ class Main(PaperStudy):
     def write(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """Write table.tex and table.csv."""
         (study,) = parts
-        lines, scores = _lines(study, choices(study, rows)), [name for name, _ in study.scores]
+        scores = shown_scores(study, rows)
+        lines = _lines(study, choices(study, rows), scores)
         (folder / "table.tex").write_text(tables.latex(lines, scores), encoding="utf-8")
         (folder / "table.csv").write_text(tables.comma_separated(lines, scores), encoding="utf-8")
 
@@ -131,11 +133,12 @@ class Main(PaperStudy):
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
         """The table, what was seen at the authors' parameters, and the figures."""
         (study,) = parts
-        lines = _lines(study, choices(study, rows))
+        scores = shown_scores(study, rows)
+        lines = _lines(study, choices(study, rows), scores)
         out = [
             Heading("The main comparison", 1),
             *_text(study),
-            *tables.blocks(lines, [name for name, _ in study.scores]),
+            *tables.blocks(lines, scores),
             *(beside_the_authors(study, rows, _title) if study.data is paper_data else []),
         ]
         if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
@@ -173,11 +176,19 @@ def choices(study: Study, rows: list[Row]) -> dict[tuple[str, str], Choice]:
     }
 
 
-def _lines(study: Study, chosen: dict[tuple[str, str], Choice]) -> list[tables.Line]:
-    return [_line(study, method, dataset, choice) for (method, dataset), choice in chosen.items() if choice.n_seeds]
+def shown_scores(study: Study, rows: list[Row]) -> list[str]:
+    """Return the scores of the tables: those of the study, and the further ones that rows have."""
+    further = [name for name in FURTHER_SCORES if any(name in row["metrics"] for row in rows)]
+    return list(dict.fromkeys([*(name for name, _ in study.scores), *further]))
 
 
-def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Line:
+def _lines(study: Study, chosen: dict[tuple[str, str], Choice], scores: Sequence[str]) -> list[tables.Line]:
+    return [
+        _line(study, method, dataset, choice, scores) for (method, dataset), choice in chosen.items() if choice.n_seeds
+    ]
+
+
+def _line(study: Study, method: str, dataset: str, choice: Choice, scores: Sequence[str]) -> tables.Line:
     known = study.method(method)
     values = [
         f"{tables.value(row['value'])}{'*' if edge else ''}" if row["value"] is not None else ""
@@ -185,7 +196,7 @@ def _line(study: Study, method: str, dataset: str, choice: Choice) -> tables.Lin
     ]
     cells = {
         score: tables.Cell(choice.mean(score), choice.std(score), *published.main(dataset, method, score))
-        for score, _ in study.scores
+        for score in scores
     }
     seeds = f"{len(choice.rows)} of {choice.n_seeds}"
     grid = f"{choice.n_values} of {len(known.grid)}"

@@ -142,7 +142,9 @@ class TradeOff(PaperStudy):
                 header.append(tables.SHORT[score])
                 if method == "drsne_code" and compared:
                     header += ["authors", DIFFERENCE]
-            out += [Heading(study.method(method).title), Table(header, body)]
+            title = study.method(method).title
+            caption = f"{title}: trustworthiness and concentration correlation over lambda, mean ± standard deviation"
+            out += [Heading(title), Table(header, body, caption)]
         return out + tables.failures(rows)
 
 
