@@ -68,6 +68,27 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "grows in the whole plain phase": {**BASE, "growth": "whole"},
     "from the start": {**BASE, "growth": "start"},
     "steps in map units": {**BASE, "local": False},
+    "b": {**BASE, "release": 125},
+    "c": {**BASE, "release": 60},
+    "d": {**BASE, "iterations": (150, 350, 500), "release": 125},
+    "e": {**BASE, "iterations": (150, 350, 500), "release": 125, "ramp": 175},
+    "f": {**BASE, "iterations": (100, 400, 500), "release": 150, "ramp": 150},
+    "g": {**BASE, "iterations": (150, 450, 400), "release": 125},
+    "h": {**BASE, "iterations": (150, 500, 350), "release": 150, "ramp": 150},
+    "i": {**BASE, "iterations": (200, 300, 500), "release": 100, "ramp": 150},
+    "j": {**BASE, "iterations": (150, 350, 500), "release": 125, "rate": 1.0},
+    "k": {**BASE, "iterations": (150, 350, 500), "release": 125, "growth": "start"},
+    "l": {**BASE, "iterations": (150, 450, 400), "release": 125, "rate": 1.0},
+    "m": {**BASE, "iterations": (250, 500, 500), "release": 125},
+    "n": {**BASE, "iterations": (150, 600, 250), "release": 150, "ramp": 150},
+    "o": {**BASE, "iterations": (150, 350, 500), "release": 125, "rate": 0.5},
+    "p": {**BASE, "iterations": (150, 450, 400), "release": 125, "ramp": 60},
+    "k1": {**BASE, "iterations": (150, 450, 400), "release": 125, "growth": "start"},
+    "k2": {**BASE, "iterations": (150, 350, 500), "release": 250, "growth": "start"},
+    "k3": {**BASE, "iterations": (250, 350, 400), "release": 125, "growth": "start"},
+    "k4": {**BASE, "iterations": (100, 500, 400), "release": 200, "growth": "start"},
+    "k5": {**BASE, "iterations": (150, 550, 300), "release": 150, "growth": "start"},
+    "k6": {**BASE, "iterations": (50, 550, 400), "release": 250, "growth": "start"},
 }
 
 
@@ -221,7 +242,10 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
         adaptive=adaptive,
     )
     if adaptive:
-        early, plain, last = schedule.phases
+        sizes = setting.get("iterations", (250, 250, 500))
+        early, plain, last = (replace(p, n_iter=m) for p, m in zip(schedule.phases, sizes, strict=True))
+        last = replace(last, ramp=round(0.3 * last.n_iter), optimizer=replace(last.optimizer, rate=setting.get("rate", 2.0)))
+        plain = replace(plain, scale_ramp=setting.get("ramp", 125), exaggeration_from=early.exaggeration, release=setting.get("release", 0))
         growth = setting["growth"]
         if growth == "density":
             plain, last = replace(plain, scale=0.0, scale_ramp=0), replace(last, scale_ramp=last.ramp)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drsne import _checks, engines, initialization
 from drsne._rounding import rounded
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
-from drsne.concentration import log_scales, profile, winsorized
+from drsne.concentration import cycled, group_neighbors, log_scales, profile, winsorized
 from drsne.correlation import CorrelationProblem
 from drsne.graph import KnnGraph, available, nearest
 from drsne.objective import Objective, Problem
@@ -158,7 +158,8 @@ def _problem(
     model: Any, graph: KnnGraph, objective: Objective, P: sp.csr_matrix, weight: float, workers: Workers
 ) -> tuple[Problem, Array]:
     """Return what is minimised, and the profile of the data before it is winsorised."""
-    radii = graph.distances.mean(axis=1)
+    kept = group_neighbors(graph.distances) if objective.small_groups else None
+    radii = cycled(graph.distances, kept).mean(axis=1)
     objective = objective.at(radii)
     exponent = float(objective.input_exponent)
     whole = profile(radii, exponent, objective.input_smoothing).log
@@ -170,12 +171,13 @@ def _problem(
     problem = Problem(
         objective,
         P=P,
-        neighbors=np.ascontiguousarray(graph.indices),
+        neighbors=np.ascontiguousarray(cycled(graph.indices, kept)),
         target=settle(winsorized(whole, objective.target_quantile)),
         weight=weight,
         engine=_engine(model, len(whole), objective.precision, workers),
         workers=workers,
         log_scale=None if log_scale is None else settle(log_scale),
+        kept=kept,
     )
     return problem, settle(whole)
 

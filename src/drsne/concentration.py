@@ -64,6 +64,43 @@ SCALE_QUANTILE = 0.005  # of the log scales of the adaptive kernel, likewise
 STANDS_OUT, MOST_CONTRAST = 0.8, 2.0
 
 
+LEAST_GROUP = 5  # neighbours before a gap
+GAP_CHANCE = 1e-3  # of a gap in points strewn along a line, the least favourable dimension
+
+
+def group_neighbors(distances: Array) -> NDArray[np.int32]:
+    """Return how many of each point's neighbours, (n, k) ascending distances, lie before a clear gap; k without one.
+
+    If points are strewn evenly in D dimensions, ``(d_m / d_m+1)^D`` is distributed as the largest of m uniform
+    numbers, so a ratio ``d_m+1 / d_m`` of t has the probability ``t^(-D m)``. A gap is clear if that is below
+    ``GAP_CHANCE`` for D = 1; of several, the least likely counts. Groups of fewer than k + 1 points end at a gap, and
+    the radius of their points must not reach into other groups (docs/theory.md, section 11).
+    """
+    n, k = distances.shape
+    kept = np.full(n, k, np.int32)
+    if k <= LEAST_GROUP:
+        return kept
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = distances[:, LEAST_GROUP:] / distances[:, LEAST_GROUP - 1 : -1]
+        surprise = np.arange(LEAST_GROUP, k) * np.log(ratio)
+    surprise[~np.isfinite(surprise)] = 0.0  # duplicates of a point are no group
+    best = surprise.argmax(axis=1)
+    clear = surprise[np.arange(n), best] > -np.log(GAP_CHANCE)
+    kept[clear] = best[clear] + LEAST_GROUP
+    return kept
+
+
+def cycled(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any]:
+    """Return a table (n, k) whose rows repeat their first ``kept`` entries; means over rows are then over those."""
+    if kept is None or (kept == table.shape[1]).all():
+        return table
+    rows = np.flatnonzero(kept < table.shape[1])
+    out = table.copy()
+    columns = np.arange(table.shape[1])[None, :] % kept[rows, None]
+    out[rows] = np.take_along_axis(table[rows], columns, axis=1)
+    return out
+
+
 class Profile(NamedTuple):
     """Logarithms of relative concentration, with what the gradient needs."""
 
@@ -256,8 +293,8 @@ class InputNeighborhoods:
 class EmbeddingNeighborhoods:
     """Each point's own nearest neighbours in the map, found anew every few iterations and held fixed between."""
 
-    def __init__(self, k: int, sample: int | None) -> None:
-        self._k, self._sample = k, sample
+    def __init__(self, k: int, sample: int | None, kept: NDArray[np.int32] | None = None) -> None:
+        self._k, self._sample, self._kept = k, sample, kept
         self._held: Rolling | None = None
         self._since: int | None = None
 
@@ -270,11 +307,12 @@ class EmbeddingNeighborhoods:
 
     def now(self, Y: NDArray[Any], workers: Workers) -> Rolling:
         """The sums over those of this very map, which are not held on to."""
-        return Rolling(Neighborhoods(nearest_in_map(Y, self._k, workers), self._sample))
+        return Rolling(Neighborhoods(cycled(nearest_in_map(Y, self._k, workers), self._kept), self._sample))
 
     def arranged(self, arrangement: Arrangement) -> EmbeddingNeighborhoods:
         """None yet: they are found in the order that the points have then."""
-        return EmbeddingNeighborhoods(self._k, self._sample)
+        kept = None if self._kept is None else arrangement.arranged(self._kept)
+        return EmbeddingNeighborhoods(self._k, self._sample, kept)
 
 
 def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:

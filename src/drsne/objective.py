@@ -90,6 +90,9 @@ class Objective:
         The data's concentrations below this quantile, and above one less it, count as that quantile in the target
         of the density term (they are winsorised): otherwise a few very sparse points are sent so far away that the
         rest of the map shrinks. 0 takes all as they are.
+    small_groups : bool, default=True
+        Measure the radius of a point over fewer than k neighbours, in the data and in the map, if the others lie
+        beyond a clear gap: groups of fewer than k + 1 points then have a concentration of their own.
     calibration : Calibration
         How affinities reach the perplexity.
     precision : {"single", "double"}, default="single"
@@ -119,6 +122,7 @@ class Objective:
     distance_smoothing: float = 0.0
     kernel: str = "auto"
     target_quantile: float = DEFAULT_QUANTILE
+    small_groups: bool = True
     calibration: Calibration = DEFAULT_CALIBRATION
     precision: str = "single"
     sampled_neighbors: int | str | None = "auto"
@@ -128,6 +132,7 @@ class Objective:
         _checks.choice("normalizer", self.normalizer, ("attached", "detached"))
         _checks.choice("precision", self.precision, ("single", "double"))
         _checks.choice("kernel", self.kernel, KERNELS)
+        _checks.flag("small_groups", self.small_groups)
         if _checks.number("target_quantile", self.target_quantile, at_least=0) >= 0.5:
             raise ValueError(
                 f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 to leave the target as it is."
@@ -299,6 +304,8 @@ class Problem(OnPairs):
         Threads.
     log_scale : ndarray of shape (n,), default=None
         log rho_i of the adaptive kernel; None is the fixed one.
+    kept : ndarray of shape (n,), default=None
+        How many of a point's k nearest neighbours in the map count; None is all of them.
     """
 
     _answer = Evaluation
@@ -314,6 +321,7 @@ class Problem(OnPairs):
         engine: Engine,
         workers: Workers,
         log_scale: Array | None = None,
+        kept: NDArray[np.int32] | None = None,
     ) -> None:
         P, delta = ready(P, objective.precision), objective.affinity_smoothing
         pairs = {"objective": Pairs.of(P, delta)}
@@ -324,10 +332,10 @@ class Problem(OnPairs):
         sample = objective.sample_of(k, len(target))
         readings = (
             _Reading(objective.input_weight, InputNeighborhoods(neighbors, sample)),
-            _Reading(objective.embedding_weight, EmbeddingNeighborhoods(k, sample)),
+            _Reading(objective.embedding_weight, EmbeddingNeighborhoods(k, sample, kept)),
         )
-        kept = tuple(reading for reading in readings if reading.weight)
-        super().__init__(objective, Terms(pairs, kept, target, log_scale), weight, engine, workers)
+        taken = tuple(reading for reading in readings if reading.weight)
+        super().__init__(objective, Terms(pairs, taken, target, log_scale), weight, engine, workers)
 
     @property
     def scales(self) -> Array:

@@ -113,6 +113,11 @@ class Phase:
         Bound on each point's step, in units of the map.
     carry : bool, default=False
         Go on with the optimiser state of the phase before.
+    exaggeration_from : float, default=None
+        The exaggeration at the start of the phase, if it is released gradually.
+    release : int, default=0
+        Iterations over which the exaggeration falls geometrically from ``exaggeration_from`` to ``exaggeration``; the
+        rate rises in the same proportion.
     scale : float, default=1.0
         How far an adaptive kernel adapts: its scales are raised to this power, and 0 is the fixed kernel.
     scale_ramp : int, default=0
@@ -129,6 +134,8 @@ class Phase:
     clip: float | None = None
     max_step: float | None = None
     carry: bool = False
+    exaggeration_from: float | None = None
+    release: int = 0
     scale: float = 1.0
     scale_ramp: int = 0
 
@@ -139,6 +146,9 @@ class Phase:
         _checks.choice("decay", self.decay, ("constant", "linear", "cosine"))
         _checks.number("exaggeration", self.exaggeration, above=0)
         _checks.integer("ramp", self.ramp, at_least=0)
+        if self.exaggeration_from is not None:
+            _checks.number("exaggeration_from", self.exaggeration_from, above=0)
+        _checks.integer("release", self.release, at_least=0)
         _checks.number("scale", self.scale, at_least=0)
         _checks.integer("scale_ramp", self.scale_ramp, at_least=0)
         _checks.flag("density", self.density)
@@ -150,9 +160,17 @@ class Phase:
 
     def rate_factor(self, t: int) -> float:
         """Share of the rate at iteration ``t`` of the phase."""
+        share = 1.0 if self.exaggeration_from is None else self.exaggeration / self.exaggeration_at(t)
         if self.decay == "cosine":
-            return 0.5 * (1.0 + math.cos(math.pi * t / self.n_iter))
-        return 1.0 - t / self.n_iter if self.decay == "linear" else 1.0
+            return share * 0.5 * (1.0 + math.cos(math.pi * t / self.n_iter))
+        return share * (1.0 - t / self.n_iter if self.decay == "linear" else 1.0)
+
+    def exaggeration_at(self, t: int) -> float:
+        """Return the exaggeration at iteration ``t`` of the phase."""
+        if self.exaggeration_from is None or t >= self.release:
+            return self.exaggeration
+        done = t / self.release
+        return float(self.exaggeration_from ** (1.0 - done) * self.exaggeration**done)
 
     def density_factor(self, t: int) -> float:
         """Share of lambda at iteration ``t`` of the phase."""
@@ -389,7 +407,7 @@ class _Run:
         wanted = bool(self.callbacks) or self._history.due(self.iteration)
         at = self.problem.evaluate(
             self.Y,
-            exaggeration=phase.exaggeration,
+            exaggeration=phase.exaggeration_at(t),
             density=phase.density_factor(t),
             pairs=phase.pairs,
             losses=wanted,
