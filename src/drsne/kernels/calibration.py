@@ -11,6 +11,8 @@ from drsne.kernels._compile import kernel
 _TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # stands for "no upper bracket yet"
 _LATE = 12  # steps; nearly all rows are done by then
+_SAME = 2.0**-48  # relative difference of two distances that is rounding
+_LEAST = 1e-290  # of the scaled squared distances: precisions for smaller ones would overflow
 
 
 @kernel
@@ -27,6 +29,9 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
     Squared distances are shifted by the row's minimum and scaled by the row's largest, so that they run from 0 to 1
     (all 0 where the distances are equal), and rounded to single precision: what the data's units leave in the last
     bits must not reach the map. Writes rows of ``P`` that sum to one, and the perplexity reached.
+
+    Ties with the nearest distance are found by comparing the distances themselves. The scaled ones cannot tell: the
+    compiler may multiply by a reciprocal in one place and divide in another, and then equal distances differ.
     """
     k = distances.shape[1]
     target = np.log(perplexity)
@@ -37,12 +42,14 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
         near = distances[i, 0] / largest
         spread = (distances[i, k - 1] / largest - near) * (distances[i, k - 1] / largest + near)
         unit = largest * np.sqrt(spread)
+        tied = distances[i, 0] + _SAME * distances[i, 0]
+        ties = 0
         for j in range(k):
             far = distances[i, j] / largest
             D[j] = _rounded((far - near) * (far + near) / spread) if spread > 0.0 else 0.0
-        ties = 0
-        while ties < k and D[ties] == 0.0:
-            ties += 1
+            if distances[i, j] <= tied or D[j] < _LEAST:
+                D[j] = 0.0
+                ties = j + 1
         if ties == k or ties >= perplexity or k <= perplexity:
             # More equally near neighbours than the perplexity: their uniform law is the nearest there is
             # (all k neighbours where the perplexity is at least k).
