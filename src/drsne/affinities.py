@@ -115,9 +115,12 @@ def calibrated(
 
 
 def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:
-    """Raise unless every row is finite and sums to one (without the shift, rows may underflow to less)."""
+    """Raise unless every row is finite and sums to one (without the shift, some rows may underflow to less)."""
     sums = conditional.sum(axis=1, dtype=np.float64)
-    wrong = ~(np.abs(sums - 1.0) <= _SUMS) if calibration.shift else ~np.isfinite(sums)
+    if calibration.shift:
+        wrong = ~(np.abs(sums - 1.0) <= _SUMS)
+    else:
+        wrong = ~np.isfinite(sums) if sums.any() else np.ones(len(sums), dtype=bool)
     if wrong.any():
         way_out = (
             "Please report this, with the data."
@@ -142,7 +145,8 @@ def conditional_affinities(
     P: NDArray[Any] = np.empty((n, k), dtype)
     precisions, reached = np.empty(n), np.empty(n)
     if not calibration.shift:
-        D = distances**2
+        with np.errstate(over="ignore"):  # an affinity of 0 is right for a distance whose square is infinite
+            D = distances**2
         doubling = calibration.search == "doubling"
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
         workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)

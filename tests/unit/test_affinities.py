@@ -145,6 +145,20 @@ def test_duplicates_beside_distances_too_small_to_square():
     assert not np.isnan(precisions).any()
 
 
+@pytest.mark.parametrize("far", [1e20, 1e80, 1e144, 1e200, 1e290])
+@pytest.mark.parametrize("perplexity", [2.0, 5.5, 12.0])
+def test_outliers_beyond_all_measure_do_not_change_the_rest(far, perplexity):
+    near = np.sort(np.random.RandomState(0).uniform(0.1, 2.0, (10, 20)), axis=1)
+    distances = np.hstack([near, np.full((10, 3), far), np.full((10, 1), 1e5 * far)])
+    with Workers() as workers:
+        P, precisions, reached = conditional_affinities(distances, perplexity, Calibration(), workers)
+        expected = conditional_affinities(near, perplexity, Calibration(), workers)
+    np.testing.assert_allclose(P[:, :20], expected[0], rtol=1e-5, atol=1e-12)
+    np.testing.assert_array_equal(P[:, 20:], 0.0)
+    np.testing.assert_allclose(precisions, expected[1], rtol=1e-5)
+    np.testing.assert_allclose(reached, perplexity, rtol=1e-4)
+
+
 def test_affinities_that_are_not_finite_are_refused():
     """Without the shift, nothing keeps the rows of distant points from underflowing to 0 / 0."""
     graph = knn(1e6 * np.random.default_rng(0).normal(size=(30, 3)), 10)

@@ -12,7 +12,8 @@ _TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # stands for "no upper bracket yet"
 _LATE = 12  # steps; nearly all rows are done by then
 _SAME = 2.0**-48  # relative difference of two distances that is rounding
-_LEAST = 1e-290  # of the scaled squared distances: precisions for smaller ones would overflow
+_BEYOND = 1e60  # times the distance that the perplexity reaches to: affinities are exactly 0 from there on
+_LEAST = 1e-140  # of the scaled squared distances: smaller ones cannot matter, and their precisions would overflow
 
 
 @kernel
@@ -32,11 +33,17 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
 
     Ties with the nearest distance are found by comparing the distances themselves. The scaled ones cannot tell: the
     compiler may multiply by a reciprocal in one place and divide in another, and then equal distances differ.
+    Neighbours so far away that they cannot have any affinity are left out, so that they do not set the scale.
     """
-    k = distances.shape[1]
+    n_listed = distances.shape[1]
     target = np.log(perplexity)
-    D, e = np.empty(k), np.empty(k)
+    D, e = np.empty(n_listed), np.empty(n_listed)
+    reach = min(n_listed - 1, int(np.ceil(perplexity)))  # more neighbours than the perplexity lie within this one
     for i in range(lo, hi):
+        k = n_listed
+        while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > _BEYOND * distances[i, reach]:
+            k -= 1
+            P[i, k] = 0.0
         # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
         largest = max(distances[i, k - 1], _TINY)
         near = distances[i, 0] / largest
@@ -56,7 +63,10 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
             m = k if k <= perplexity or ties == k else ties
             for j in range(k):
                 P[i, j] = 1.0 / m if j < m else 0.0
-            precision[i] = 0.0 if m == k else 40.0 / D[ties] / unit / unit
+            if m < k:
+                precision[i] = 40.0 / D[ties] / unit / unit
+            else:
+                precision[i] = 0.0 if k == n_listed else 40.0 / distances[i, k] / distances[i, k]
             reached[i] = m
             continue
         mean = 0.0
