@@ -59,10 +59,18 @@ def in_pieces(X: np.ndarray, size: int, shape, rng: np.random.RandomState) -> np
     return Y
 
 
+def in_cells(X: np.ndarray) -> np.ndarray:
+    """A map of points in the unit square that moves cells of about twelve points apart."""
+    side = round(np.sqrt(len(X) / 12))
+    cell = np.minimum((side * X).astype(int), side - 1)
+    return 0.8 * (side * X - cell) + 3.0 * cell
+
+
 def drawings(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Data and map of one group, drawn whole and drawn torn."""
     rng = np.random.RandomState(0)
     plane, wide = rng.normal(size=(n, 2)), rng.normal(size=(n, 8))
+    square = rng.rand(n, 2)
     tails = rng.standard_t(3, size=(n, 2))
     angle = np.sort(rng.uniform(0.0, 10.0, n))
     spiral = np.c_[np.cos(angle), np.sin(angle)] * angle[:, None] + 0.02 * rng.normal(size=(n, 2))
@@ -72,6 +80,7 @@ def drawings(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         "spiral, as it is": (spiral, spiral),
         "8-d Gaussian as a disc, points in any order": (wide, disc(n, rng)),
         "8-d Gaussian as a Gaussian, in any order": (wide, rng.normal(size=(n, 2))),
+        "square, cut into cells of about 12 points": (square, in_cells(square)),
         "8-d Gaussian as beads of about 6": (wide, in_pieces(wide, 6, disc, rng)),
         "8-d Gaussian as beads of about 12": (wide, in_pieces(wide, 12, disc, rng)),
         "8-d Gaussian as beads of about 25": (wide, in_pieces(wide, 25, disc, rng)),
@@ -145,9 +154,8 @@ def timed(n: int = 70_000) -> str:
     metrics.fragmentation(X[:500], neighbors[:500])  # compiles
     start = time.perf_counter()
     metrics.fragmentation(X, neighbors)
-    return (
-        f"{time.perf_counter() - start:.1f} s for {n:,} points, search of the data's neighbours included (one thread)."
-    )
+    took = time.perf_counter() - start
+    return f"{took:.1f} s for {n:,} points (one thread), with the search of the data's neighbours."
 
 
 def picture(shown: dict[str, np.ndarray]) -> None:
@@ -173,7 +181,8 @@ def picture(shown: dict[str, np.ndarray]) -> None:
             f"{scores['local_density_rank_correlation']:.2f} (5)",
         ]
         ax.set_xlabel("\n".join(below), fontsize=10)
-        ax.set(xticks=[], yticks=[], aspect="equal")
+        ax.set(xticks=[], yticks=[])
+        ax.set_aspect("equal", adjustable="datalim")
     figure.savefig(IMAGE, dpi=100)
 
 

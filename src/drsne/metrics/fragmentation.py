@@ -81,8 +81,9 @@ def fragmentation(
     data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
+    some = rows if len(rows) < len(low) else None  # all rows of many may be searched approximately
     with Workers() as workers:
-        graph = nearest(data, k, metric=metric, workers=workers, rows=rows)
+        graph = nearest(data, k, metric=metric, workers=workers, rows=some)
     return torn_share(graph, low, rows)
 
 
