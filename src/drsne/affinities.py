@@ -22,6 +22,7 @@ from drsne.kernels import merging
 from drsne.parallel import Workers
 
 _REACHED = 1e-4  # how near the asked perplexity a row must come
+_SUMS = 1e-4  # how near to one a row of affinities must sum, in single precision too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +91,7 @@ class Affinities(NamedTuple):
 def affinities(
     graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
 ) -> Affinities:
-    """``P`` and the precisions for a neighbour graph; warns once about rows that cannot reach the perplexity."""
+    """Return ``P`` and the precisions for a neighbour graph; warn once about rows that cannot reach the perplexity."""
     conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
     return Affinities(symmetrize(graph.indices, conditional, workers), precisions)
 
@@ -98,17 +99,38 @@ def affinities(
 def calibrated(
     graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Rows ``p_{j|i}`` (n, k) and precisions for a neighbour graph, with the same warning."""
+    """Return the rows ``p_{j|i}`` (n, k) and the precisions for a neighbour graph, with the same warning."""
     conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers, dtype)
+    _check_rows(conditional, calibration)
     if calibration.shift:
-        missed = int((np.abs(reached - perplexity) > _REACHED * max(1.0, perplexity)).sum())
+        # Written so that a nan counts as missed.
+        missed = int((~(np.abs(reached - perplexity) <= _REACHED * max(1.0, perplexity))).sum())
         if missed:
             _checks.warn(
                 f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points, which have more "
                 "equally near neighbours than that (duplicates), or fewer neighbours; each has the nearest reachable "
-                f"perplexity, from {reached.min():.4g} to {reached.max():.4g}."
+                f"perplexity, from {np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}."
             )
     return conditional, precisions
+
+
+def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:
+    """Raise unless every row is finite and sums to one (without the shift, some rows may underflow to less)."""
+    sums = conditional.sum(axis=1, dtype=np.float64)
+    if calibration.shift:
+        wrong = ~(np.abs(sums - 1.0) <= _SUMS)
+    else:
+        wrong = ~np.isfinite(sums) if sums.any() else np.ones(len(sums), dtype=bool)
+    if wrong.any():
+        way_out = (
+            "Please report this, with the data."
+            if calibration.shift
+            else "Rescale X, or pass Calibration(shift=True), which works at any scale."
+        )
+        raise FloatingPointError(
+            f"The affinities of {int(wrong.sum())} of {len(sums)} points must be finite and sum to one; row "
+            f"{int(np.argmax(wrong))} sums to {sums[np.argmax(wrong)]:g}. {way_out}"
+        )
 
 
 def conditional_affinities(
@@ -123,7 +145,8 @@ def conditional_affinities(
     P: NDArray[Any] = np.empty((n, k), dtype)
     precisions, reached = np.empty(n), np.empty(n)
     if not calibration.shift:
-        D = distances**2
+        with np.errstate(over="ignore"):  # an affinity of 0 is right for a distance whose square is infinite
+            D = distances**2
         doubling = calibration.search == "doubling"
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
         workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)

@@ -31,7 +31,7 @@ class MapRadii(NamedTuple):
 
 
 def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
-    """``log(sum_j p_ij d_ij^2 / sum_j p_ij)`` for the symmetric affinities of conditional rows (n, k).
+    """Return ``log(sum_j p_ij d_ij^2 / sum_j p_ij)`` for the symmetric affinities of conditional rows (n, k).
 
     Sums over a row of ``C + C^T`` are the sums over a row and a column of ``C``: the distances of the transposed pairs
     are never stored.
@@ -48,7 +48,10 @@ def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
         return np.asarray(values.sum(axis=1) + np.bincount(columns, weights=values.ravel(), minlength=n))
 
     radii = both(squares) / both(weights)
-    least = _LEAST_SHARE * float(np.median(radii[radii > 0.0]))
+    positive = radii[radii > 0.0]
+    if len(positive) == 0:
+        return np.zeros(n)  # all affinity sits on duplicates
+    least = _LEAST_SHARE * float(np.median(positive))
     return np.asarray(np.log(np.maximum(radii, least)) + 2.0 * np.log(largest))
 
 

@@ -77,6 +77,106 @@ def test_too_many_duplicates_have_the_nearest_reachable_perplexity():
     assert P.sum() == pytest.approx(1.0, abs=1e-12)
 
 
+def rows_with_ties(rng, ties, k, scale, noise=0.0):
+    """Rows of ascending distances whose first ``ties`` are equal (but for rounding where there is ``noise``)."""
+    first = scale * rng.uniform(0.1, 1.0, (20, 1))
+    rest = first * (1.0 + np.sort(rng.exponential(size=(20, k - ties)), axis=1) + 1e-3)
+    return np.sort(np.hstack([np.repeat(first, ties, axis=1), rest]) * (1.0 + noise * rng.randint(-1, 2, (20, k))))
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-7, 0.3, 1.0, 7.0, 12345.678, 1e30])
+@pytest.mark.parametrize("ties", [1, 2, 14, 16, 31, 44, 45])
+@pytest.mark.parametrize("noise", [0.0, 2.0**-52])
+def test_equal_nearest_distances_keep_their_affinities(scale, ties, noise):
+    """Whether exact ties survive an unstable comparison depends on the compiler; ties up to rounding never did."""
+    rng, k, perplexity = np.random.RandomState(ties), 45, 15.0
+    distances = rows_with_ties(rng, ties, k, scale, noise)
+    with Workers() as workers:
+        P, precisions, reached = conditional_affinities(distances, perplexity, Calibration(), workers)
+    assert np.isfinite(P).all()
+    assert np.isfinite(precisions).all()
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(P[:, :ties], P[:, :1] * np.ones((1, ties)), rtol=1e-6)
+    np.testing.assert_allclose(reached, max(ties, perplexity), rtol=1e-4)
+    np.testing.assert_allclose(entropy_perplexity(P), reached, rtol=1e-4)
+    if ties > perplexity:
+        np.testing.assert_array_equal(P[:, ties:], 0.0)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fits_of_equally_near_neighbours(seed):
+    """Groups of points that are all equally far from one another (even seeds: up to rounding), as distances or data."""
+    from drsne import DRSNE
+
+    rng = np.random.RandomState(seed)
+    size, inside, across = rng.randint(5, 26), *np.sort(rng.uniform(0.05, 3.0, 2))
+    label = np.repeat(np.arange(4), size)
+    D = np.where(label[:, None] == label, inside, across)
+    np.fill_diagonal(D, 0.0)
+    sides = rng.uniform(0.5, 2.0, 3)
+    X = np.vstack([np.hstack([s * np.eye(size), np.full((size, 1), 5.0 * g)]) for g, s in enumerate(sides)])
+    if seed % 2 == 0:
+        noise = np.triu(rng.randint(-1, 2, D.shape), 1)
+        D *= 1.0 + 2.0**-52 * (noise + noise.T)
+        X = X @ np.linalg.qr(rng.normal(size=(size + 1, size + 1)))[0]
+    for metric, data in (("precomputed", D), ("euclidean", X)):
+        model = DRSNE(metric=metric, perplexity=8.0, density_neighbors=5, max_iter=2, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            # The perplexity is out of reach for larger groups, or lowered for few points.
+            warnings.filterwarnings("ignore", "perplexity|Lowered", UserWarning)
+            model.fit(data)
+        assert model.affinities_.sum() == pytest.approx(1.0, abs=1e-6)
+        if size > 9:  # more equally near neighbours than the perplexity: they share all affinity
+            n = len(data)
+            own = np.arange(n)[:, None] // size == np.arange(n) // size
+            expected = np.where(own & ~np.eye(n, dtype=bool), 1.0 / (size - 1) / n, 0.0)
+            np.testing.assert_allclose(model.affinities_.toarray(), expected, rtol=1e-5, atol=1e-9)
+        assert np.isfinite(model.precisions_).all()
+        assert np.isfinite(model.kl_divergence_)
+
+
+def test_duplicates_beside_distances_too_small_to_square():
+    distances = np.tile(np.r_[np.zeros(3), np.geomspace(1e-180, 1e-140, 40), 1.0, 2.0], (3, 1))
+    with Workers() as workers:
+        P, precisions, reached = conditional_affinities(distances, 15.0, Calibration(), workers)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert np.isfinite(reached).all()
+    assert not np.isnan(precisions).any()
+
+
+@pytest.mark.parametrize("far", [1e20, 1e80, 1e144, 1e200, 1e290])
+@pytest.mark.parametrize("perplexity", [2.0, 5.5, 12.0])
+def test_outliers_beyond_all_measure_do_not_change_the_rest(far, perplexity):
+    near = np.sort(np.random.RandomState(0).uniform(0.1, 2.0, (10, 20)), axis=1)
+    distances = np.hstack([near, np.full((10, 3), far), np.full((10, 1), 1e5 * far)])
+    with Workers() as workers:
+        P, precisions, reached = conditional_affinities(distances, perplexity, Calibration(), workers)
+        expected = conditional_affinities(near, perplexity, Calibration(), workers)
+    np.testing.assert_allclose(P[:, :20], expected[0], rtol=1e-5, atol=1e-12)
+    np.testing.assert_array_equal(P[:, 20:], 0.0)
+    np.testing.assert_allclose(precisions, expected[1], rtol=1e-5)
+    np.testing.assert_allclose(reached, perplexity, rtol=1e-4)
+
+
+def test_affinities_that_are_not_finite_are_refused():
+    """Without the shift, nothing keeps the rows of distant points from underflowing to 0 / 0."""
+    graph = knn(1e6 * np.random.default_rng(0).normal(size=(30, 3)), 10)
+    calibration = Calibration(shift=False, search="doubling", max_steps=1)
+    with Workers() as workers, pytest.raises(FloatingPointError, match="finite"):
+        affinities(graph, 5.0, calibration, workers)
+
+
+def test_an_undefined_perplexity_is_warned_about(monkeypatch):
+    from drsne import affinities as module
+
+    graph = knn(np.random.default_rng(0).normal(size=(30, 3)), 10)
+    conditional = np.full((30, 10), 0.1), np.ones(30), np.r_[np.nan, np.full(29, 5.0)]
+    monkeypatch.setattr(module, "conditional_affinities", lambda *_: conditional)
+    with Workers() as workers, pytest.warns(UserWarning, match="1 of 30 points"):
+        affinities(graph, 5.0, Calibration(), workers)
+
+
 def test_extreme_rows_still_reach_the_perplexity():
     distances = np.tile(np.r_[np.linspace(1, 2, 20) * 1e-25, np.linspace(1, 2, 70)], (3, 1))
     with Workers() as workers:

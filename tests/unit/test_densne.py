@@ -301,3 +301,11 @@ def test_progress_bar(blobs, capsys):
     DenSNE(verbose=1, **QUICK).fit(blobs)
     assert "den-SNE" in (shown := capsys.readouterr().err)
     assert "correlation" in shown
+
+
+def test_radii_are_finite_where_all_affinity_sits_on_duplicates():
+    X = np.repeat(np.random.default_rng(0).normal(size=(4, 3)), 12, axis=0)
+    with pytest.warns(UserWarning, match="out of reach"):
+        model = DenSNE(perplexity=5.0, max_iter=5, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.input_log_radii_, 0.0)
+    assert np.isfinite(model.embedding_).all()

@@ -4,12 +4,15 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness as scikit_learn_trustworthiness
 from sklearn.metrics import silhouette_score
 
 from drsne import metrics
+from drsne.metrics import evaluation
 
 SCORES = (
     metrics.trustworthiness,
@@ -113,6 +116,8 @@ def test_a_perfect_map():
             "continuity": 1.0,
             "concentration_correlation": 1.0,
             "density_rank_correlation": 1.0,
+            "local_density_rank_correlation": 1.0,
+            "fragmentation": 0.0,
             "stress": 0.0,
         },
         abs=1e-7,
@@ -123,8 +128,11 @@ def test_evaluate_gathers_the_scores():
     X, Y = pair()
     labels = X[:, 0] > 0
     scores = metrics.evaluate(X, Y, labels)
-    assert set(scores) == {score.__name__ for score in SCORES} | {"silhouette"}
-    for score in SCORES:
+    names = {score.__name__ for score in SCORES} | {"local_density_rank_correlation", "fragmentation"}
+    assert set(scores) == names | {"silhouette"}
+    assert set(evaluation.NAMES) == names
+    assert scores["local_density_rank_correlation"] == metrics.density_rank_correlation(X, Y, n_neighbors=5)
+    for score in (*SCORES, metrics.fragmentation):
         assert scores[score.__name__] == pytest.approx(score(X, Y), abs=1e-12)
     assert scores["silhouette"] == metrics.silhouette(Y, labels)
     assert all(isinstance(value, float) for value in scores.values())
@@ -132,6 +140,65 @@ def test_evaluate_gathers_the_scores():
     assert some == metrics.evaluate(X, Y, labels, max_samples=100, random_state=0)
     assert some["trustworthiness"] == metrics.trustworthiness(X, Y, max_samples=100, random_state=0)
     assert np.isfinite(list(metrics.evaluate(X[:5], Y[:5]).values())).all()
+
+
+def minkowski_three(a, b):
+    return float((np.abs(a - b) ** 3).sum() ** (1 / 3))
+
+
+METRICS = {
+    "cosine": "cosine",
+    "manhattan": "cityblock",
+    "chebyshev": "chebyshev",
+    "seuclidean": "seuclidean",
+    "mahalanobis": "mahalanobis",
+    minkowski_three: minkowski_three,
+}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("score", [*SCORES, metrics.fragmentation], ids=lambda score: score.__name__)
+def test_metrics_of_the_data(score, metric):
+    """Every metric gives what its matrix of distances gives."""
+    X, Y = pair(120)
+    D = squareform(pdist(X, METRICS[metric]))
+    found = score(X, Y, metric=metric)
+    assert found == pytest.approx(score(D, Y, metric="precomputed"), abs=1e-9)
+    assert metrics.evaluate(X, Y, metric=metric)[score.__name__] == pytest.approx(found, abs=1e-9)
+    plain = squareform(pdist(X))
+    assert score(plain, Y, metric="precomputed") == pytest.approx(score(X, Y), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("X", "metric", "message"),
+    [
+        (np.eye(40), "cosin", "metric must be one of"),
+        (np.ones((40, 3)), "precomputed", "square"),
+        (sp.csr_matrix(np.ones((40, 40))), "precomputed", "full matrix"),
+    ],
+)
+def test_wrong_metrics_are_refused(X, metric, message):
+    for score in (*SCORES, metrics.fragmentation, metrics.evaluate):
+        with pytest.raises(ValueError, match=message):
+            score(X, np.random.default_rng(0).normal(size=(40, 2)), metric=metric)
+
+
+def test_data_far_from_the_origin():
+    X, Y = pair()
+    moved = X + 1e9
+    expected = metrics.evaluate(moved - 1e9, Y)
+    assert metrics.evaluate(moved, Y) == pytest.approx(expected, abs=1e-6)
+    assert metrics.evaluate(moved, Y + 1e6) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_scales_beyond_squares_give_no_warning(metric):
+    X, Y = pair(40)
+    for scale in (1e-305, 1e150, 1e290):
+        scores = metrics.evaluate(scale * X, Y, metric=metric)
+        expected = metrics.evaluate(X, Y, metric=metric)
+        assert scores.pop("stress") >= 0.0
+        assert scores == pytest.approx({name: expected[name] for name in scores}, abs=1e-6)
 
 
 def test_undefined_scores_are_nan_without_a_warning():

@@ -11,6 +11,9 @@ from drsne.kernels._compile import kernel
 _TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # stands for "no upper bracket yet"
 _LATE = 12  # steps; nearly all rows are done by then
+_SAME = 2.0**-48  # relative difference of two distances that is rounding
+_BEYOND = 1e60  # times the distance that the perplexity reaches to: affinities are exactly 0 from there on
+_LEAST = 1e-140  # of the scaled squared distances: smaller ones cannot matter, and their precisions would overflow
 
 
 @kernel
@@ -27,29 +30,43 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
     Squared distances are shifted by the row's minimum and scaled by the row's largest, so that they run from 0 to 1
     (all 0 where the distances are equal), and rounded to single precision: what the data's units leave in the last
     bits must not reach the map. Writes rows of ``P`` that sum to one, and the perplexity reached.
+
+    Ties with the nearest distance are found by comparing the distances themselves. The scaled ones cannot tell: the
+    compiler may multiply by a reciprocal in one place and divide in another, and then equal distances differ.
+    Neighbours so far away that they cannot have any affinity are left out, so that they do not set the scale.
     """
-    k = distances.shape[1]
+    n_listed = distances.shape[1]
     target = np.log(perplexity)
-    D, e = np.empty(k), np.empty(k)
+    D, e = np.empty(n_listed), np.empty(n_listed)
+    reach = min(n_listed - 1, int(np.ceil(perplexity)))  # more neighbours than the perplexity lie within this one
     for i in range(lo, hi):
+        k = n_listed
+        while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > _BEYOND * distances[i, reach]:
+            k -= 1
+            P[i, k] = 0.0
         # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
         largest = max(distances[i, k - 1], _TINY)
         near = distances[i, 0] / largest
         spread = (distances[i, k - 1] / largest - near) * (distances[i, k - 1] / largest + near)
         unit = largest * np.sqrt(spread)
+        tied = distances[i, 0] + _SAME * distances[i, 0]
+        ties = 0
         for j in range(k):
             far = distances[i, j] / largest
             D[j] = _rounded((far - near) * (far + near) / spread) if spread > 0.0 else 0.0
-        ties = 0
-        while ties < k and D[ties] == 0.0:
-            ties += 1
+            if distances[i, j] <= tied or D[j] < _LEAST:
+                D[j] = 0.0
+                ties = j + 1
         if ties == k or ties >= perplexity or k <= perplexity:
             # More equally near neighbours than the perplexity: their uniform law is the nearest there is
             # (all k neighbours where the perplexity is at least k).
             m = k if k <= perplexity or ties == k else ties
             for j in range(k):
                 P[i, j] = 1.0 / m if j < m else 0.0
-            precision[i] = 0.0 if m == k else 40.0 / D[ties] / unit / unit
+            if m < k:
+                precision[i] = 40.0 / D[ties] / unit / unit
+            else:
+                precision[i] = 0.0 if k == n_listed else 40.0 / distances[i, k] / distances[i, k]
             reached[i] = m
             continue
         mean = 0.0

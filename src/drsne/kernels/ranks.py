@@ -35,6 +35,9 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
             while at <= bin_:
                 starts[at] = c
                 at += 1
+        while at < _BINS:  # an entry equal to the largest value may round into a later bin than that value did
+            starts[at] = m - 1
+            at += 1
         for d in row:
             if d > largest or np.isnan(d):
                 continue

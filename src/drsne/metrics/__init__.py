@@ -7,6 +7,7 @@ points, each still compared with all others.
 from drsne.metrics.concentration import concentration_correlation
 from drsne.metrics.density import density_rank_correlation
 from drsne.metrics.evaluation import evaluate
+from drsne.metrics.fragmentation import fragmentation
 from drsne.metrics.separation import silhouette
 from drsne.metrics.stress import stress
 from drsne.metrics.trust import continuity, trustworthiness
@@ -16,6 +17,7 @@ __all__ = [
     "continuity",
     "density_rank_correlation",
     "evaluate",
+    "fragmentation",
     "silhouette",
     "stress",
     "trustworthiness",

@@ -10,26 +10,42 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from drsne import _checks
+from drsne.graph import check_metric, check_precomputed
 from drsne.parallel import Workers
 from drsne.search import unit_scale
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+_EUCLIDEAN = ("euclidean", "l2", "minkowski")
 _BLOCK_BYTES = 16 * 2**20
 _MAX_BLOCK = 256
+_FAR_AWAY = 2.0**10  # times their own extent from the origin: distances from products would lose digits
 
 
-def check_pair(X: Any, Y: Any) -> tuple[Any, Array]:
-    """``X`` and ``Y`` as float64 with equally many rows."""
+def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
+    """Return ``X`` and ``Y`` as float64 with equally many rows; with "precomputed", ``X`` is a full matrix."""
     from sklearn.utils import check_array
 
+    check_metric(metric)
     for name, values in (("X", X), ("Y", Y)):
         _checks.refuse_text(name, values)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
     if X.shape[0] != Y.shape[0]:
         raise ValueError(f"X and Y must have equally many rows; got {X.shape[0]} and {Y.shape[0]}.")
+    if is_precomputed(metric):
+        X = check_precomputed(X)
+        if issparse(X):
+            raise ValueError(
+                "X must hold the distances between all samples with metric='precomputed'; got a sparse neighbour "
+                "graph. Pass a full matrix, or the data themselves."
+            )
     return X, np.require(Y, requirements=["W"])
+
+
+def is_precomputed(metric: Any) -> bool:
+    """Say whether ``metric`` means that X holds distances."""
+    return isinstance(metric, str) and metric == "precomputed"
 
 
 def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> int:
@@ -59,25 +75,47 @@ class Space(NamedTuple):
 
 
 def euclidean(A: Any, *, centred: bool = False) -> Space:
-    """The space of the rows of ``A``, at a scale at which squares stay finite."""
+    """Return the space of the rows of ``A``, at a scale at which squares stay finite.
+
+    Rows far from the origin are centred, and brought to unit scale again, because distances are computed from inner
+    products. Other rows are left as they are unless ``centred`` is set: equal distances stay exactly equal.
+    """
     from sklearn.metrics import pairwise_distances
 
     scale = unit_scale(A.data if issparse(A) else A)
     A = A / scale
-    if centred and not issparse(A):
-        A = A - A.mean(axis=0)  # far from the origin, distances from products would lose digits
+    if not issparse(A):
+        moved = A - A.mean(axis=0)
+        extent = unit_scale(moved)
+        if centred or extent * _FAR_AWAY < 1.0:
+            A = moved / extent
+            scale *= extent
     return Space(A.shape[0], scale, lambda some: np.asarray(pairwise_distances(A[some], A)))
 
 
 def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
-    """The space of data with a metric of the estimator."""
+    """Return the space of data with a metric of the estimator; ``X`` holds distances with "precomputed"."""
     from sklearn.metrics import pairwise_distances
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
-    if isinstance(metric, str) and metric == "euclidean":
+    if isinstance(metric, str) and metric in _EUCLIDEAN:
         return euclidean(X, centred=centred)
-    if isinstance(metric, str) and metric == "precomputed":
-        return Space(X.shape[0], 1.0, lambda some: X[some].copy())
-    return Space(X.shape[0], 1.0, lambda some: np.asarray(pairwise_distances(X[some], X, metric=metric)))
+    if is_precomputed(metric):
+        unit = unit_scale(X)
+        return Space(X.shape[0], unit, lambda some: np.asarray(X[some] / unit))
+    options = {}
+    if metric == "seuclidean":  # scales of all data, not of a block of rows
+        options["V"] = X.var(axis=0, ddof=1)
+    elif metric == "mahalanobis":
+        options["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(X.T)))
+    X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
+
+    def distances(some: Rows) -> Array:
+        with np.errstate(all="ignore"):  # whoever needs finite distances checks them
+            return np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
+
+    unit = unit_scale(distances(np.arange(1)))
+    return Space(X.shape[0], unit, lambda some: np.asarray(distances(some) / unit))
 
 
 def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:
@@ -88,7 +126,7 @@ def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:
 
 
 def in_turn(workers: Workers | None, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """``function`` of every item; by the ``workers`` where there are any."""
+    """Apply ``function`` to every item, with the ``workers`` if there are any."""
     return [function(item) for item in items] if workers is None else workers.each(function, items)
 
 

@@ -16,7 +16,13 @@ _FLOOR = 1e-8  # of the median radius: stands for the radius 0 of points on k du
 
 
 def concentration_correlation(
-    X: ArrayLike, Y: ArrayLike, n_neighbors: int = 30, *, max_samples: int | None = None, random_state: Any = None
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 30,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
 ) -> float:
     """Pearson correlation of log concentration in the data and in the map, over the *data's* neighbours in both.
 
@@ -29,6 +35,9 @@ def concentration_correlation(
         Data and map.
     n_neighbors : int, default=30
         k, without the point itself (the paper's main table has 29).
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
     max_samples : int, default=None
         Take a random sample of this many points (None: all).
     random_state : int or RandomState, default=None
@@ -47,11 +56,11 @@ def concentration_correlation(
     >>> round(concentration_correlation(X, 2 * X, n_neighbors=5), 12)
     1.0
     """
-    data, low = check_pair(X, Y)
+    data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
-        graph = nearest(data, k, metric="euclidean", workers=workers, rows=rows)
+        graph = nearest(data, k, metric=metric, workers=workers, rows=rows)
     return correlation(graph, low, rows)
 
 

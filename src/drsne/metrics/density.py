@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne._rounding import rounded
@@ -14,7 +16,13 @@ from drsne.search import unit_scale
 
 
 def density_rank_correlation(
-    X: ArrayLike, Y: ArrayLike, n_neighbors: int = 30, *, max_samples: int | None = None, random_state: Any = None
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 30,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
 ) -> float:
     """Spearman correlation of the distances to the k-th neighbour in the data and in the map, each space its own.
 
@@ -26,6 +34,9 @@ def density_rank_correlation(
         Data and map.
     n_neighbors : int, default=30
         k, without the point itself.
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
     max_samples : int, default=None
         Take a random sample of this many points (None: all).
     random_state : int or RandomState, default=None
@@ -44,24 +55,33 @@ def density_rank_correlation(
     >>> density_rank_correlation(X, -X, n_neighbors=5)
     1.0
     """
-    data, low = check_pair(X, Y)
+    data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
-        radius = nearest(data, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
+        radius = nearest(data, k, metric=metric, workers=workers, rows=rows).distances[:, -1]
     return correlation(radius, low, k, rows)
 
 
 def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
-    """The score for the data's k-th neighbour distances of ``rows``."""
+    """Return the score for the data's k-th neighbour distances of ``rows``."""
+    return correlations(radius[:, None], Y, (k,), rows)[0]
+
+
+def correlations(radii: Array, Y: Array, ks: Sequence[int], rows: Rows) -> list[float]:
+    """Return the scores at several ``ks`` from one search of the map; column c of ``radii`` belongs to ``ks[c]``."""
     from scipy.stats import rankdata
     from sklearn.neighbors import NearestNeighbors
 
     Y = Y / unit_scale(Y)
+    most = max(ks)
     if Y.shape[1] <= 3:  # a tree beats all pairs in the few dimensions of a map; the point itself comes first
-        low = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(Y).kneighbors(Y[rows])[0][:, -1]
+        found = NearestNeighbors(n_neighbors=most + 1, algorithm="kd_tree").fit(Y).kneighbors(Y[rows])[0][:, 1:]
     else:
         with Workers() as workers:
-            low = nearest(Y, k, metric="euclidean", workers=workers, rows=rows).distances[:, -1]
+            found = nearest(Y, most, metric="euclidean", workers=workers, rows=rows).distances
     # Rounding makes equal distances equal, however they were summed.
-    return pearson(*(rankdata(rounded(values)) for values in (radius, low)))
+    return [
+        pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(found[:, k - 1]))))
+        for c, k in enumerate(ks)
+    ]

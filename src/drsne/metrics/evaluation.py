@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from drsne.graph import KnnGraph, nearest
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import Array, Rows, check_pair, euclidean, sampled_rows, space_of
+from drsne.metrics.fragmentation import N_NEIGHBORS, torn_share
 from drsne.metrics.separation import silhouette
 from drsne.metrics.stress import of_maps as stress_of_maps
 from drsne.metrics.trust import kept, own_neighbors
@@ -22,10 +23,13 @@ NAMES = (
     "continuity",
     "concentration_correlation",
     "density_rank_correlation",
+    "local_density_rank_correlation",
+    "fragmentation",
     "stress",
 )  # of the scores that need no labels
 _RANK_NEIGHBORS = 10
 _DENSITY_NEIGHBORS = 30
+_LOCAL_DENSITY_NEIGHBORS = 5
 
 
 def evaluate(
@@ -34,8 +38,10 @@ def evaluate(
     labels: ArrayLike | None = None,
     max_samples: int | None = None,
     random_state: Any = None,
+    *,
+    metric: Any = "euclidean",
 ) -> dict[str, float]:
-    """Every score of this module, by name, at its default neighbourhood (smaller where there are too few points).
+    """Return every score of this module, by name, at its default neighbourhood (smaller for very few points).
 
     Parameters
     ----------
@@ -47,12 +53,16 @@ def evaluate(
         Score a random sample of this many points against all others (None: all).
     random_state : int or RandomState, default=None
         Seed of that sample.
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
 
     Returns
     -------
     dict
-        ``trustworthiness``, ``continuity``, ``concentration_correlation``, ``density_rank_correlation``,
-        ``stress`` and, with labels, ``silhouette``.
+        ``trustworthiness``, ``continuity``, ``concentration_correlation``, ``density_rank_correlation`` (at 30
+        neighbours), ``local_density_rank_correlation`` (the same at 5), ``fragmentation``, ``stress`` and, with
+        labels, ``silhouette``.
 
     Examples
     --------
@@ -62,11 +72,11 @@ def evaluate(
     >>> sorted(evaluate(X, X[:, :2]))[:3]
     ['concentration_correlation', 'continuity', 'density_rank_correlation']
     """
-    data, low = check_pair(X, Y)
+    data, low = check_pair(X, Y, metric)
     seed = _seed(random_state)
     rows = sampled_rows(len(low), max_samples, seed)
     with Workers() as workers:
-        out = {name: float(values[0]) for name, values in of_maps(data, [low], rows, workers).items()}
+        out = {name: float(values[0]) for name, values in of_maps(data, [low], rows, workers, metric=metric).items()}
     if labels is not None:
         out["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
     return out
@@ -82,7 +92,7 @@ def of_maps(
     metric: Any = "euclidean",
     near: KnnGraph | None = None,
 ) -> dict[str, Array]:
-    """The scores of several maps of the same data, which is measured once for all of them.
+    """Return the scores of several maps of the same data, which is measured once for all of them.
 
     ``rows`` are scored; continuity and stress, which need all distances in every map, over ``n_pairwise`` of them.
     ``near`` are neighbours of all points, where they are known.
@@ -95,20 +105,25 @@ def of_maps(
         graph = KnnGraph(near.indices[rows, :k], near.distances[rows, :k])
     places = sampled_rows(len(rows), n_pairwise, 0)
     fewer, close = rows[places], graph.indices[places, :few]
+    ks = (k, min(_LOCAL_DENSITY_NEIGHBORS, k))
+    radii = np.ascontiguousarray(graph.distances[:, [k - 1 for k in ks]])
+    edges = graph.first(N_NEIGHBORS)
 
     def of_map(Y: Array) -> tuple[Any, ...]:
         listed = own_neighbors(Y, few, rows)
         still = kept(euclidean(Y), close, few, fewer)[0]
         cc = concentration.correlation(graph, Y, rows)
-        return listed, still, cc, density.correlation(graph.distances[:, -1], Y, k, rows)
+        return listed, still, cc, *density.correlations(radii, Y, ks, rows), torn_share(edges, Y, rows)
 
-    listed, still, cc, rho = zip(*workers.each(of_map, maps), strict=True)
+    listed, still, cc, rho, local, torn = zip(*workers.each(of_map, maps), strict=True)
     threads = None if callable(metric) else workers  # a function of the user's need not bear several threads
     return {
         "trustworthiness": kept(space_of(X, metric), np.hstack(listed), few, rows, threads),
         "continuity": np.array(still),
         "concentration_correlation": np.array(cc),
         "density_rank_correlation": np.array(rho),
+        "local_density_rank_correlation": np.array(local),
+        "fragmentation": np.array(torn),
         "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer, workers=threads),
     }
 

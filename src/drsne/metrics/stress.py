@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, euclidean, in_turn, sampled_rows
+from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, in_turn, sampled_rows, space_of
 from drsne.parallel import Workers
 from drsne.search import unit_scale
 
 
 def stress(
-    X: ArrayLike, Y: ArrayLike, scaled: bool = False, *, max_samples: int | None = None, random_state: Any = None
+    X: ArrayLike,
+    Y: ArrayLike,
+    scaled: bool = False,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
 ) -> float:
     """``sqrt(sum (D_X - D_Y)^2 / sum D_X^2)`` over all pairs: 0 is best.
 
@@ -25,6 +31,9 @@ def stress(
     scaled : bool, default=False
         Bring the map to the scale that makes the stress smallest. Without it (the paper) the score says mostly
         how large the map is.
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
     max_samples : int, default=None
         Take the distances of a random sample of this many points to all others (None: all).
     random_state : int or RandomState, default=None
@@ -43,15 +52,15 @@ def stress(
     >>> round(stress(X, 3 * X), 12), round(stress(X, 3 * X, scaled=True), 7)
     (2.0, 0.0)
     """
-    data, points = check_pair(X, Y)
+    data, points = check_pair(X, Y, metric)
     rows = sampled_rows(len(points), max_samples, random_state)
-    return float(of_maps(euclidean(data, centred=True), [points], rows, scaled)[0])
+    return float(of_maps(space_of(data, metric, centred=True), [points], rows, scaled)[0])
 
 
 def of_maps(
     space: Space, maps: Sequence[Array], rows: Rows, scaled: bool = False, workers: Workers | None = None
 ) -> Array:
-    """The stress of several maps of the same data."""
+    """Return the stress of several maps of the same data."""
     from sklearn.metrics import pairwise_distances
 
     # Squares stay finite, and distances from products keep their digits far from the origin.
@@ -69,9 +78,11 @@ def of_maps(
 
     highs, low, both = np.sum(in_turn(workers, sums, list(blocks(rows, space.n))), axis=0)
     high = float(highs[0])
-    if high == 0.0:
+    if not 0.0 < high < np.inf:
         return np.full(len(maps), np.nan)
-    factor = np.array(scales) / space.scale
-    if scaled:
-        factor = np.divide(both, low, out=np.zeros_like(both), where=low > 0)
-    return np.asarray(np.sqrt(np.maximum(0.0, high - 2.0 * factor * both + factor * factor * low) / high))
+    with np.errstate(over="ignore", invalid="ignore"):  # a map of quite another size than the data
+        factor = np.array(scales) / space.scale
+        if scaled:
+            factor = np.divide(both, low, out=np.zeros_like(both), where=low > 0)
+        found = np.sqrt(np.maximum(0.0, high - 2.0 * factor * both + factor * factor * low) / high)
+    return np.asarray(np.where(np.isnan(found), np.inf, found))

@@ -20,6 +20,7 @@ from drsne.metrics._inputs import (
     euclidean,
     in_turn,
     sampled_rows,
+    space_of,
 )
 from drsne.parallel import Workers
 from drsne.search import unit_scale
@@ -28,7 +29,13 @@ _TREE_DIMENSIONS = 15
 
 
 def trustworthiness(
-    X: ArrayLike, Y: ArrayLike, n_neighbors: int = 10, *, max_samples: int | None = None, random_state: Any = None
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 10,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
 ) -> float:
     """How far neighbours in the map are neighbours in the data: 1 is best.
 
@@ -40,6 +47,9 @@ def trustworthiness(
         Data and map.
     n_neighbors : int, default=10
         k, smaller than half of the samples.
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
     max_samples : int, default=None
         Average over a random sample of this many points (None: all).
     random_state : int or RandomState, default=None
@@ -58,14 +68,20 @@ def trustworthiness(
     >>> trustworthiness(X, X[:, :2], n_neighbors=2)
     1.0
     """
-    data, low = check_pair(X, Y)
+    data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low), half=True)
     rows = sampled_rows(len(low), max_samples, random_state)
-    return float(kept(euclidean(data), own_neighbors(low, k, rows), k, rows)[0])
+    return float(kept(space_of(data, metric), own_neighbors(low, k, rows), k, rows)[0])
 
 
 def continuity(
-    X: ArrayLike, Y: ArrayLike, n_neighbors: int = 10, *, max_samples: int | None = None, random_state: Any = None
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 10,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
 ) -> float:
     """How far neighbours in the data are neighbours in the map: trustworthiness with the spaces swapped.
 
@@ -75,6 +91,9 @@ def continuity(
         Data and map.
     n_neighbors : int, default=10
         k, smaller than half of the samples.
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
     max_samples : int, default=None
         Average over a random sample of this many points (None: all).
     random_state : int or RandomState, default=None
@@ -85,10 +104,10 @@ def continuity(
     float
         Between 0 and 1; 1 is best.
     """
-    data, low = check_pair(X, Y)
+    data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low), half=True)
     rows = sampled_rows(len(low), max_samples, random_state)
-    return float(kept(euclidean(low), own_neighbors(data, k, rows), k, rows)[0])
+    return float(kept(euclidean(low), own_neighbors(data, k, rows, metric), k, rows)[0])
 
 
 def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Workers | None = None) -> Array:
@@ -105,17 +124,18 @@ def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Wor
     return np.asarray(1.0 - 2.0 * per_map / float(len(rows) * k * (2 * space.n - 3 * k - 1)))
 
 
-def own_neighbors(A: Any, k: int, rows: Rows) -> NDArray[np.intp]:
-    """The k nearest neighbours in ``A`` of ``rows`` of it, themselves left out.
+def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDArray[np.intp]:
+    """Return the k nearest neighbours in ``A`` of ``rows`` of it, themselves left out.
 
     Maps have few dimensions: scikit-learn's tree, and its order of ties. Wide data: our own exact search, since
     scikit-learn's uses OpenMP, which hangs in a forked child.
     """
     from sklearn.neighbors import NearestNeighbors
 
-    if issparse(A) or A.shape[1] > _TREE_DIMENSIONS:
+    plain = isinstance(metric, str) and metric == "euclidean"
+    if issparse(A) or not plain or A.shape[1] > _TREE_DIMENSIONS:
         with Workers() as workers:
-            return nearest(A, k, metric="euclidean", workers=workers, rows=rows).indices.astype(np.intp)
+            return nearest(A, k, metric=metric, workers=workers, rows=rows).indices.astype(np.intp)
     A = A / unit_scale(A)
     found = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A).kneighbors(A[rows], return_distance=False)
     own = found == rows[:, None]

@@ -1,0 +1,149 @@
+"""Fragmentation: how far connected neighbourhoods of the data are torn into separate pieces of the map.
+
+The eye joins points of a map that are close compared with the spacing around them, and sees a border where a gap is
+wide compared with it. The local spacing of a point is the larger of two distances: the distance to its third nearest
+neighbour in the map, and the median of that distance over its ten nearest neighbours. A neighbour of the data is
+torn off if nothing in the map joins the two ends at that spacing (docs/scores.md).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from drsne.graph import KnnGraph, nearest
+from drsne.kernels import linkage
+from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, sampled_rows
+from drsne.parallel import Workers
+from drsne.search import unit_scale
+
+N_NEIGHBORS = 10  # of the data
+_THIRD = 3  # nearest neighbour whose distance is the spacing: pieces of up to three points are never counted
+_AROUND = 10  # neighbours in the map over which the spacing is smoothed
+_LINKED = 30  # neighbours in the map that can be linked: more than lie within the widest step that counts
+_AREA = 4.0  # a gap is wide if a ball of its width would hold this many times three points
+_APART = 2.0  # a neighbour of the data more than this many times as far as the third is not connected to the point
+_MOST_EDGES, _MOST_STEPS = 50_000, 24  # lines that are looked along, and places on each
+
+
+def fragmentation(
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = N_NEIGHBORS,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
+) -> float:
+    """Return the share of the data's neighbours that the map shows in separate pieces.
+
+    Take a point and one of its k nearest neighbours in the data that is at most twice as far as its third nearest
+    one. In the map, let s be the larger of the local spacings at the two ends. The pair is torn if
+
+    - every chain of map points from one to the other has a step longer than 2 s, or
+    - the straight line between them passes through an empty disc of radius 2 s.
+
+    The factor is 2 in two dimensions and ``4 ** (1 / d)`` in d dimensions. The score does not depend on the scale of
+    the map, nor on how densely a region is drawn.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
+        Data and map.
+    n_neighbors : int, default=10
+        k, without the point itself.
+    metric : str or callable, default="euclidean"
+        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
+        matrix of distances.
+    max_samples : int, default=None
+        Take the neighbours of a random sample of this many points (None: all).
+    random_state : int or RandomState, default=None
+        Seed of that sample.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 0 is best.
+
+    Examples
+    --------
+    A blob of points, drawn whole, and drawn as ten heaps far from one another:
+
+    >>> import numpy as np
+    >>> from drsne.metrics import fragmentation
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> heaps = 0.1 * X + 10.0 * (np.arange(200) % 10)[:, None]
+    >>> round(fragmentation(X, X), 2), fragmentation(X, heaps) > 0.8
+    (0.0, True)
+    """
+    data, low = check_pair(X, Y, metric)
+    k = check_neighbors(n_neighbors, len(low))
+    rows = sampled_rows(len(low), max_samples, random_state)
+    some = rows if len(rows) < len(low) else None  # all rows of many may be searched approximately
+    with Workers() as workers:
+        graph = nearest(data, k, metric=metric, workers=workers, rows=some)
+    return torn_share(graph, low, rows)
+
+
+def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
+    """Return the score for the data's neighbours of ``rows``."""
+    third = graph.distances[:, min(_THIRD, graph.distances.shape[1]) - 1, None]
+    place, column = np.nonzero(graph.distances <= _APART * third)
+    ends = rows[place].astype(np.int64), graph.indices[place, column].astype(np.int64)
+    linked = _linked(Y / unit_scale(Y))
+    wide = _AREA ** (1.0 / Y.shape[1]) * np.maximum(linked.spacing[ends[0]], linked.spacing[ends[1]])
+    steps = np.empty(len(wide))
+    linkage.widest_steps(linked.parent, linked.length, *ends, steps, 0, 0, len(wide))
+    torn = steps > wide
+    return float((torn.sum() + _crossing(linked.Y, ends[0][~torn], ends[1][~torn], wide[~torn])) / len(torn))
+
+
+class _Linked(NamedTuple):
+    """A map with its local spacing, and a forest that joins its points from the shortest step on."""
+
+    Y: Array  # (n, d)
+    spacing: Array  # (n,)
+    parent: NDArray[np.int64]  # (n,)
+    length: Array  # of the step to the parent, (n,)
+
+
+def _linked(Y: Array) -> _Linked:
+    from scipy.spatial import cKDTree
+
+    n = len(Y)
+    k = min(_LINKED, n - 1)
+    distances, neighbors = (found[:, 1:] for found in cKDTree(Y).query(Y, k + 1))
+    third = distances[:, min(_THIRD, k) - 1]
+    spacing = np.maximum(third, np.median(third[neighbors[:, :_AROUND]], axis=1))
+    parent, size, length = np.arange(n), np.ones(n, np.int64), np.full(n, np.inf)
+    rows, lengths = np.repeat(np.arange(n), k), np.ascontiguousarray(distances).ravel()
+    columns = np.ascontiguousarray(neighbors).ravel()
+    linkage.link(rows, columns, lengths, np.argsort(lengths, kind="stable"), parent, size, length)
+    return _Linked(Y, spacing, parent, length)
+
+
+def _crossing(Y: Array, a: Rows, b: Rows, wide: Array) -> float:
+    """Return how many of the lines from ``a`` to ``b`` pass through an empty ball of radius ``wide``.
+
+    Places on a line are half that radius apart. If there are very many lines, some of them, evenly spread, stand for
+    all.
+    """
+    from scipy.spatial import cKDTree
+
+    span = np.sqrt(((Y[a] - Y[b]) ** 2).sum(axis=1))
+    long = np.flatnonzero(span > 2.0 * wide)  # others end too near to the middle of any such ball
+    if len(long) == 0:
+        return 0.0
+    some = long[:: -(-len(long) // _MOST_EDGES)]
+    with np.errstate(divide="ignore"):
+        steps = np.minimum(np.ceil(2.0 * span[some] / wide[some]), _MOST_STEPS).astype(np.intp)
+    tree, crossing = cKDTree(Y), 0
+    for count in np.unique(steps):
+        lines = some[steps == count]
+        share = (np.arange(1, count) / count)[:, None]
+        places = Y[a[lines], None] * (1.0 - share) + Y[b[lines], None] * share  # (lines, count - 1, d)
+        empty = tree.query(places.reshape(-1, Y.shape[1]))[0].reshape(len(lines), -1)
+        crossing += int((empty.max(axis=1) > wide[lines]).sum())
+    return crossing * len(long) / len(some)
