@@ -65,7 +65,7 @@ def default_maps(maps: Maps, data: Path) -> list[tuple[str, str]]:
         f"between the percentiles {low:g} and {high:g} of each coordinate, and a margin"
     )
     file = "quality_maps.png"
-    figure.savefig(RESULTS / file, dpi=80)
+    figure.savefig(RESULTS / file, dpi=100)
     plt.close(figure)
     return [(file, text)]
 
