@@ -111,6 +111,30 @@ def classes(name: str) -> np.ndarray | None:
     return None
 
 
+def file_of(folder: Path, name: str) -> Path:
+    """Return the file in which :func:`prepare` keeps one of the EIGHT."""
+    return folder / f"{name.replace(' ', '-')}.npy"
+
+
+def prepare(names: list[str], folder: Path) -> dict[str, Path]:
+    """Write data sets of the EIGHT to a folder, unless they are there, and return their files.
+
+    Data sets that are not available are skipped with a message.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {}
+    for name in names:
+        path = file_of(folder, name)
+        try:
+            if not path.exists():
+                np.save(path, EIGHT[name]())
+        except (KeyError, OSError, ImportError) as error:
+            print(f"{name} is not available: {error!r}")
+        else:
+            paths[name] = path
+    return paths
+
+
 def load(name: str) -> np.ndarray:
     """A data set by its name in SETS or FILES."""
     return images(FILES[name]) if name in FILES else SETS[name]()

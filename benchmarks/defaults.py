@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import EIGHT, digits
+from data import EIGHT, digits, prepare
 from joblib import Parallel, delayed
-from quality import Scorer, saved
+from quality_scores import Scorer
 from report import RESULTS, table, write
 
 from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing, presets
@@ -50,6 +50,11 @@ MILD_WEIGHTS, STRONG_WEIGHTS = (CHOSEN, 0.0, 1.0), (14.0, 9.8, 2.0)  # of the tw
 WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # beside the default
 NEIGHBORS = (15, 20, 45, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+SCORES = {
+    "trustworthiness": "trustworthiness_10",
+    "concentration_correlation": "concentration_correlation_29",
+    "density_rank_correlation": "density_rank_correlation_30",
+}  # names in our rows, and in quality_scores.py
 
 
 # What we conclude, for the report.
@@ -166,8 +171,11 @@ def run(name: str, path: Path, variants: list[tuple[str, str]], seed: int) -> No
     warnings.simplefilter("ignore")
     X = np.load(path)
     found, losses = maps(X, seed, [jobs_of(part)[label] for part, label in variants])
+    scorer = Scorer(X)
     with ROWS.open("a") as file:
-        for (part, label), score, loss in zip(variants, Scorer(X)(found), losses, strict=True):
+        for (part, label), Y, loss in zip(variants, found, losses, strict=True):
+            values = scorer(np.asarray(Y, dtype=np.float64), list(SCORES.values()))
+            score = {ours: values[theirs] for ours, theirs in SCORES.items()}
             row = {"part": part, "set": name, "variant": label, "seed": seed, **score, "loss": loss}
             file.write(json.dumps(row) + "\n")
 
@@ -252,7 +260,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        paths = saved(list(EIGHT), options.folder)
+        paths = prepare(list(EIGHT), options.folder)
         doubled = options.folder / "duplicates.npy"
         np.save(doubled, with_duplicates())
         there = {(row["part"], row["set"], row["variant"], row["seed"]) for row in read()}

@@ -2,7 +2,7 @@
 
     python benchmarks/paths.py [--threads 2] [--seeds 7 8 9]
 
-The eight sets of benchmarks/quality.py, on seeds that chose nothing. Each run is a line of results/paths.jsonl.
+The eight sets of benchmarks/quality.py, on held-out seeds. Each run is a line of results/paths.jsonl.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from data import EIGHT, classes
-from quality import saved
-from quality_report import PATH
+from data import EIGHT, classes, prepare
 from report import RESULTS, table, write
 from scipy.spatial import procrustes
 
 from drsne import DRSNE, metrics
+from drsne.path import WEIGHTS
+from drsne.presets import PATH_RATE, PATH_STEP
 
 ROWS = RESULTS / "paths.jsonl"
+# Part of each row, so that rows of another path are not mistaken for those of the current one.
+PATH = {"weights": list(WEIGHTS), "step": PATH_STEP, "rate": PATH_RATE, "from": "the fit at 0"}
 DROP = DRSNE().max_trustworthiness_drop
 
 
@@ -101,7 +103,7 @@ def main() -> None:
     DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=50).fit(
         EIGHT["Digits"]()
     )  # compiles, or loads what is compiled
-    for name, path in saved(options.sets, options.folder).items():
+    for name, path in prepare(options.sets, options.folder).items():
         X = np.load(path)
         for seed in options.seeds:
             if (name, seed) not in there:

@@ -1,170 +1,223 @@
-"""Quality beside the peers: the paper's seven data sets and real MNIST, all weights, three neighbourhood modes.
+"""Compare the quality of maps with that of the peers: defaults against defaults, and our path against every setting.
 
-    python benchmarks/quality.py [--seeds 0 1 2] [--sets ...] [--methods ...] [--jobs 2]
-    python benchmarks/quality.py --report     tables and pictures of what is there
+    python benchmarks/quality.py                      run all steps below, one after the other
+    python benchmarks/quality.py --prepare            write the eight data sets to the folder of --data
+    python benchmarks/quality.py --fit [--methods drsne umap] [--sets MNIST] [--seeds 3 4 5] [--jobs 2]
+    python benchmarks/quality.py --score [--jobs 2]   score the maps in the folder of --maps that lack a score
+    python benchmarks/quality.py --report             write results/quality.md and the pictures
 
-Ours are the maps of drsne.density_path. Settings are chosen on seeds 0 to 2 and reported on seeds 3 to 5. Each map is a
-line of results/quality.jsonl, written when its path is scored: a killed study goes on where it stopped. Needs
-``pip install 'drsne[peers]'`` and, for PBMC, scanpy; Fashion-MNIST, MNIST, PBMC and Shuttle in DRSNE_DATA_HOME.
+The rules of the comparison, fixed before its maps were made:
+
+- All results are means over seeds 3, 4 and 5. No default of ours was chosen on these seeds.
+- Default against default: every method is called without arguments other than the seed. densMAP and ScaleMAP are
+  switched on with their flag, and keep the strength that their documentation gives as the default.
+- Our path against every setting of every density-aware peer: a setting (data set, method, value of its density
+  parameter) is *matched* if one map of ``drsne.density_path(X)`` with default settings is at least as good on
+  trustworthiness, concentration correlation and the density rank correlations at 30 and at 5 neighbours, all at once.
+  The scores of both are means over the three seeds, and ours are all taken at the same weight. They are compared
+  without rounding. Nothing else of ours is chosen by looking at a rival.
+- The default against every setting: the same rule with the one map of ``DRSNE()`` in place of the path.
+
+A map is made once and kept in the folder of --maps; its scores are a line of results/quality.jsonl, written as soon
+as they are known. A killed study continues where it stopped. To make maps on another machine, copy the folder of
+--data there, run ``--fit``, and copy the folder of --maps back.
+
+Methods that are not installed are skipped with a message. ``pip install 'drsne[peers]' scalemap==0.1.2`` adds all of
+them. ``--prepare`` also needs scanpy, and the files of Fashion-MNIST, MNIST, PBMC and Shuttle in DRSNE_DATA_HOME.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import tempfile
-import time
 import warnings
+from collections.abc import Iterable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from itertools import islice, product
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from data import EIGHT
+from data import EIGHT, file_of, prepare
 from joblib import Parallel, delayed
-from quality_report import CHOOSING, PATH, ROWS, read, report
+from quality_methods import METHODS, Method, Params
+from quality_rows import Key, Maps, Row, append, key, read, rewrite
+from quality_scores import Scorer, available
+from threadpoolctl import threadpool_limits
 
-from drsne import DRSNE, Objective, density_path
-from drsne.graph import nearest
-from drsne.metrics import concentration, density
-from drsne.metrics._inputs import euclidean
-from drsne.metrics.trust import kept, own_neighbors
-from drsne.objective import NEIGHBORHOODS
-from drsne.parallel import Workers
-from drsne.path import WEIGHTS
-from drsne.presets import paper
+import drsne
 
-OURS = {f"drsne, {mode}": {"neighborhoods": mode} for mode in NEIGHBORHOODS}
-BESIDE = {"drsne, both, no contrast": {"objective": Objective(embedding_weight=0.25)}}  # seeds 0 to 2 only
-FITS = "drsne, fits"  # not along a path: lambda = 0 and the default
-DENSMAP_WEIGHTS = (0.5, 2.0, 5.0)
-PRESET_WEIGHTS = (2e-4, 5e-4, 1e-3, 2e-3, 5e-3)  # printed scale
-PEERS = ("t-SNE", "UMAP", "PaCMAP", "DensMAP")
-METHODS = (*OURS, FITS, *PEERS, "paper preset", *BESIDE)
-TRUST, CONCENTRATION, DENSITY = 10, 29, 30  # neighbours of the three scores
+SEEDS = (3, 4, 5)
+SCORED_TOGETHER = 8  # maps whose scores are computed by one job
+T = TypeVar("T")
+FOLDER = Path(tempfile.gettempdir()) / "drsne-quality"
 
 
-class Scorer:
-    """Scores of maps of one data set."""
+def batched(items: Iterable[T], size: int) -> Iterator[tuple[T, ...]]:
+    """Yield the items in tuples of ``size``; the last one can be shorter."""
+    remaining = iter(items)
+    while batch := tuple(islice(remaining, size)):
+        yield batch
 
-    def __init__(self, X: np.ndarray) -> None:
-        self._rows = np.arange(len(X))
-        self._space = euclidean(X)
-        with Workers() as workers:
-            self._near = nearest(X, CONCENTRATION, metric="euclidean", workers=workers)
-            self._kth = nearest(X, DENSITY, metric="euclidean", workers=workers).distances[:, -1]
 
-    def __call__(self, maps: list[np.ndarray]) -> list[dict[str, float]]:
-        rows = self._rows
-        trust = kept(self._space, np.hstack([own_neighbors(Y, TRUST, rows) for Y in maps]), TRUST, rows)
+class Job(NamedTuple):
+    """Settings of a method that are run one after the other, on one data set with one seed."""
+
+    data_set: str
+    method: str
+    settings: tuple[Params, ...]
+    seed: int
+
+
+def rows_of(job: Job) -> list[Row]:
+    """Return the identifying fields of the maps of a job."""
+    return [{"set": job.data_set, "method": job.method, "params": params, "seed": job.seed} for params in job.settings]
+
+
+def planned(options: argparse.Namespace) -> list[Job]:
+    """Return all jobs of the selected methods, sets and seeds."""
+    return [
+        Job(name, method, settings, seed)
+        for seed, method, name in product(options.seeds, options.methods, options.sets)
+        for settings in batched(selected(METHODS[method], options.defaults), METHODS[method].per_job)
+    ]
+
+
+def selected(method: Method, defaults: bool) -> tuple[Params, ...]:
+    """Return the grid of a method, or only its default setting."""
+    if not defaults:
+        return method.grid
+    return () if method.default is None else (method.default,)
+
+
+def fit(job: Job, data: Path, maps: Maps) -> str:
+    """Make and save the maps of a job on one thread, and return a line that says how it went."""
+    import numba
+
+    warnings.simplefilter("ignore")
+    numba.set_num_threads(1)
+    method = METHODS[job.method]
+    label = f"{job.data_set}, {method.title}, seed {job.seed}"
+    seconds = 0.0
+    try:
+        X = np.load(file_of(data, job.data_set))
+        with threadpool_limits(1):
+            for params, embedding, taken in method.maps(X, job.settings, job.seed):
+                row = rows_of(job._replace(settings=(params,)))[0]
+                row |= {"seconds": round(taken, 2), "version": installed(method.distribution)}
+                maps.save(row, embedding)
+                seconds += taken
+    except Exception as error:  # one method that fails must not end the study
+        return f"{label}: {type(error).__name__}: {error}"
+    return f"{label}: {seconds:.1f} s"
+
+
+def installed(distribution: str) -> str:
+    """Return a distribution with its version, which is unknown if it is only unpacked on the search path."""
+    if distribution == "drsne":
+        return f"drsne {drsne.__version__}"
+    try:
+        return f"{distribution} {version(distribution)}"
+    except PackageNotFoundError:
+        return distribution
+
+
+def run_fits(options: argparse.Namespace) -> None:
+    """Make the maps that are in neither the folder nor the rows."""
+    maps = Maps(options.maps)
+    done = set(read()) | {key(row) for row in maps.rows()}
+    jobs = []
+    for job in planned(options):
+        missing = tuple(row["params"] for row in rows_of(job) if key(row) not in done)
+        if missing:
+            jobs.append(job._replace(settings=missing))
+    absent = {job.data_set for job in jobs if not file_of(options.data, job.data_set).exists()}
+    if absent:
+        print(f"Skipped, not in {options.data}: {', '.join(sorted(absent))}. Run --prepare first.")
+    jobs = [job for job in jobs if job.data_set not in absent]
+    parallel = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
+    for count, line in enumerate(parallel(delayed(fit)(job, options.data, maps) for job in jobs), 1):
+        print(f"[{count}/{len(jobs)}] {line}", flush=True)
+
+
+def forget(options: argparse.Namespace) -> None:
+    """Delete the rows and maps of the selected methods, sets and seeds."""
+    maps, rows = Maps(options.maps), read()
+    for row in [*rows.values(), *maps.rows()]:
+        if row["method"] in options.methods and row["set"] in options.sets and row["seed"] in options.seeds:
+            maps.remove(row)
+            rows.pop(key(row), None)
+    rewrite(rows.values())
+
+
+def score(data: Path, maps: Maps, rows: list[Row], names: list[list[str]]) -> list[Row]:
+    """Add the named scores to each of several rows of one data set."""
+    with threadpool_limits(1):
+        scorer = Scorer(np.load(file_of(data, rows[0]["set"])))
         return [
-            {
-                "trustworthiness": float(tw),
-                "concentration_correlation": concentration.correlation(self._near, Y, rows),
-                "density_rank_correlation": density.correlation(self._kth, Y, DENSITY, rows),
-            }
-            for tw, Y in zip(trust, maps, strict=True)
+            {**row, "scores": {**row["scores"], **scorer(maps.load(row), wanted)}}
+            for row, wanted in zip(rows, names, strict=True)
         ]
 
 
-def ours(X: np.ndarray, seed: int, method: str) -> list[np.ndarray]:
-    """The maps of a path of lambda."""
-    return density_path(X, random_state=seed, keep_affinities=False, **(OURS | BESIDE)[method]).embeddings
+def unscored(maps: Maps, rows: dict[Key, Row]) -> list[Row]:
+    """Return the rows of maps that lack a score. Scores of an earlier map with the same key are dropped."""
+    out = []
+    for fresh in maps.rows():
+        known = rows.get(key(fresh), {})
+        row = {**fresh, "scores": known.get("scores", {}) if known.get("digest") == fresh["digest"] else {}}
+        if row["method"] in METHODS and set(available()) - set(row["scores"]):
+            out.append(row)
+    return out
 
 
-def peer(X: np.ndarray, seed: int, method: str, weights: list[float]) -> list[np.ndarray]:
-    if method == "t-SNE":
-        from sklearn.manifold import TSNE
-
-        return [TSNE(init="pca", random_state=seed).fit_transform(X)]
-    if method == "PaCMAP":
-        from pacmap import PaCMAP
-
-        return [PaCMAP(random_state=seed).fit_transform(X, init="pca")]
-    from umap import UMAP
-
-    if method == "UMAP":
-        return [UMAP(random_state=seed).fit_transform(X)]
-    return [UMAP(densmap=True, dens_lambda=w, random_state=seed).fit_transform(X) for w in weights]
-
-
-def preset(X: np.ndarray, seed: int, weights: list[float]) -> list[np.ndarray]:
-    return [DRSNE(random_state=seed, **paper(len(X), w, CONCENTRATION)).fit_transform(X) for w in weights]
-
-
-def run(name: str, path: Path, method: str, weights: list[float], seed: int) -> None:
-    warnings.simplefilter("ignore")
-    X = np.load(path)
-    start = time.perf_counter()
-    if method in OURS | BESIDE:
-        maps = ours(X, seed, method)
-    elif method == FITS:
-        maps = [DRSNE(density_weight=w, random_state=seed, keep_affinities=False).fit_transform(X) for w in weights]
-    elif method == "paper preset":
-        maps = preset(X, seed, weights)
-    else:
-        maps = peer(X, seed, method, weights)
-    seconds = (time.perf_counter() - start) / len(maps)
-    scores = Scorer(X)([np.asarray(Y, dtype=np.float64) for Y in maps])
-    with ROWS.open("a") as file:
-        for w, score in zip(weights, scores, strict=True):
-            row = {"set": name, "method": method, "weight": w, "seed": seed, **score, "seconds": round(seconds, 2)}
-            if method in OURS | BESIDE:
-                row["path"] = PATH
-            file.write(json.dumps(row) + "\n")
-
-
-def wanted(name: str, method: str, seed: int, rows: list[dict[str, Any]]) -> list[float]:
-    """Weights that are not there yet."""
-    weights: tuple[float, ...] = (0.0,)
-    if method in OURS | BESIDE:
-        weights = WEIGHTS
-    elif method == FITS:
-        weights = (0.0, DRSNE().density_weight)
-    elif method == "DensMAP":
-        weights = DENSMAP_WEIGHTS
-    elif method == "paper preset":
-        weights = PRESET_WEIGHTS if name == "MNIST" else ()
-    there = {row["weight"] for row in rows if (row["set"], row["method"], row["seed"]) == (name, method, seed)}
-    return [] if set(weights) <= there else list(weights)
-
-
-def saved(names: list[str], folder: Path) -> dict[str, Path]:
-    """Each data set in a file, made once."""
-    folder.mkdir(exist_ok=True)
-    paths = {}
-    for name in names:
-        paths[name] = folder / f"{name.replace(' ', '-')}.npy"
-        if not paths[name].exists():
-            try:
-                np.save(paths[name], EIGHT[name]())
-            except (KeyError, OSError, ImportError) as error:
-                print(f"{name} is left out: {error!r}")
-                del paths[name]
-    return paths
+def run_scores(options: argparse.Namespace) -> None:
+    """Score the maps that lack a score, and write each row at once."""
+    maps, names = Maps(options.maps), available()
+    jobs = []
+    waiting = unscored(maps, read())
+    for name in options.sets:
+        for rows in batched((row for row in waiting if row["set"] == name), SCORED_TOGETHER):
+            wanted = [[score for score in names if score not in row["scores"]] for row in rows]
+            jobs.append((options.data, maps, list(rows), wanted))
+    parallel = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
+    for rows in parallel(delayed(score)(*job) for job in jobs):
+        for row in rows:
+            append(row)
+        print(f"scored {len(rows)} maps of {rows[0]['set']}", flush=True)
+    rewrite(read().values())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2, 3, 4, 5])
-    parser.add_argument("--sets", nargs="*", choices=list(EIGHT), default=list(EIGHT))
-    parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "drsne-quality")
-    parser.add_argument("--report", action="store_true")
+    """Run the steps that were asked for, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    steps = ("prepare", "fit", "score", "report")
+    parser.add_argument("--prepare", action="store_true", help="write the data sets")
+    parser.add_argument("--fit", action="store_true", help="make the maps that are missing")
+    parser.add_argument("--score", action="store_true", help="compute the scores that are missing")
+    parser.add_argument("--report", action="store_true", help="write the tables and pictures")
+    parser.add_argument("--defaults", action="store_true", help="fit only the settings of the table of defaults")
+    parser.add_argument("--again", action="store_true", help="first delete the selected rows and maps")
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--sets", nargs="+", choices=list(EIGHT), default=list(EIGHT))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(SEEDS))
+    parser.add_argument("--jobs", type=int, default=1, help="processes, with one thread each")
+    parser.add_argument("--data", type=Path, default=FOLDER / "data", help="folder of the data sets")
+    parser.add_argument("--maps", type=Path, default=FOLDER / "maps", help="folder of the maps")
     options = parser.parse_args()
-    if not options.report:
-        paths = saved(options.sets, options.folder)
-        rows = read()
-        jobs = [
-            (name, paths[name], method, weights, seed)
-            for seed in options.seeds
-            for method in options.methods
-            for name in paths
-            if (method in OURS or method == FITS or seed in CHOOSING) and (weights := wanted(name, method, seed, rows))
-        ]
-        Parallel(n_jobs=options.jobs, verbose=5)(delayed(run)(*job) for job in jobs)
-    report()
+    chosen = [step for step in steps if getattr(options, step)] or steps
+    if options.again:
+        forget(options)
+    if "prepare" in chosen:
+        prepare(options.sets, options.data)
+    if "fit" in chosen:
+        run_fits(options)
+    if "score" in chosen:
+        run_scores(options)
+    if "report" in chosen:
+        from quality_report import report
+
+        report(Maps(options.maps), options.data)
 
 
 if __name__ == "__main__":

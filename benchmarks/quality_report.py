@@ -1,292 +1,213 @@
-"""Tables and pictures of the quality study, from results/quality.jsonl."""
+"""Tables of the quality study, from results/quality.jsonl. The rules are in the docstring of quality.py."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from typing import Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from paper_rows import PAPER, THRESHOLDS
-from report import RESULTS, table, write
+from data import EIGHT
+from quality_methods import DEFAULTS, METHODS, OURS, PATH, PLAIN, RIVALS, Params
+from quality_rows import Maps, Row, read
+from quality_scores import SCORES
+from report import table, write
 
-from drsne import DRSNE
-from drsne.path import WEIGHTS
-from drsne.presets import PATH_RATE, PATH_STEP
+SEEDS = (3, 4, 5)
+# The scores that a map must match all at once, and the difference that counts as one step of each.
+COMPARED = {
+    "trustworthiness_10": 0.01,
+    "concentration_correlation_29": 0.05,
+    "density_rank_correlation_30": 0.05,
+    "density_rank_correlation_5": 0.05,
+}
+LABELS = " / ".join(SCORES[score].label for score in COMPARED)
+INTRODUCTION = f"""\
+All results are means over seeds {", ".join(map(str, SEEDS))}. No default of ours was chosen on these seeds. TW is \
+trustworthiness and Cont continuity at 10 neighbours, CC is the concentration correlation at 29 neighbours, rho30 and \
+rho5 are the density rank correlations at 30 and 5 neighbours, and Frag is the fragmentation, which should be small. \
+All scores are computed by the same functions of `drsne.metrics`, from maps in single precision."""
+RULE = f"""\
+The rule, fixed before the maps were made: a setting of a peer (data set, method, value of its density parameter) \
+is *matched* if one map of `drsne.density_path(X)` with default settings is at least as good on \
+{", ".join(SCORES[score].label for score in COMPARED)} at once. The scores of both are means over the three seeds, and \
+ours are all taken at the same weight. They are compared without rounding. Nothing else of ours is chosen by looking \
+at a rival. The last column has the same rule with the one map of `DRSNE()` in place of the path."""
+MISSES = """\
+For each setting that is not matched: its scores, and those of the map of our path whose worst shortfall is smallest, \
+where .01 of TW counts as much as .05 of the other scores."""
 
-ROWS = RESULTS / "quality.jsonl"
-PATH = {"weights": list(WEIGHTS), "step": PATH_STEP, "rate": PATH_RATE, "from": "the fit at 0"}  # part of such rows
-CHOOSING, REPORTING = (0, 1, 2), (3, 4, 5)
-SCORES = ("trustworthiness", "concentration_correlation", "density_rank_correlation")
-RIVALS = 23  # three of the paper's on each of seven sets, two measured on MNIST
-SPREAD = np.array([0.01, 0.05, 0.05])  # what counts as one step of each score when points are compared
-MODES = ("drsne, input", "drsne, embedding", "drsne, both")
-PLAIN = ("drsne, input", "drsne, both, no contrast")  # the exponent 1 in both spaces
-PROTOCOL = "drsne, both"  # the mode whose constrained choice is held against the paper's DR-SNE
-Row = dict[str, Any]
-Setting = tuple[str, float]  # method, weight
+
+class Point(NamedTuple):
+    """A setting of a method on one data set, with its mean scores."""
+
+    data_set: str
+    method: str
+    params: Params
+    scores: dict[str, float]
+
+    def compared(self) -> np.ndarray:
+        """Return the scores that are compared. A score that is not defined counts as the worst possible."""
+        return np.nan_to_num([self.scores.get(score, np.nan) for score in COMPARED], nan=-1.0)
 
 
-def read() -> list[Row]:
-    """All rows that are there, but for those of our maps along another path than today's."""
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-    return [row for row in rows if row.get("path", PATH) == PATH]
-
-
-def means(name: str, rows: list[Row], seeds: tuple[int, ...]) -> dict[Setting, np.ndarray]:
-    """Mean scores of every setting on a set that has all of the seeds."""
-    values: dict[Setting, dict[int, list[float]]] = defaultdict(dict)
+def means(rows: Iterable[Row]) -> list[Point]:
+    """Return the mean scores of every setting that has all seeds, in the order of sets and methods."""
+    found: dict[tuple[str, str, str], dict[int, dict[str, float | None]]] = defaultdict(dict)
     for row in rows:
-        if row["set"] == name and row["seed"] in seeds:
-            values[row["method"], row["weight"]][row["seed"]] = [row[score] for score in SCORES]
-    return {key: np.mean(list(found.values()), axis=0) for key, found in values.items() if len(found) == len(seeds)}
+        if row["seed"] in SEEDS and row["method"] in METHODS and row["params"] in METHODS[row["method"]].grid:
+            found[row["set"], row["method"], json.dumps(row["params"])][row["seed"]] = row["scores"]
+    points = []
+    for (name, method, params), by_seed in found.items():
+        if set(by_seed) == set(SEEDS):
+            common = set.intersection(*(set(scores) for scores in by_seed.values()))
+            values = {s: np.array([scores[s] for scores in by_seed.values()], dtype=float).mean() for s in common}
+            points.append(Point(name, method, json.loads(params), values))
+    sets, methods = list(EIGHT), list(METHODS)
+    return sorted(
+        points, key=lambda p: (sets.index(p.data_set), methods.index(p.method), METHODS[p.method].grid.index(p.params))
+    )
 
 
-def our_means(
-    name: str, rows: list[Row], seeds: tuple[int, ...], modes: tuple[str, ...] = MODES
-) -> dict[Setting, np.ndarray]:
-    found = means(name, rows, seeds)
-    return {key: value for key, value in found.items() if key[0] in modes and key[1] in WEIGHTS}
+def scores_of(point: Point) -> str:
+    """Return the compared scores of a point as a table cell."""
+    tw, *others = point.compared()
+    return " / ".join([f"{tw:.4f}", *(f"{value:.3f}" for value in others)])
 
 
-def rivals(name: str, rows: list[Row]) -> dict[str, np.ndarray]:
-    """Density-aware points to be at least as good as: the paper's, or on MNIST those measured beside ours."""
-    if name in PAPER:
-        return {f"paper's {method}": np.array(scores) for method, scores in PAPER[name].items()}
-    measured = means(name, rows, CHOOSING)
-    out = {}
-    for method in ("DensMAP", "paper preset"):
-        some = {key: value for key, value in measured.items() if key[0] == method}
-        if some:
-            out[method] = some[constrained(some, THRESHOLDS[name])]
+def setting_of(params: Params) -> str:
+    """Return parameters as a table cell."""
+    return ", ".join(f"{name} = {value:g}" for name, value in params.items()) or "default"
+
+
+def default_table(score: str, points: list[Point]) -> str:
+    """Return the table of one score at default settings, with the best of each row in bold."""
+    methods = list(DEFAULTS)
+    cells: dict[str, dict[str, float]] = {name: {} for name in EIGHT}
+    for point in points:
+        if point.params == METHODS[point.method].default and score in point.scores:
+            cells[point.data_set][point.method] = point.scores[score]
+    sets = [name for name in EIGHT if cells[name]]
+    everywhere = [m for m in methods if all(m in cells[name] for name in sets)]
+    body = [[name, *_best_in_bold(score, [cells[name].get(m) for m in methods])] for name in sets]
+    mean = [float(np.mean([cells[name][m] for name in sets])) if m in everywhere else None for m in methods]
+    body.append(["mean", *_best_in_bold(score, mean)])
+    return table(["data", *(METHODS[m].title for m in methods)], body)
+
+
+def _best_in_bold(score: str, values: list[float | None]) -> list[str]:
+    texts = ["" if value is None else f"{value:.3f}" for value in values]
+    sign = 1.0 if SCORES[score].larger_is_better else -1.0
+    known = [sign * float(text) for text in texts if text and text != "nan"]
+    return [f"**{text}**" if text and known and sign * float(text) == max(known) else text for text in texts]
+
+
+def nearest(rival: Point, candidates: list[Point]) -> tuple[Point, bool]:
+    """Return the candidate whose worst shortfall against a rival is smallest, and whether it has none."""
+    steps = np.array(list(COMPARED.values()))
+    worst = [float(((ours.compared() - rival.compared()) / steps).min()) for ours in candidates]
+    best = int(np.argmax(worst))
+    return candidates[best], worst[best] >= 0.0
+
+
+class Comparison(NamedTuple):
+    """A setting of a peer against our path and our default."""
+
+    rival: Point
+    ours: Point
+    by_path: bool
+    by_default: bool
+
+
+def comparisons(points: list[Point]) -> list[Comparison]:
+    """Compare every measured setting of every density-aware peer on data sets that have our path and default."""
+    out = []
+    for name in EIGHT:
+        here = [point for point in points if point.data_set == name]
+        path = [point for point in here if point.method == PATH]
+        default = [point for point in here if point.method == OURS]
+        if len(path) == len(METHODS[PATH].grid) and default:
+            for rival in here:
+                if rival.method in RIVALS:
+                    ours, by_path = nearest(rival, path)
+                    out.append(Comparison(rival, ours, by_path, nearest(rival, default)[1]))
     return out
 
 
-def constrained(points: dict[Setting, np.ndarray], least: float) -> Setting:
-    """The paper's choice: the largest concentration correlation among the trustworthy, or the most trustworthy."""
-    allowed = {key: value for key, value in points.items() if value[0] >= least}
-    if not allowed:
-        return max(points, key=lambda key: points[key][0])
-    return max(allowed, key=lambda key: allowed[key][1])
-
-
-def nearest_to(points: dict[Setting, np.ndarray], rival: np.ndarray) -> Setting:
-    """The setting whose worst score against a rival is best."""
-    return max(points, key=lambda key: float(((points[key] - rival) / SPREAD).min()))
-
-
-def protocol_choice(name: str, points: dict[Setting, np.ndarray]) -> Setting:
-    some = {key: value for key, value in points.items() if key[0] == PROTOCOL and key[1] > 0}
-    return constrained(some, THRESHOLDS[name])
-
-
-def _triple(scores: np.ndarray) -> str:
-    return "{:.4f} / {:.3f} / {:.3f}".format(*scores)
-
-
-def _mode(method: str) -> str:
-    return method.removeprefix("drsne, ")
-
-
-def _setting(setting: Setting) -> str:
-    return f"{_mode(setting[0])}, {setting[1]:g}"
-
-
-def domination(rows: list[Row]) -> str:
-    lines, met, total = [], 0, 0
-    for name in THRESHOLDS:
-        points, fresh = our_means(name, rows, CHOOSING), our_means(name, rows, REPORTING)
-        for rival, theirs in rivals(name, rows).items() if points else ():
-            reported = {key: value for key, value in points.items() if key in fresh}
-            if not reported:
-                continue
-            setting = nearest_to(reported, theirs)
-            better = bool((fresh[setting] >= theirs).all())
-            short = ", ".join(
-                f"{label} {gap:+.3f}"
-                for label, gap in zip(("TW", "CC", "rho_S"), fresh[setting] - theirs, strict=True)
-                if gap < 0
-            )
-            met, total = met + better, total + 1
-            lines.append(
-                [name, rival, _triple(theirs), _setting(setting), _triple(fresh[setting]), short if short else "yes"]
-            )
-    header = ["data", "rival", "its TW / CC / rho_S", "our mode, lambda", "our TW / CC / rho_S", "at least as good"]
-    missing = "" if total == RIVALS else f" ({RIVALS - total} of the {RIVALS} are not measured yet.)"
-    weights = ", ".join(f"{w:g}" for w in WEIGHTS)
-    return (
-        f"**{met} of {RIVALS}.**{missing} Three modes at {len(WEIGHTS)} weights, the same for all data: {weights}.\n\n"
-        + table(header, lines)
-    )
-
-
-def protocol(rows: list[Row]) -> str:
-    lines = []
-    for name in PAPER:
-        points, fresh = our_means(name, rows, CHOOSING), our_means(name, rows, REPORTING)
-        if not points:
-            continue
-        setting, theirs = protocol_choice(name, points), np.array(PAPER[name]["DR-SNE"])
-        if setting in fresh:
-            gain = fresh[setting] - theirs
-            lines.append(
-                [
-                    name,
-                    THRESHOLDS[name],
-                    _triple(theirs),
-                    _setting(setting),
-                    _triple(fresh[setting]) + ("" if fresh[setting][0] >= THRESHOLDS[name] else " (TW below)"),
-                    f"{gain[1]:+.3f}",
-                    f"{gain[2]:+.3f}",
-                ]
-            )
-    return table(["data", "least TW", "paper's DR-SNE", "our mode, lambda", "ours", "CC", "rho_S"], lines)
-
-
-def without_contrast(rows: list[Row]) -> str:
-    """How many rivals are matched with the exponent 1 in both spaces, on the seeds that choose."""
-    if not any(row["method"] == PLAIN[1] for row in rows):
-        return ""
-    found = [
-        bool((points[nearest_to(points, theirs)] >= theirs).all())
-        for name in THRESHOLDS
-        if (points := our_means(name, rows, CHOOSING, PLAIN))
-        for theirs in rivals(name, rows).values()
+def counts(found: list[Comparison]) -> str:
+    """Return how many settings of each peer are matched, and how many on each data set."""
+    planned = {name: len(method.grid) * len(EIGHT) for name, method in RIVALS.items()}
+    measured = Counter(c.rival.method for c in found)
+    lines = [
+        [
+            METHODS[name].title,
+            f"{measured[name]} of {planned[name]}",
+            sum(c.by_path for c in found if c.rival.method == name),
+            sum(c.by_default for c in found if c.rival.method == name),
+        ]
+        for name in RIVALS
     ]
-    return (
-        f"With the paper's exponent in both spaces ({' and '.join(_mode(mode) for mode in PLAIN)}; seeds 0 to 2, on "
-        f"which settings are chosen): {sum(found)} of {len(found)}."
-    )
+    total = f"{len(found)} of {sum(planned.values())}"
+    lines.append(["all", total, sum(c.by_path for c in found), sum(c.by_default for c in found)])
+    by_set = [
+        [name, len(here), sum(c.by_path for c in here), sum(c.by_default for c in here)]
+        for name in EIGHT
+        if (here := [c for c in found if c.rival.data_set == name])
+    ]
+    columns = ["settings measured", "matched by our path", "matched by our default"]
+    return table(["peer", *columns], lines) + "\n\n" + table(["data", *columns], by_set)
 
 
-def default(rows: list[Row]) -> str:
-    lines, weight = [], DRSNE().density_weight
-    for name in THRESHOLDS:
-        fits = means(name, rows, CHOOSING + REPORTING)
-        plain, ours = fits.get(("drsne, fits", 0.0)), fits.get(("drsne, fits", weight))
-        if plain is not None and ours is not None:
-            lines.append([name, _triple(plain), _triple(ours), *(f"{gap:+.4f}" for gap in ours - plain)])
-    return table(["data", "lambda = 0", f"lambda = {weight:g}", "TW", "CC", "rho_S"], lines)
-
-
-def bought(rows: list[Row], drop: float = 0.01) -> str:
-    """What each mode shows of density for a little trustworthiness: the weight with the largest CC within ``drop``."""
+def misses(found: list[Comparison]) -> str:
+    """Return the settings that no map of our path matches, with the scores of both."""
     lines = []
-    for name in THRESHOLDS:
-        points = our_means(name, rows, CHOOSING)
-        plain = points.get((MODES[0], 0.0))
-        if plain is None:
-            continue
-        cells = [f"{plain[1]:.3f} / {plain[2]:.3f}"]
-        for mode in MODES:
-            some = {key: value for key, value in points.items() if key[0] == mode and value[0] >= plain[0] - drop}
-            if not some:
-                cells.append("")
-                continue
-            best = max(some, key=lambda key: some[key][1])
-            cells.append(f"{best[1]:g}: {some[best][1]:.3f} / {some[best][2]:.3f}")
-        lines.append([name, *cells])
-    return table(["data", "lambda = 0", *(f"{_mode(mode)}, lambda: CC / rho_S" for mode in MODES)], lines)
+    for rival, ours, by_path, _ in found:
+        if not by_path:
+            gaps = zip(COMPARED, ours.compared() - rival.compared(), strict=True)
+            short = ", ".join(f"{SCORES[score].label} {gap:+.4f}" for score, gap in gaps if gap < 0)
+            row = [rival.data_set, METHODS[rival.method].title, setting_of(rival.params), scores_of(rival)]
+            lines.append([*row, setting_of(ours.params), scores_of(ours), short])
+    if not lines:
+        return "There are none."
+    return table(["data", "peer", "setting", LABELS, "our path", LABELS, "shortfall"], lines)
 
 
-def everything(rows: list[Row]) -> str:
-    names = [name for name in THRESHOLDS if means(name, rows, CHOOSING)]
-    found = {name: means(name, rows, CHOOSING) for name in names}
-    settings = sorted({key for points in found.values() for key in points}, key=lambda key: (_order(key[0]), key[1]))
+def everything(points: list[Point]) -> str:
+    """Return the compared scores of every setting on every data set."""
+    sets = [name for name in EIGHT if any(point.data_set == name for point in points)]
     lines = []
-    for setting in settings:
-        cells = [_triple(found[name][setting]) if setting in found[name] else "" for name in names]
-        lines.append([setting[0], f"{setting[1]:g}", *cells])
-    return table(["method", "weight", *names], lines)
+    for name, method in METHODS.items():
+        for params in method.grid:
+            here = {p.data_set: scores_of(p) for p in points if (p.method, p.params) == (name, params)}
+            if here:
+                lines.append([method.title, setting_of(params), *(here.get(data_set, "") for data_set in sets)])
+    return table(["method", "setting", *sets], lines)
 
 
-def _order(method: str) -> int:
-    known = (
-        "t-SNE",
-        "UMAP",
-        "PaCMAP",
-        "DensMAP",
-        "paper preset",
-        "drsne, fits",
-        "drsne, input",
-        "drsne, embedding",
-        "drsne, both",
-        "drsne, both, no contrast",
-    )
-    return known.index(method)
-
-
-STYLE = {
-    "drsne, input": ("o-", "tab:blue"),
-    "drsne, embedding": ("o-", "tab:green"),
-    "drsne, both": ("o-", "tab:red"),
-    "drsne, both, no contrast": ("o-", "tab:pink"),
-    "DensMAP": ("s--", "tab:purple"),
-    "paper preset": ("D--", "tab:brown"),
-    "t-SNE": ("X", "black"),
-    "UMAP": ("P", "0.45"),
-    "PaCMAP": ("v", "tab:olive"),
-}
-MARKS = {"DensMAP": "s", "DenSNE": "^", "DR-SNE": "D"}
-
-
-def pictures(rows: list[Row]) -> list[str]:
-    """Trade-off curves, all methods in one picture: trustworthiness against each density score."""
-    import matplotlib.pyplot as plt
-
-    names = [name for name in THRESHOLDS if means(name, rows, CHOOSING)]
-    files = []
-    for column, label, file in (
-        (1, "concentration correlation (29)", "quality_cc.png"),
-        (2, "density rank correlation (30)", "quality_rho.png"),
-    ):
-        figure, axes = plt.subplots(2, 4, figsize=(17, 8.4), layout="constrained")
-        for axis, name in zip(axes.flat, names, strict=False):
-            points = means(name, rows, CHOOSING)
-            plain = points.get(("drsne, input", 0.0))
-            for method, (style, colour) in STYLE.items():
-                some = sorted((w, value) for (m, w), value in points.items() if m == method)
-                if method in MODES and plain is not None and (not some or some[0][0] > 0):
-                    some.insert(0, (0.0, plain))
-                if some:
-                    xy = np.array([[value[column], value[0]] for _, value in some])
-                    axis.plot(xy[:, 0], xy[:, 1], style, color=colour, ms=5, lw=1.4, label=method)
-            for method, scores in PAPER.get(name, {}).items():
-                axis.plot(
-                    scores[column], scores[0], MARKS[method], mfc="none", mec="tab:orange", ms=9, mew=1.8,
-                    ls="none", label=f"paper: {method}",
-                )  # fmt: skip
-            axis.set(title=name, xlabel=label, ylabel="trustworthiness (10)")
-            axis.grid(alpha=0.3)
-        for axis in axes.flat[len(names) :]:
-            axis.set_visible(False)
-        handles: dict[str, Any] = {}
-        for axis in axes.flat:
-            handles |= {text: handle for handle, text in zip(*axis.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=6, frameon=False)
-        figure.savefig(RESULTS / file, dpi=90)
-        plt.close(figure)
-        files.append(file)
-    return files
-
-
-def report() -> None:
+def report(maps: Maps, data: Path) -> None:
     """Write results/quality.md and the pictures."""
-    rows = read()
-    files = pictures(rows)
+    from quality_pictures import default_maps, trade_offs
+
+    rows = list(read().values())
+    points = means(rows)
+    found = comparisons(points)
+    measured = [score for score in SCORES if any(score in point.scores for point in points)]
+    files = [*default_maps(maps, data), *trade_offs(points)]
+    versions = sorted({row["version"] for row in rows})
     write(
         "quality",
         "Quality",
         "python benchmarks/quality.py",
-        "TW is trustworthiness at 10 neighbours, CC concentration correlation at 29, rho_S density rank correlation at "
-        "30. Perplexity 30, k = 30, maps of drsne.density_path, the same weights for all data. Settings were chosen on "
-        "seeds 0 to 2; what stands in the first two tables are means over seeds 3 to 5.",
-        "## At least as good as each density-aware method, on all three scores at once\n\n" + domination(rows),
-        without_contrast(rows),
-        "## The paper's protocol: the largest CC with TW at or above a threshold\n\nOne mode for all data.\n\n"
-        + protocol(rows),
-        "## Fits with the default weight against lambda = 0 (seeds 0 to 5)\n\n" + default(rows),
-        "## What .01 of trustworthiness buys: the largest CC within it (seeds 0 to 2)\n\n" + bought(rows),
-        "\n\n".join(f"![{file}]({file})" for file in files),
-        "## Every setting, means over seeds 0 to 2 (TW / CC / rho_S)\n\n" + everything(rows),
+        INTRODUCTION,
+        f"Versions: {', '.join(versions)}.",
+        "## Default against default\n\nEvery method is called without arguments other than the seed. densMAP and "
+        "ScaleMAP are switched on with their flag, and keep the strength that their documentation gives as the "
+        f"default. {METHODS[PLAIN].title} is `DRSNE(density_weight=0)`. The best value of each row is in bold.",
+        *(f"### {SCORES[score].title}\n\n{default_table(score, points)}" for score in measured),
+        f"## Our path against every setting of every density-aware peer\n\n{RULE}\n\n{counts(found)}",
+        f"### Settings that are not matched\n\n{MISSES}\n\n{misses(found)}",
+        "## Pictures\n\n" + "\n\n".join(f"![{text}]({file})" for file, text in files),
+        f"## Every setting\n\nEach cell has {LABELS}.\n\n{everything(points)}",
     )
