@@ -3,19 +3,21 @@
     python benchmarks/kernel.py --data FOLDER [--jobs 2] [--seeds 0 1 2] [--settings ...] [--sets ...]
     python benchmarks/kernel.py --report
 
-Rule, stated before the study was run. A setting qualifies if all of the following hold on seeds 0, 1 and 2 (means
-over seeds):
+The schedule was studied first, at one weight, on Clusters and a few other sets: see the report. Then kernel,
+neighbourhoods, weight and target are chosen by a rule that was stated before these maps were made. A setting
+qualifies if all of the following hold on seeds 0, 1 and 2 (means over seeds):
 
-- on each of the eight sets, trustworthiness and continuity are at most .01 below those of plain t-SNE;
+- on each of the eight sets, trustworthiness and continuity are at most .0075 below those of plain t-SNE, three
+  quarters of the .01 that we allow, so that other seeds stay within it;
 - the groups of the families "three" and "six" (data seeds 0 to 9, fit seed 0) and of Controlled Clusters have on average
   at most 0.5 pieces more than plain t-SNE's;
 - a group of 14 points with three times the standard deviation of the sparsest group is not drawn tighter than the
   other groups: its median 5-neighbour distance in the map is at least the median of theirs;
 - the full range of the map is at most twice its 1-99 % range on each of the eight sets.
 
-Among those that qualify, the default is the setting with the largest mean of CC, rho30 and rho5 over the eight sets; ties
-within .002 go to the smaller weight. The other data sets ("further") are reported and choose nothing, and the figures
-that are published come from seeds 3, 4 and 5.
+Among those that qualify, the default is the setting with the largest mean of CC, rho30 and rho5 over the eight sets;
+ties within .002 go to the smaller weight. The other data sets ("further") are reported and choose nothing, and the
+figures that are published come from seeds 3, 4 and 5.
 
 Each map is a line of results/kernel.jsonl, written when it is scored: a killed study goes on where it stopped. FOLDER
 holds the eight sets as .npy files, as ``benchmarks/quality.py --prepare`` makes them.
@@ -47,48 +49,58 @@ CHOOSING, REPORTED = (0, 1, 2), (3, 4, 5)
 FIVE = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 
 # One thing at a time around the first of the adaptive ones. "growth" says when the scale of the kernel grows.
-BASE = {"kernel": "adaptive", "neighborhoods": "both", "weight": 0.6, "quantile": 0.01, "growth": "ramp", "local": True}
+START = {"growth": "start", "iterations": [125, 575, 300], "release": 125}  # the schedule of the default
+BASE = {"kernel": "adaptive", "neighborhoods": "both", "weight": 0.6, "quantile": 0.01, "local": True, **START}
+# The schedule was studied first: 250 iterations of exaggeration, 250 of plain t-SNE, 500 with the density term.
+FIRST = {**BASE, "growth": "ramp", "iterations": [250, 250, 500], "release": 0}
+SHORT = {**FIRST, "iterations": [150, 350, 500], "release": 125}
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain t-SNE": {"kernel": "fixed", "weight": 0.0},
     "default before": {"kernel": "fixed", "neighborhoods": "input", "weight": 2.1, "quantile": 0.0},
     "fixed, both 1": {"kernel": "fixed", "neighborhoods": "both", "weight": 1.0, "quantile": 0.0},
-    "adaptive": BASE,
-    "weight .1": {**BASE, "weight": 0.1},
-    "weight .3": {**BASE, "weight": 0.3},
-    "weight 1": {**BASE, "weight": 1.0},
-    "weight 2": {**BASE, "weight": 2.0},
+    "both .6": BASE,
+    "both .1": {**BASE, "weight": 0.1},
+    "both .3": {**BASE, "weight": 0.3},
+    "both 1": {**BASE, "weight": 1.0},
+    "both 1.5": {**BASE, "weight": 1.5},
     "input .6": {**BASE, "neighborhoods": "input"},
-    "input 2": {**BASE, "neighborhoods": "input", "weight": 2.0},
-    "embedding .6": {**BASE, "neighborhoods": "embedding"},
-    "no clip": {**BASE, "quantile": 0.0},
+    "embedding 1": {**BASE, "neighborhoods": "embedding", "weight": 1.0},
     "clip .005": {**BASE, "quantile": 0.005},
     "clip .02": {**BASE, "quantile": 0.02},
-    "grows in the density phase": {**BASE, "growth": "density"},
-    "grows at once": {**BASE, "growth": "at once"},
-    "grows in the whole plain phase": {**BASE, "growth": "whole"},
-    "from the start": {**BASE, "growth": "start"},
+    "no clip": {**BASE, "quantile": 0.0},
     "steps in map units": {**BASE, "local": False},
-    "b": {**BASE, "release": 125},
-    "c": {**BASE, "release": 60},
-    "d": {**BASE, "iterations": (150, 350, 500), "release": 125},
-    "e": {**BASE, "iterations": (150, 350, 500), "release": 125, "ramp": 175},
-    "f": {**BASE, "iterations": (100, 400, 500), "release": 150, "ramp": 150},
-    "g": {**BASE, "iterations": (150, 450, 400), "release": 125},
-    "h": {**BASE, "iterations": (150, 500, 350), "release": 150, "ramp": 150},
-    "i": {**BASE, "iterations": (200, 300, 500), "release": 100, "ramp": 150},
-    "j": {**BASE, "iterations": (150, 350, 500), "release": 125, "rate": 1.0},
-    "k": {**BASE, "iterations": (150, 350, 500), "release": 125, "growth": "start"},
-    "l": {**BASE, "iterations": (150, 450, 400), "release": 125, "rate": 1.0},
-    "m": {**BASE, "iterations": (250, 500, 500), "release": 125},
-    "n": {**BASE, "iterations": (150, 600, 250), "release": 150, "ramp": 150},
-    "o": {**BASE, "iterations": (150, 350, 500), "release": 125, "rate": 0.5},
-    "p": {**BASE, "iterations": (150, 450, 400), "release": 125, "ramp": 60},
-    "k1": {**BASE, "iterations": (150, 450, 400), "release": 125, "growth": "start"},
-    "k2": {**BASE, "iterations": (150, 350, 500), "release": 250, "growth": "start"},
-    "k3": {**BASE, "iterations": (250, 350, 400), "release": 125, "growth": "start"},
-    "k4": {**BASE, "iterations": (100, 500, 400), "release": 200, "growth": "start"},
-    "k5": {**BASE, "iterations": (150, 550, 300), "release": 150, "growth": "start"},
-    "k6": {**BASE, "iterations": (50, 550, 400), "release": 250, "growth": "start"},
+    "first schedule": FIRST,
+    "first, weight .3": {**FIRST, "weight": 0.3},
+    "first, weight 1": {**FIRST, "weight": 1.0},
+    "first, weight 2": {**FIRST, "weight": 2.0},
+    "first, no clip": {**FIRST, "quantile": 0.0},
+    "first, clip .005": {**FIRST, "quantile": 0.005},
+    "first, clip .02": {**FIRST, "quantile": 0.02},
+    "first, input": {**FIRST, "neighborhoods": "input"},
+    "first, embedding": {**FIRST, "neighborhoods": "embedding"},
+    "first, grows in the density phase": {**FIRST, "growth": "density"},
+    "first, grows at once": {**FIRST, "growth": "at once"},
+    "first, release 60": {**FIRST, "release": 60},
+    "first, release 125": {**FIRST, "release": 125},
+    "150/350/500, release 125": SHORT,
+    "150/350/500, release 125, ramp 175": {**SHORT, "ramp": 175},
+    "100/400/500, release 150": {**SHORT, "iterations": [100, 400, 500], "release": 150, "ramp": 150},
+    "150/450/400, release 125": {**SHORT, "iterations": [150, 450, 400]},
+    "150/450/400, release 125, rate 1": {**SHORT, "iterations": [150, 450, 400], "rate": 1.0},
+    "150/450/400, release 125, ramp 60": {**SHORT, "iterations": [150, 450, 400], "ramp": 60},
+    "150/500/350, release 150": {**SHORT, "iterations": [150, 500, 350], "release": 150, "ramp": 150},
+    "150/600/250, release 150": {**SHORT, "iterations": [150, 600, 250], "release": 150, "ramp": 150},
+    "200/300/500, release 100": {**SHORT, "iterations": [200, 300, 500], "release": 100, "ramp": 150},
+    "250/500/500, release 125": {**SHORT, "iterations": [250, 500, 500]},
+    "150/350/500, release 125, rate 1": {**SHORT, "rate": 1.0},
+    "150/350/500, release 125, rate .5": {**SHORT, "rate": 0.5},
+    "150/350/500, release 125, start": {**SHORT, "growth": "start"},
+    "150/450/400, release 125, start": {**SHORT, "growth": "start", "iterations": [150, 450, 400]},
+    "150/350/500, release 250, start": {**SHORT, "growth": "start", "release": 250},
+    "250/350/400, release 125, start": {**SHORT, "growth": "start", "iterations": [250, 350, 400]},
+    "100/500/400, release 200, start": {**SHORT, "growth": "start", "iterations": [100, 500, 400], "release": 200},
+    "150/550/300, release 150, start": {**SHORT, "growth": "start", "iterations": [150, 550, 300], "release": 150},
+    "50/550/400, release 250, start": {**SHORT, "growth": "start", "iterations": [50, 550, 400], "release": 250},
 }
 
 
@@ -239,22 +251,20 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
         early_exaggeration=12.0,
         learning_rate="auto",
         density=weight > 0,
-        adaptive=adaptive,
     )
     if adaptive:
-        sizes = setting.get("iterations", (250, 250, 500))
-        early, plain, last = (replace(p, n_iter=m) for p, m in zip(schedule.phases, sizes, strict=True))
-        last = replace(last, ramp=round(0.3 * last.n_iter), optimizer=replace(last.optimizer, rate=setting.get("rate", 2.0)))
-        plain = replace(plain, scale_ramp=setting.get("ramp", 125), exaggeration_from=early.exaggeration, release=setting.get("release", 0))
+        phases = zip(schedule.phases, setting["iterations"], strict=True)
+        early, plain, last = (replace(phase, n_iter=n_iter) for phase, n_iter in phases)
+        adam = replace(last.optimizer, rate=setting.get("rate", 2.0))
+        last = replace(last, ramp=round(0.3 * last.n_iter), optimizer=adam)
+        plain = replace(plain, exaggeration_from=12.0, release=setting["release"])
         growth = setting["growth"]
-        if growth == "density":
-            plain, last = replace(plain, scale=0.0, scale_ramp=0), replace(last, scale_ramp=last.ramp)
-        elif growth == "at once":
-            plain = replace(plain, scale_ramp=0)
-        elif growth == "whole":
-            plain = replace(plain, scale_ramp=plain.n_iter)
-        elif growth == "start":
-            early, plain = replace(early, scale=1.0), replace(plain, scale_ramp=0)
+        if growth != "start":
+            early = replace(early, scale=0.0)
+        if growth == "ramp":
+            plain = replace(plain, scale_ramp=setting.get("ramp", 125))
+        elif growth == "density":
+            plain, last = replace(plain, scale=0.0), replace(last, scale_ramp=last.ramp)
         schedule = replace(schedule, phases=(early, plain, last), local_steps=setting["local"])
     return DRSNE(
         density_weight=weight,
@@ -357,12 +367,15 @@ def judged(rows: list[dict[str, Any]], label: str, seeds: tuple[int, ...]) -> di
     out["range"] = max(mean(of(rows, label, (each,), seeds), "range") for each in EIGHT)
     more = []
     for names, which in ((FAMILIES, (0,)), (("Clusters",), seeds)):
-        counts = [np.mean(np.concatenate([r["pieces"] for r in of(rows, each, names, which)] or [[np.nan]]))
-                  for each in (label, "plain t-SNE")]
+        counts = [
+            np.mean(np.concatenate([r["pieces"] for r in of(rows, each, names, which)] or [[np.nan]]))
+            for each in (label, "plain t-SNE")
+        ]
         more.append(counts[0] - counts[1])
     out["pieces more"] = float(max(more))
-    helix = [mean([{"p": r["pieces"][0]} for r in of(rows, each, ("Helix",), seeds)], "p")
-             for each in (label, "plain t-SNE")]
+    helix = [
+        mean([{"p": r["pieces"][0]} for r in of(rows, each, ("Helix",), seeds)], "p") for each in (label, "plain t-SNE")
+    ]
     out["helix pieces more"] = helix[0] - helix[1]
     small = of(rows, label, SMALL, (0,))
     out["small group"] = min((r["fifth"][3] / np.median(r["fifth"][:3]) for r in small), default=np.nan)
@@ -371,16 +384,38 @@ def judged(rows: list[dict[str, Any]], label: str, seeds: tuple[int, ...]) -> di
 
 def report() -> None:
     rows = read()
-    header = ["setting", "TW", "Cont", "CC", "rho30", "rho5", "worst TW", "worst Cont", "range", "pieces", "helix",
-              "small", "mean of three"]
+    header = [
+        "setting",
+        "TW",
+        "Cont",
+        "CC",
+        "rho30",
+        "rho5",
+        "worst TW",
+        "worst Cont",
+        "range",
+        "pieces",
+        "helix",
+        "small",
+        "mean of three",
+    ]
     lines = []
     for label in SETTINGS:
         if of(rows, label, EIGHT, CHOOSING):
             j = judged(rows, label, CHOOSING)
-            lines.append([label, *(f"{j[n]:.3f}" for n in FIVE), f"{j['least trustworthiness']:+.4f}",
-                          f"{j['least continuity']:+.4f}", f"{j['range']:.2f}", f"{j['pieces more']:+.2f}",
-                          f"{j['helix pieces more']:+.1f}", f"{j['small group']:.2f}",
-                          f"{(j['cc'] + j['rho30'] + j['rho5']) / 3:.4f}"])
+            lines.append(
+                [
+                    label,
+                    *(f"{j[n]:.3f}" for n in FIVE),
+                    f"{j['least trustworthiness']:+.4f}",
+                    f"{j['least continuity']:+.4f}",
+                    f"{j['range']:.2f}",
+                    f"{j['pieces more']:+.2f}",
+                    f"{j['helix pieces more']:+.1f}",
+                    f"{j['small group']:.2f}",
+                    f"{(j['cc'] + j['rho30'] + j['rho5']) / 3:.4f}",
+                ]
+            )
     write("kernel", "The kernel and the default", "python benchmarks/kernel.py", table(header, lines))
 
 

@@ -18,7 +18,7 @@ from drsne.objective import NEIGHBORHOODS, Objective, Problem
 from drsne.optimize import Outcome, Schedule, minimize
 from drsne.parallel import Workers
 from drsne.path import DensityPath
-from drsne.presets import DENSITY_SHARE, most_exaggerated, path_schedules
+from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 from drsne.progress import ProgressBar
 
 _LEVERS = "learning_rate, density_weight, density_exponent"  # what to lower where a fit overflows
@@ -246,7 +246,8 @@ class DRSNE(MapEstimator):
         weight = float(self.density_weight)
         objective = self._objective(weight)
         adaptive = objective.adapts(weight)
-        schedule = self._schedule(data.shape[0], density=weight > 0, share=DENSITY_SHARE, adaptive=adaptive)
+        share = ADAPTIVE_SHARE if adaptive else DENSITY_SHARE
+        schedule = self._schedule(data.shape[0], density=weight > 0, share=share, adaptive=adaptive)
         with Workers(self.n_jobs) as workers:
             stage = prepare(self, data, objective, weight, workers)
             with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
@@ -287,19 +288,23 @@ class DRSNE(MapEstimator):
                 "metric='precomputed'. Pass the data or a full distance matrix, or a number as density_weight."
             )
         path.check_scorable(data, self.metric)
-        opening, step = path_schedules(
+        objective = self._objective(1.0)
+        schedules = path_schedules(
             data.shape[0],
             max_iter=self.max_iter,
+            adaptive=objective.adapts(1.0),
             n_iter_exaggeration=self.n_iter_exaggeration,
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,
         )
-        self._warn_if_lowered(most_exaggerated(opening.n_iter, density=False))
-        stage = prepare(self, data, self._objective(1.0), 1.0, workers)
-        n_iter = opening.n_iter + sum(w > 0 for w in weights) * step.n_iter
-        with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
+        self._warn_if_lowered(most_exaggerated(schedules.plain.n_iter, density=False))
+        stage = prepare(self, data, objective, 1.0, workers)
+        with ProgressBar(schedules.n_iter(sum(w > 0 for w in weights)), visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
-            followed = path.follow(stage.problem, stage.start, weights, opening, step, callbacks=watchers, progress=bar)
+            plain = not objective.adapts(0.0)
+            followed = path.follow(
+                stage.problem, stage.start, weights, schedules, plain=plain, callbacks=watchers, progress=bar
+            )
         if followed.outcomes[0].stopped_by == "overflow":
             complain(followed.outcomes[0], _LEVERS, "no map of the path is finished")
         found = path.scored(followed.outcomes, weights, data, workers, metric=self.metric, near=stage.near, dtype=dtype)

@@ -61,7 +61,9 @@ class CorrelationProblem(OnPairs):
         workers: Workers,
     ) -> None:
         pairs = {"objective": Pairs.of(ready(P, precision), 0.0)}
-        super().__init__(Objective(precision=precision, kernel="fixed"), Terms(pairs, (), target), weight, engine, workers)
+        super().__init__(
+            Objective(precision=precision, kernel="fixed"), Terms(pairs, (), target), weight, engine, workers
+        )
         self._shift = variance_shift
 
     def log_radii(self, Y: Array) -> Array:

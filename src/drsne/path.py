@@ -17,12 +17,13 @@ from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.objective import Problem
 from drsne.optimize import Callback, Evaluates, Outcome, Schedule, minimize
 from drsne.parallel import Workers
+from drsne.presets import PathSchedules
 
 Array = NDArray[np.float64]
-WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)
+WEIGHTS = (0.0, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)
 SCORED = 5000  # points that are scored at most
 SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
-_SMALLER_IS_BETTER = ("stress",)
+_SMALLER_IS_BETTER = ("stress", "fragmentation")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -165,13 +166,14 @@ def automatic(path: DensityPath, drop: float, *, complete: bool = True) -> int:
 
 
 class _Weighted:
-    """A problem of weight one, at another weight."""
+    """A problem of weight one, at another weight; ``plain`` has the fixed kernel, whatever the problem's."""
 
-    def __init__(self, problem: Evaluates, weight: float) -> None:
-        self._problem, self._weight = problem, weight
+    def __init__(self, problem: Evaluates, weight: float, *, plain: bool = False) -> None:
+        self._problem, self._weight, self._plain = problem, weight, plain
 
-    def evaluate(self, Y: Array, *, density: float, **options: Any) -> Any:
-        return self._problem.evaluate(Y, density=self._weight * density, **options)
+    def evaluate(self, Y: Array, *, density: float, scale: float, **options: Any) -> Any:
+        scale = 0.0 if self._plain else scale
+        return self._problem.evaluate(Y, density=self._weight * density, scale=scale, **options)
 
 
 class Followed(NamedTuple):
@@ -186,23 +188,27 @@ def follow(
     problem: Problem,
     start: Array,
     weights: Sequence[float],
-    opening: Schedule,
-    step: Schedule,
+    schedules: PathSchedules,
     *,
+    plain: bool,
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Followed:
-    """The map at lambda = 0 and, each started from the last, those at the positive ``weights``.
+    """Return the map at lambda = 0 and, each started from the last, those at the positive ``weights``.
 
-    ``problem`` has the weight one. Iterations are counted, and histories kept, from the start of the path.
+    ``problem`` has the weight one; ``plain`` says that the map at lambda = 0 has the fixed kernel. Iterations are
+    counted, and histories kept, from the start of the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by = start, 0, None
     for weight in (0.0, *(w for w in weights if w > 0.0)):
+        schedule = schedules.step if outcomes else schedules.plain
+        if len(outcomes) == 1 and schedules.first is not None:
+            Y, schedule = start, schedules.first
         last = minimize(
-            _Weighted(problem, weight),
+            _Weighted(problem, weight, plain=plain and not outcomes),
             Y,
-            step if outcomes else opening,
+            schedule,
             callbacks=[_later(callback, done) for callback in callbacks],
             progress=None if progress is None else _later(progress, done),
         )

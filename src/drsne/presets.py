@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from drsne import _checks
 from drsne.affinities import Calibration
@@ -19,7 +19,9 @@ from drsne.optimize import Adam, Momentum, Phase, Schedule
 # The default schedule, tried by benchmarks/defaults.py.
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
-SCALE_RAMP = 0.5  # of the plain t-SNE iterations after early exaggeration, over which an adaptive kernel's scales grow
+# With the adaptive kernel (benchmarks/kernel.py): the share of the density term, and the share of the iterations of
+# early exaggeration, the last ones, in which it is released gradually.
+ADAPTIVE_SHARE, RELEASED = 0.3, 0.5
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
 PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda, from the fit at 0
@@ -57,8 +59,8 @@ def default_schedule(
 
     Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
     keeps it collapsed. Without the density term all iterations are t-SNE's; with it, all but the last ``share``.
-    With an ``adaptive`` kernel, early exaggeration has the fixed one, and the scales grow in the first half of the
-    t-SNE iterations after it (docs/theory.md, section 11).
+    With an ``adaptive`` kernel the exaggeration is released gradually in the second half of its iterations: let go at
+    once, groups tear and heal only slowly (docs/theory.md, section 11).
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
@@ -69,20 +71,20 @@ def default_schedule(
         rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
         return Momentum(rate=rate / n_samples, momentum=momentum)
 
-    plain = max_iter - last - early
+    released = round(RELEASED * early) if adaptive else 0
     phases = (
         Phase(
-            n_iter=early,
+            n_iter=early - released,
             optimizer=descent(early_exaggeration, 0.5),
             exaggeration=early_exaggeration,
             max_step=MAX_STEP,
-            scale=0.0 if adaptive else 1.0,
         ),
         Phase(
-            n_iter=plain,
+            n_iter=max_iter - last - early + released,
             optimizer=descent(1.0, 0.8),
             max_step=MAX_STEP,
-            scale_ramp=round(SCALE_RAMP * plain) if adaptive else 0,
+            exaggeration_from=early_exaggeration if released else None,
+            release=released,
         ),
         Phase(
             n_iter=last,
@@ -96,26 +98,35 @@ def default_schedule(
     return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0), record_every=every)
 
 
-def path_schedules(
-    n_samples: int,
-    *,
-    max_iter: int,
-    n_iter_exaggeration: int,
-    early_exaggeration: float,
-    learning_rate: float | str,
-) -> tuple[Schedule, Schedule]:
-    """For a path of lambda: the fit at lambda = 0 that it starts from, and the step to each next weight."""
-    opening = default_schedule(
-        n_samples,
-        max_iter=max_iter,
-        n_iter_exaggeration=n_iter_exaggeration,
-        early_exaggeration=early_exaggeration,
-        learning_rate=learning_rate,
-        density=False,
-    )
+class PathSchedules(NamedTuple):
+    """The schedules of a path of lambda."""
+
+    plain: Schedule  # the fit at lambda = 0
+    first: Schedule | None  # the fit at the first weight with the adaptive kernel; None goes on from lambda = 0
+    step: Schedule  # from each weight to the next
+
+    def n_iter(self, n_positive: int) -> int:
+        """Return the iterations of a path with so many positive weights."""
+        fits = 1 if self.first is not None and n_positive else 0
+        begun = self.plain.n_iter + (self.first.n_iter if fits and self.first is not None else 0)
+        return begun + (n_positive - fits) * self.step.n_iter
+
+
+def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings: Any) -> PathSchedules:
+    """Return the schedules of a path; ``settings`` are those of :func:`default_schedule`.
+
+    With the fixed kernel all maps go on from that of lambda = 0. With the adaptive one that map is only the baseline of
+    the scores: the first weight has a fit of its own, because groups are arranged by their size early in a fit.
+    """
+    plain = default_schedule(n_samples, max_iter=max_iter, density=False, **settings)
+    first = None
+    if adaptive:
+        first = default_schedule(
+            n_samples, max_iter=max_iter, density=True, share=ADAPTIVE_SHARE, adaptive=True, **settings
+        )
     n_iter = max(1, round(PATH_STEP * max_iter))
     phase = Phase(n_iter=n_iter, optimizer=Adam(rate=PATH_RATE, betas=ADAM_BETAS), decay="cosine", density=True)
-    return opening, Schedule(phases=(phase,), record_every=opening.record_every)
+    return PathSchedules(plain, first, Schedule(phases=(phase,), record_every=plain.record_every))
 
 
 def most_exaggerated(max_iter: int, *, density: bool, share: float = DENSITY_SHARE) -> int:
