@@ -49,26 +49,36 @@ CHOOSING, REPORTED = (0, 1, 2), (3, 4, 5)
 FIVE = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 
 # One thing at a time around the first of the adaptive ones. "growth" says when the scale of the kernel grows.
-START = {"growth": "start", "iterations": [125, 575, 300], "release": 125}  # the schedule of the default
-BASE = {"kernel": "adaptive", "neighborhoods": "both", "weight": 0.6, "quantile": 0.01, "local": True, **START}
+START = {"growth": "start", "iterations": [75, 625, 300], "release": 175}  # the schedule of the default
+BASE = {"kernel": "adaptive", "neighborhoods": "both", "weight": 1.0, "quantile": 0.01, "local": True, **START}
 # The schedule was studied first: 250 iterations of exaggeration, 250 of plain t-SNE, 500 with the density term.
-FIRST = {**BASE, "growth": "ramp", "iterations": [250, 250, 500], "release": 0}
+FIRST = {**BASE, "weight": 0.6, "growth": "ramp", "iterations": [250, 250, 500], "release": 0}
+SECOND = {**BASE, "weight": 0.6, "iterations": [125, 575, 300], "release": 125}
 SHORT = {**FIRST, "iterations": [150, 350, 500], "release": 125}
 SETTINGS: dict[str, dict[str, Any]] = {
     "plain t-SNE": {"kernel": "fixed", "weight": 0.0},
     "default before": {"kernel": "fixed", "neighborhoods": "input", "weight": 2.1, "quantile": 0.0},
     "fixed, both 1": {"kernel": "fixed", "neighborhoods": "both", "weight": 1.0, "quantile": 0.0},
-    "both .6": BASE,
+    "both 1": BASE,
+    "both .6": {**BASE, "weight": 0.6},
     "both .1": {**BASE, "weight": 0.1},
     "both .3": {**BASE, "weight": 0.3},
-    "both 1": {**BASE, "weight": 1.0},
     "both 1.5": {**BASE, "weight": 1.5},
-    "input .6": {**BASE, "neighborhoods": "input"},
+    "input 1": {**BASE, "neighborhoods": "input"},
     "embedding 1": {**BASE, "neighborhoods": "embedding", "weight": 1.0},
     "clip .005": {**BASE, "quantile": 0.005},
     "clip .02": {**BASE, "quantile": 0.02},
     "no clip": {**BASE, "quantile": 0.0},
     "steps in map units": {**BASE, "local": False},
+    "second, .6": SECOND,
+    "second, .3": {**SECOND, "weight": 0.3},
+    "second, 1": {**SECOND, "weight": 1.0},
+    "second, 1.5": {**SECOND, "weight": 1.5},
+    "second, input .6": {**SECOND, "neighborhoods": "input"},
+    "second, embedding 1": {**SECOND, "neighborhoods": "embedding", "weight": 1.0},
+    "second, clip .005": {**SECOND, "quantile": 0.005},
+    "second, clip .02": {**SECOND, "quantile": 0.02},
+    "second, steps in map units": {**SECOND, "local": False},
     "first schedule": FIRST,
     "first, weight .3": {**FIRST, "weight": 0.3},
     "first, weight 1": {**FIRST, "weight": 1.0},
@@ -100,6 +110,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "250/350/400, release 125, start": {**SHORT, "growth": "start", "iterations": [250, 350, 400]},
     "100/500/400, release 200, start": {**SHORT, "growth": "start", "iterations": [100, 500, 400], "release": 200},
     "150/550/300, release 150, start": {**SHORT, "growth": "start", "iterations": [150, 550, 300], "release": 150},
+    "weight 1, 100/600/300, release 150": {**BASE, "weight": 1.0, "iterations": [100, 600, 300], "release": 150},
+    "weight 1, 100/650/250, release 150": {**BASE, "weight": 1.0, "iterations": [100, 650, 250], "release": 150},
+    "weight 1, 150/550/300, release 150": {**BASE, "weight": 1.0, "iterations": [150, 550, 300], "release": 150},
     "50/550/400, release 250, start": {**SHORT, "growth": "start", "iterations": [50, 550, 400], "release": 250},
 }
 

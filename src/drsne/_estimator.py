@@ -41,25 +41,32 @@ class DRSNE(MapEstimator):
         Dimensions of the map.
     perplexity : float, default=30.0
         Effective number of neighbours of the KL term. Lowered with a warning where the data have too few rows.
-    density_weight : float or "auto", default=2.1
-        ``lambda``, the weight of the density term; 0 is plain t-SNE. Useful values lie between 1 and 50,
-        whatever the number of samples. (The values printed in the paper are ours divided by ``n_samples``.)
-        "auto" follows a path of weights (:func:`drsne.density_path`) and keeps the map with the largest concentration
-        correlation that ``max_trustworthiness_drop`` allows.
+    density_weight : float or "auto", default=1.0
+        ``lambda``, the weight of the density term; 0 is plain t-SNE. Useful values lie between 0.3 and 10 with the
+        adaptive kernel and between 1 and 50 with the fixed one, whatever the number of samples. (The values printed in
+        the paper are ours divided by ``n_samples``.) "auto" follows a path of weights (:func:`drsne.density_path`) and
+        keeps the map whose mean of concentration correlation and both density rank correlations is largest among
+        those that ``max_trustworthiness_drop`` allows.
     density_neighbors : int, default=30
         k, neighbours that make up a point's concentration, without the point itself.
     density_exponent : float, default=1.0
         ``alpha`` in ``c = r^-alpha``, in both spaces (in the data up to twice that, for the neighbourhoods "embedding"
         and "both"); 1 in the paper. Loss and gradient grow as ``alpha^2``: compare exponents at equal
         ``lambda * alpha^2``.
-    neighborhoods : {"input", "embedding", "both"}, default="input"
+    neighborhoods : {"input", "embedding", "both"}, default="both"
         Over whose neighbours the concentration of the map is measured: those of each point in the data (the
         paper's), its own nearest ones in the map, which is what a reader of the map sees, or both. The last two match
         it to a power of the data's, ``contrast_``: where neighbourhoods differ little in width, as in data of many
         dimensions, they differ up to the square of that in the map, and stand out from chance (docs/theory.md,
         section 8).
+    kernel : {"auto", "adaptive", "fixed"}, default="auto"
+        The kernel of the map's affinities. "fixed" is that of t-SNE and of the paper: one width for all points.
+        "adaptive" gives every point the scale that its neighbourhood has in the data (``scales_``), so that sparse
+        groups are drawn larger and stay whole. "auto" is adaptive if the density term takes part, and fixed at
+        ``density_weight=0``, which is plain t-SNE.
     max_trustworthiness_drop : float, default=0.01
-        With ``density_weight="auto"``: how much trustworthiness may be lost against ``lambda = 0``.
+        With ``density_weight="auto"``: how much trustworthiness, and how much continuity, may be lost against
+        ``lambda = 0``.
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn's neighbours, or "precomputed" for a distance matrix or a sparse neighbour
         graph of distances.
@@ -79,16 +86,17 @@ class DRSNE(MapEstimator):
     engine_options : dict, default=None
         Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree" and "coarse".
     max_iter : int, default=1000
-        Iterations: t-SNE first, the density term in the last half.
+        Iterations. The density term takes part in the last 30 % of them, with the fixed kernel in the last half.
     n_iter_exaggeration : int, default=250
-        Iterations with early exaggeration; at most half of those without the density term.
+        Iterations with early exaggeration; at most half of those without the density term. With the adaptive kernel
+        the exaggeration is released gradually in the last 70 % of them, with the fixed kernel at once.
     early_exaggeration : float, default=12.0
-        Factor on the attraction in those.
+        Multiplies the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
         Of the t-SNE phases, as in scikit-learn: "auto" is ``max(n_samples / exaggeration / 4, 50)``.
     objective : Objective, default=None
-        The objective in detail; covers ``density_exponent`` and ``neighborhoods``, which must then be left at their
-        defaults.
+        The objective in detail; covers ``density_exponent``, ``neighborhoods`` and ``kernel``, which must then be left
+        at their defaults.
     schedule : Schedule, default=None
         The optimisation in detail; covers ``max_iter``, ``n_iter_exaggeration``, ``early_exaggeration`` and
         ``learning_rate``, which must then be left at their defaults.
@@ -119,6 +127,8 @@ class DRSNE(MapEstimator):
         The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
         The power of the data's concentration that the map's is matched to: 1 for ``neighborhoods="input"``.
+    scales_ : ndarray of shape (n_samples,)
+        ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1; all 1 for the fixed kernel.
     density_weight_ : float
         ``lambda`` of the map.
     path_ : DensityPath or None
@@ -160,10 +170,10 @@ class DRSNE(MapEstimator):
         n_components: int = 2,
         *,
         perplexity: float = 30.0,
-        density_weight: float | str = 2.1,
+        density_weight: float | str = 1.0,
         density_neighbors: int = 30,
         density_exponent: float = 1.0,
-        neighborhoods: str = "input",
+        neighborhoods: str = "both",
         kernel: str = "auto",
         max_trustworthiness_drop: float = 0.01,
         metric: Any = "euclidean",
@@ -261,22 +271,11 @@ class DRSNE(MapEstimator):
         """Maps along a path of weights; the best that meets the constraint is kept."""
         with Workers(self.n_jobs) as workers:
             found, followed, stage = self._follow(data, dtype, path.WEIGHTS, workers)
-            complete = followed.stopped_by is None
-            try:
-                chosen = path.automatic(found, self.max_trustworthiness_drop, complete=complete)
-            except ValueError:
-                self._forget()
-                self.path_ = found
-                raise
+            chosen = path.automatic(found, self.max_trustworthiness_drop)
             weight = float(found.weights[chosen])
             self._keep(followed.outcomes[chosen], stage, weight, dtype)
             self.path_ = found
         _tell(followed, found, f"embedding_ is the map at density_weight={weight:g}")
-
-    def _forget(self) -> None:
-        """Let go of the fitted attributes of the fit before, but for what is known of the data."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.endswith("_in_")]:
-            delattr(self, name)
 
     def _follow(
         self, data: Any, dtype: type, weights: Sequence[float], workers: Workers
@@ -336,7 +335,7 @@ class DRSNE(MapEstimator):
         self.density_weight_ = weight
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
         self.input_concentration_ = rescaled(stage.profile, 1.0 / self.contrast_)
-        self.scales_ = problem.scales
+        self.scales_ = problem.scales if problem.objective.adapts(weight) else np.ones(len(problem.target))
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 

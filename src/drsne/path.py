@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 WEIGHTS = (0.0, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)
 SCORED = 5000  # points that are scored at most
 SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
+DENSITY = "density"  # the mean of these scores
+_DENSITY_SCORES = ("concentration_correlation", "density_rank_correlation", "local_density_rank_correlation")
 _SMALLER_IS_BETTER = ("stress", "fragmentation")
 
 
@@ -41,8 +43,8 @@ class DensityPath:
         1000.
     kl_divergence, concentration_loss : ndarray of shape (m,)
         The two terms of the loss at every map.
-    baseline : float
-        Trustworthiness of the map at lambda = 0, on the path or not.
+    baseline, baseline_continuity : float
+        Trustworthiness and continuity of the map at lambda = 0, on the path or not.
     """
 
     weights: Array
@@ -51,6 +53,7 @@ class DensityPath:
     kl_divergence: Array
     concentration_loss: Array
     baseline: float
+    baseline_continuity: float = float("nan")
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -60,8 +63,9 @@ class DensityPath:
         min_trustworthiness: float | None = None,
         max_trustworthiness_drop: float | None = None,
         criterion: str = "concentration_correlation",
+        max_continuity_drop: float | None = None,
     ) -> int:
-        """The best map that is trustworthy enough: the paper's constrained choice.
+        """Return the best map that is trustworthy enough: the paper's constrained choice.
 
         Parameters
         ----------
@@ -70,14 +74,17 @@ class DensityPath:
         max_trustworthiness_drop : float, default=None
             Largest loss of trustworthiness against lambda = 0.
         criterion : str, default="concentration_correlation"
-            The score that is best at the chosen map: a key of ``metrics``. Of equals the smallest lambda is taken.
+            The score that is best at the chosen map: a key of ``metrics``, or "density" for the mean of the
+            concentration correlation and both density rank correlations. Ties go to the smallest lambda.
+        max_continuity_drop : float, default=None
+            Largest loss of continuity against lambda = 0.
 
         Returns
         -------
         int
             Index into ``weights`` and ``embeddings``.
         """
-        _checks.choice("criterion", criterion, tuple(self.metrics))
+        _checks.choice("criterion", criterion, (*self.metrics, DENSITY))
         if np.isnan(self.baseline):
             raise ValueError(
                 "The maps of this path have no scores: it was interrupted while they were measured. Score them with "
@@ -91,6 +98,14 @@ class DensityPath:
             least = max(least, self.baseline - drop)
         trust = self.metrics["trustworthiness"]
         allowed = trust >= least
+        if max_continuity_drop is not None:
+            drop = _checks.number("max_continuity_drop", max_continuity_drop, at_least=0)
+            allowed &= self.metrics["continuity"] >= self.baseline_continuity - drop
+            if not allowed.any():
+                raise ValueError(
+                    f"No map of the path keeps the trustworthiness within {self.baseline - least:.4f} and the continuity "
+                    f"within {drop:g} of those at lambda = 0. Allow more."
+                )
         if not allowed.any():
             best = int(np.argmax(trust))
             raise ValueError(
@@ -98,9 +113,15 @@ class DensityPath:
                 f"{trust[best]:.4f}, at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Allow less"
                 f"{'.' if self.weights[0] == 0 else ', or add smaller weights.'}"
             )
-        score = self.metrics[criterion] * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
+        score = self._score(criterion)
         places = np.flatnonzero(allowed)
         return int(places[np.argmax(np.nan_to_num(score[places], nan=-np.inf))])
+
+    def _score(self, criterion: str) -> Array:
+        """Return what is largest at the best map."""
+        if criterion == DENSITY:
+            return np.mean([self.metrics[name] for name in _DENSITY_SCORES], axis=0)
+        return self.metrics[criterion] * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each map: weight, losses and scores."""
@@ -146,23 +167,25 @@ class DensityPath:
         return pl.trade_off(self, labels, chosen=chosen, criterion=criterion)
 
 
-def automatic(path: DensityPath, drop: float, *, complete: bool = True) -> int:
-    """The choice of ``density_weight="auto"`` on a path from lambda = 0.
+def automatic(path: DensityPath, drop: float) -> int:
+    """Return the choice of ``density_weight="auto"`` on a path from lambda = 0.
 
-    An error where no weight of a ``complete`` path but 0 meets the constraint. Without scores it is the map at 0, which
-    meets it for sure.
+    The map with the best mean of the density scores among those that lose at most ``drop`` of trustworthiness and of
+    continuity. If only lambda = 0 qualifies, that map is chosen, with a warning. Without scores it is the map at 0.
     """
-    trust = path.metrics["trustworthiness"]
     if np.isnan(path.baseline):
         return 0
-    if complete and len(path) > 1 and not (trust[1:] >= path.baseline - drop).any():
+    chosen = path.select(max_trustworthiness_drop=drop, max_continuity_drop=drop, criterion=DENSITY)
+    if chosen == 0 and len(path) > 1:
+        trust = path.metrics["trustworthiness"]
         best = 1 + int(np.argmax(trust[1:]))
-        raise ValueError(
-            f"No density_weight of the path keeps the trustworthiness within max_trustworthiness_drop={drop:g} of "
-            f"{path.baseline:.4f}, that of plain t-SNE; the best reachable is {trust[best]:.4f}, at "
+        _checks.warn(
+            f"density_weight='auto' chose 0, plain t-SNE: no larger weight of the path is better at showing density "
+            f"within max_trustworthiness_drop={drop:g} of its trustworthiness ({path.baseline:.4f}) and continuity "
+            f"({path.baseline_continuity:.4f}). The best trustworthiness of the others is {trust[best]:.4f}, at "
             f"{path.weights[best]:g}. Raise max_trustworthiness_drop, or pass a density_weight; path_ has all maps."
         )
-    return path.select(max_trustworthiness_drop=drop)
+    return chosen
 
 
 class _Weighted:
@@ -269,6 +292,7 @@ def scored(
         kl_divergence=np.array([outcome.kl for outcome in outcomes[first:]]),
         concentration_loss=np.array([outcome.density for outcome in outcomes[first:]]),
         baseline=float(metrics["trustworthiness"][0]),
+        baseline_continuity=float(metrics["continuity"][0]),
     )
 
 

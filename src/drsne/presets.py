@@ -21,7 +21,7 @@ DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
 # With the adaptive kernel (benchmarks/kernel.py): the share of the density term, and the share of the iterations of
 # early exaggeration, the last ones, in which it is released gradually.
-ADAPTIVE_SHARE, RELEASED = 0.3, 0.5
+ADAPTIVE_SHARE, RELEASED = 0.3, 0.7
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
 PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda, from the fit at 0
@@ -59,7 +59,7 @@ def default_schedule(
 
     Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
     keeps it collapsed. Without the density term all iterations are t-SNE's; with it, all but the last ``share``.
-    With an ``adaptive`` kernel the exaggeration is released gradually in the second half of its iterations: let go at
+    With an ``adaptive`` kernel the exaggeration is released gradually in the last 70 % of its iterations: let go at
     once, groups tear and heal only slowly (docs/theory.md, section 11).
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.

@@ -140,8 +140,9 @@ def _told(case: Case, score: str) -> str:
 
 
 _OTHERS = {
-    "drsne": "`drsne`, this package's method",
-    "drsne_both": "`drsne_both`, ours with both neighbourhoods",
+    "drsne_adaptive": "`drsne_adaptive`, the default of this package",
+    "drsne": "`drsne`, ours with the fixed kernel",
+    "drsne_both": "`drsne_both`, ours with the fixed kernel and both neighbourhoods",
 }
 
 

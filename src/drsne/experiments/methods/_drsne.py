@@ -13,13 +13,26 @@ import numpy as np
 from drsne import DRSNE, Objective, density_path, initialization
 from drsne._stages import Stage, prepare
 from drsne.experiments.methods import Array, Maps, Ready, Run
-from drsne.objective import Problem
+from drsne.objective import NEIGHBORHOODS, Problem
 from drsne.optimize import Schedule
 from drsne.parallel import Workers
 from drsne.path import alone
 from drsne.presets import PATH_RATE, PATH_STEP, paper
 
 STEPS = {"path_step": PATH_STEP, "path_rate": PATH_RATE}  # so that rows of another path are not taken for these
+# The method of this package with t-SNE's kernel, which is nearer to the paper's, by neighbourhoods; and its weights.
+FIXED_KERNEL = {
+    "input": Objective(kernel="fixed", target_quantile=0.0, small_groups=False),
+    "both": Objective(
+        input_weight=NEIGHBORHOODS["both"].input_weight,
+        embedding_weight=NEIGHBORHOODS["both"].embedding_weight,
+        input_exponent="auto",
+        kernel="fixed",
+        target_quantile=0.0,
+        small_groups=False,
+    ),
+}
+FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)
 PAPER_NEIGHBORS = 29  # of the main comparison
 PAPER_PERPLEXITY = 30.0
 PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)

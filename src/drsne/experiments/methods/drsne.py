@@ -1,16 +1,15 @@
-"""DR-SNE as this package has it by default, along a path of lambda."""
+"""DR-SNE of this package with the fixed kernel and the paper's neighbourhoods, along a path of lambda."""
 
 from __future__ import annotations
 
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import STEPS, along_a_path
-from drsne.path import WEIGHTS
+from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path
 
 METHOD = Method(
-    title="DR-SNE (ours)",
+    title="DR-SNE (ours, fixed kernel)",
     parameter="density_weight",
-    grid=WEIGHTS[1:],
-    maps=along_a_path(),
+    grid=FIXED_WEIGHTS[1:],
+    maps=along_a_path(objective=FIXED_KERNEL["input"]),
     settings={"neighborhoods": "input", **STEPS},
     together=True,
 )

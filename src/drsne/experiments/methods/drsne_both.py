@@ -1,16 +1,15 @@
-"""DR-SNE of this package with crowding measured over the neighbours in the data and in the map."""
+"""DR-SNE of this package with the fixed kernel, over the neighbours in the data and in the map."""
 
 from __future__ import annotations
 
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import STEPS, along_a_path
-from drsne.path import WEIGHTS
+from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path
 
 METHOD = Method(
-    title="DR-SNE (ours, both)",
+    title="DR-SNE (ours, fixed kernel, both)",
     parameter="density_weight",
-    grid=WEIGHTS[1:],
-    maps=along_a_path(neighborhoods="both"),
+    grid=FIXED_WEIGHTS[1:],
+    maps=along_a_path(objective=FIXED_KERNEL["both"]),
     settings={"neighborhoods": "both", **STEPS},
     together=True,
 )

@@ -12,9 +12,8 @@ from drsne import datasets as sets
 from drsne.datasets import recipes
 from drsne.experiments import published
 from drsne.experiments.methods import Array, Method, Ready, Run, each
-from drsne.experiments.methods._drsne import STEPS, along_a_path, of_the_paper
+from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path, of_the_paper
 from drsne.experiments.methods.densne import maps as densne_maps
-from drsne.path import WEIGHTS
 
 SEEDS = (0, 1, 2)
 DATASETS = {
@@ -69,7 +68,8 @@ def paths(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
         wanted = [lam for lam, other in values if other == k]
         weights = {n * lam: lam for lam in sorted({*wanted, *(lam for lam in BETWEEN if lam < max(wanted))})}
         try:
-            walked = list(along_a_path(density_neighbors=min(int(k), n - 1))(ready, list(weights), seed))
+            maps = along_a_path(objective=FIXED_KERNEL["input"], density_neighbors=min(int(k), n - 1))
+            walked = list(maps(ready, list(weights), seed))
         except Exception as error:  # those with another k count
             failed = error
             continue
@@ -84,13 +84,14 @@ def paths(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
 
 
 def automatic(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
-    """The map at the weight that ``density_weight="auto"`` takes, without labels; at 0 where it would refuse."""
+    """Yield the map of a path with the largest concentration correlation near t-SNE's trustworthiness, by mode."""
     from drsne import density_path
 
     for mode in values:
         graph, searching = ready.neighbors(90)
         start = time.perf_counter()
-        path = density_path(ready.X, neighborhoods=mode, neighbors=tuple(graph), random_state=seed, n_jobs=1)
+        settings = {"neighbors": tuple(graph), "random_state": seed, "n_jobs": 1}
+        path = density_path(ready.X, FIXED_WEIGHTS, objective=FIXED_KERNEL[mode], **settings)
         chosen = path.select(max_trustworthiness_drop=AUTO_DROP)
         seconds = {"neighbors": searching, "optimization": time.perf_counter() - start}
         yield Run(mode, path.embeddings[chosen], seconds, {"density_weight": float(path.weights[chosen])})
@@ -151,12 +152,14 @@ def variants(dataset: str) -> dict[str, Method]:
     of_densne = {"max_iter": 800, "density_fraction": 0.5}
     of_densmap = {"n_neighbors": 30, "min_dist": 0.1, "init": "random"}
     return {
-        "drsne": Method(title="DR-SNE (ours)", parameter=("lam", "k"), maps=paths, together=True, settings=of_ours),
+        "drsne": Method(
+            title="DR-SNE (ours, fixed kernel)", parameter=("lam", "k"), maps=paths, together=True, settings=of_ours
+        ),
         "drsne_auto": Method(
-            title="DR-SNE (ours), no labels",
+            title="DR-SNE (ours, fixed kernel), no labels",
             parameter="neighborhoods",
             maps=automatic,
-            settings={"max_trustworthiness_drop": AUTO_DROP, "weights": list(WEIGHTS), **STEPS},
+            settings={"max_trustworthiness_drop": AUTO_DROP, "weights": list(FIXED_WEIGHTS), **STEPS},
         ),
         "drsne_code": _code(MAX_ITER.get(dataset, 1200)),
         "densne": Method(title="DenSNE", parameter=("perplexity", "lam"), maps=_densne, settings=of_densne),

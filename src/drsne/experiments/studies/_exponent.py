@@ -32,6 +32,9 @@ def maps(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
             input_exponent=of_the_data,
             embedding_exponent=alpha,
             normalizer="detached" if "detached" in label else "attached",
+            kernel="fixed",
+            target_quantile=0.0,
+            small_groups=False,
         )
         start = time.perf_counter()
         weight = strength / alpha**2

@@ -33,7 +33,8 @@ DATASETS = {
     "helix": ("Helix", 0.95),
 }
 METHODS = (
-    "drsne", "drsne_both", "densne", "drsne_code", "tsne", "umap", "pacmap", "densmap", "drsne_text", "pca",
+    "drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "tsne", "umap", "pacmap", "densmap", "drsne_text",
+    "pca",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
 # Of the ten values of the paper's grids: those that its runs selected, and some between.
@@ -53,14 +54,15 @@ FIGURE_CAPTIONS = {
     "synthetic data themselves below",
     "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST (few far points at the edge)",
 }
-DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
+DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_adaptive")
 FURTHER_SCORES = ("continuity", "local_density_rank_correlation")  # shown if rows have them
 SOLID = ("controlled_clusters", "helix")
 OTHER_SAMPLES, OTHER_LEAST = 5000, 0.95  # of data sets that the paper does not have
 QUICK_SAMPLES = 600
 QUICK_DATASETS = ("digits", "gaussians50", "controlled_clusters", "helix")
-QUICK_METHODS = ("drsne", "drsne_both", "densne", "drsne_code", "tsne", "drsne_text", "pca")
+QUICK_METHODS = ("drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "tsne", "drsne_text", "pca")
 QUICK_GRIDS = {
+    "drsne_adaptive": (0.3, 1.0, 5.0),
     "drsne": (1.0, 5.0, 14.0),
     "drsne_both": (1.0, 5.0, 14.0),
     "densne": (0.1, 1.0),

@@ -20,6 +20,7 @@ from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
 from drsne.experiments.document import Block, Bullets, Figure, Heading, Table, Text
 from drsne.experiments.methods import Maps, Method, Ready, Run
+from drsne.experiments.methods._drsne import FIXED_KERNEL
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.study import USUAL, Asked, Study, check_names
@@ -68,6 +69,7 @@ def timed(engine: str, n_jobs: int) -> Maps:
         model = DRSNE(
             density_weight=LAM * n,
             density_neighbors=NEIGHBORS,
+            objective=FIXED_KERNEL["input"],
             max_iter=MAX_ITER,
             engine=engine,
             init="random",

@@ -14,11 +14,10 @@ from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
 from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import STEPS, along_a_path, of_the_paper
+from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path, of_the_paper
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.study import USUAL, Asked, Study, check_names
-from drsne.path import WEIGHTS
 
 DATASETS = {
     "pbmc3k": "PBMC",
@@ -53,7 +52,7 @@ def quick_data(name: str, seed: int) -> Any:
 def variants(quick: bool) -> dict[str, Method]:
     """The paper's code as its figure has it, and our path with our neighbours and with its."""
     numbers: dict[str, Any] = {"max_iter": 100 if quick else 600, "perplexity_search": "doubling"}
-    weights = QUICK_WEIGHTS if quick else tuple(WEIGHTS)
+    weights = QUICK_WEIGHTS if quick else FIXED_WEIGHTS
     return {
         "drsne_code": Method(
             title="DR-SNE (the paper's code, as published)",
@@ -63,18 +62,18 @@ def variants(quick: bool) -> dict[str, Method]:
             settings={"variant": "code", "k": NEIGHBORS, **numbers},
         ),
         "drsne": Method(
-            title="DR-SNE (ours, k = 30)",
+            title="DR-SNE (ours, fixed kernel, k = 30)",
             parameter="density_weight",
             grid=weights,
-            maps=along_a_path(),
+            maps=along_a_path(objective=FIXED_KERNEL["input"]),
             settings=STEPS,
             together=True,
         ),
         "drsne_wide": Method(
-            title=f"DR-SNE (ours, k = {NEIGHBORS})",
+            title=f"DR-SNE (ours, fixed kernel, k = {NEIGHBORS})",
             parameter="density_weight",
             grid=weights,
-            maps=along_a_path(density_neighbors=NEIGHBORS),
+            maps=along_a_path(objective=FIXED_KERNEL["input"], density_neighbors=NEIGHBORS),
             settings={"density_neighbors": NEIGHBORS, **STEPS},
             together=True,
         ),
