@@ -1,0 +1,117 @@
+"""Time whole fits at default settings: ours, plain t-SNE and the peers, in one run.
+
+    python benchmarks/fit_time.py [--sizes 5000 70000] [--repeats 3] [--methods drsne drsne_plain densmap umap]
+    python benchmarks/fit_time.py --report
+
+MNIST (50 principal components) from DRSNE_DATA_HOME, on every core that a method can use. Each fit is in a process of its
+own after a short fit of the same method on 1,000 points, which compiles what the method compiles. Methods take turns, so
+that a change of the machine's speed meets all of them. Each fit is a line of results/fit_time.jsonl, written when it
+ends. Packages that are not installed are skipped with a message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from report import RESULTS, machine, table, write
+
+ROWS = RESULTS / "fit_time.jsonl"
+METHODS = {
+    "drsne": ("drsne", "DRSNE()", "drsne.DRSNE(random_state=seed, n_jobs=-1, keep_affinities=False)"),
+    "drsne_plain": (
+        "drsne",
+        "DRSNE(density_weight=0)",
+        "drsne.DRSNE(density_weight=0, random_state=seed, n_jobs=-1, keep_affinities=False)",
+    ),
+    "densmap": ("umap", "densMAP", "umap.UMAP(densmap=True, n_jobs=-1)"),
+    "umap": ("umap", "UMAP", "umap.UMAP(n_jobs=-1)"),
+}
+PROGRAM = """
+import sys, time, warnings
+import numpy as np
+import {package}
+warnings.simplefilter("ignore")
+X, seed = np.load(sys.argv[1]), int(sys.argv[2])
+small = X[:: max(1, len(X) // 1000)]
+({call}).fit(small)
+if "drsne" in sys.modules:  # the engine of large data compiles too
+    ({call}).set_params(engine="fft", max_iter=60).fit(X[:: max(1, len(X) // 4000)])
+start = time.perf_counter()
+({call}).fit(X)
+print(time.perf_counter() - start)
+"""
+
+
+def data(n: int, folder: Path) -> Path:
+    """Return the file of the data, made if it is not there."""
+    from data import large
+
+    path = folder / f"mnist-{n}.npy"
+    if not path.exists():
+        np.save(path, large("mnist", n))
+    return path
+
+
+def timed(method: str, path: Path, seed: int) -> float:
+    """Return the seconds of one fit, measured in a process of its own."""
+    package, _, call = METHODS[method]
+    program = PROGRAM.format(package=package, call=call)
+    done = subprocess.run([sys.executable, "-c", program, str(path), str(seed)], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{method} failed on {path.name}: {done.stderr[-2000:]}")
+    return float(done.stdout.split()[-1])
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    sizes = sorted({row["n"] for row in rows})
+    lines = []
+    for method, (_, title, _) in METHODS.items():
+        cells: list[str] = [title]
+        for n in sizes:
+            found = [row["seconds"] for row in rows if (row["method"], row["n"]) == (method, n)]
+            plain = [row["seconds"] for row in rows if (row["method"], row["n"]) == ("drsne_plain", n)]
+            cells += [f"{np.median(found):.1f} ({len(found)})" if found else "-"]
+            cells += [f"{np.median(found) / np.median(plain):.2f}" if found and plain else "-"]
+        lines.append(cells)
+    header = ["method", *(cell for n in sizes for cell in (f"n = {n}: seconds (repeats)", "times plain t-SNE"))]
+    text = "Medians of whole fits, default settings, the search for neighbours included, compiled code warm."
+    write("fit_time", "Time of whole fits", "python benchmarks/fit_time.py", text, table(header, lines))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes", type=int, nargs="*", default=[5000, 70000])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--methods", nargs="*", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    there = {(row["method"], row["n"], row["repeat"]) for row in rows}
+    for n in [] if options.report else options.sizes:
+        for repeat in range(options.repeats):
+            for method in options.methods:
+                if (method, n, repeat) in there:
+                    continue
+                if importlib.util.find_spec(METHODS[method][0]) is None:
+                    print(f"{method} is skipped: the package {METHODS[method][0]} is not installed.")
+                    continue
+                seconds = timed(method, data(n, options.folder), repeat)
+                row = {"method": method, "n": n, "repeat": repeat, "seconds": round(seconds, 2), "machine": machine()}
+                rows.append(row)
+                with ROWS.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+                print(f"{method}, n = {n}, repeat {repeat}: {seconds:.1f} s", flush=True)
+    report(rows)
+
+
+if __name__ == "__main__":
+    main()
