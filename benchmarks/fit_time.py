@@ -3,10 +3,10 @@
     python benchmarks/fit_time.py [--sizes 5000 70000] [--repeats 3] [--methods drsne drsne_plain densmap umap]
     python benchmarks/fit_time.py --report
 
-MNIST (50 principal components) from DRSNE_DATA_HOME, on every core that a method can use. Each fit is in a process of its
-own after a short fit of the same method on 1,000 points, which compiles what the method compiles. Methods take turns, so
-that a change of the machine's speed meets all of them. Each fit is a line of results/fit_time.jsonl, written when it
-ends. Packages that are not installed are skipped with a message.
+MNIST (50 principal components) from DRSNE_DATA_HOME, on every core that a method can use. Each fit is in a process of
+its own after a short fit of the same method on 1,000 points, which compiles what the method compiles. Methods take
+turns, so that a change of the machine's speed meets all of them. Each fit is a line of results/fit_time.jsonl, written
+when it ends. Packages that are not installed are skipped with a message.
 """
 
 from __future__ import annotations
