@@ -25,7 +25,7 @@ _CHECKED = 256  # points whose forces are also summed over all pairs
 _GRAIN = 16  # of them that a block takes at least
 _GROWTH = 2.0  # power of the crowding with which the predicted error grows
 _WIDENED = 1.6  # factor on the width of a map within which a check tells of it
-_NARROW = 0.05  # width below which all maps are alike: every expansion converges there
+_NARROW = 0.003  # width below which all maps are alike: every expansion converges there
 _KERNELS = {1: pairs.repulsion_1d, 2: pairs.repulsion_2d, 3: pairs.repulsion_3d}
 # Evaluations from one check to the next, and from so many points on.
 _EVERY, _EVERY_OF_MANY, _MANY = 25, 100, 20_000

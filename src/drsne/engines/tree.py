@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from drsne import _checks
 from drsne._rounding import lane_type, scaled_lane_type
 from drsne.cells import cells, scaled_cells
-from drsne.engines._check import Prediction, Sample, Signs, interval
+from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
 from drsne.kernels import adaptive_tree as adaptive
 from drsne.kernels import tree as kernels
 from drsne.parallel import Workers, n_blocks
@@ -18,17 +18,15 @@ from drsne.parallel import Workers, n_blocks
 _GRAIN = 8  # leaves per block
 # With the adaptive kernel: points in a leaf by map dimensions, how much larger theta may be where the extents of the
 # leaf and of the cell both count, and how much the extent of the scales counts (chosen by benchmarks/engines.py).
-_LEAF = {1: 24, 2: 32, 3: 24}
-_LEAF_THETA = 1.6
-_SPREADING = 0.25
-# How theta follows the errors that checks find: the share of the allowed error that a sample may show, the least share
-# of theta, the share of an error that must be left for theta to be lowered, the share of the allowed error below which
-# it may grow again, by which factor, and the evaluations to the next check after it was lowered.
-_MARGIN = 0.75
+_LEAF = {1: 24, 2: 40, 3: 24}
+_LEAF_THETA = 1.5
+_SPREADING = 0.15
+# How theta follows the errors that checks find: its least share, the share up to which it is lowered even if that
+# does not help at once, the share of the allowed error below which it may grow again, and by which factor.
 _LEAST_SHARE = 0.15
-_IMPROVED = 0.9
+_LOWERED_ANYWAY = 0.5
 _TOO_ACCURATE, _RAISED = 0.3, 1.15
-_EVERY_LOWERED = 10
+_OFTEN = 4  # how much more often it is checked if the last error was above half of the allowed one
 _UNCORRECTED = 0.5  # share of the allowed error below which the partition sum is left as it is
 
 
@@ -112,23 +110,22 @@ class TreeEngine:
         What a check finds holds until the next one: the share of theta, and the factor on the partition sum.
         """
         state = self._states[scales is not None]
-        allowed, signs = _MARGIN * self._allowed[0], Signs.of(sums.partition, sums.forces)
+        allowed, signs = MARGIN * self._allowed[0], Signs.of(sums.partition, sums.forces)
         state.unchecked -= 1
         if state.unchecked >= 0 and state.prediction.at(signs) <= allowed:
             return sums._replace(partition=sums.partition * state.ratio)
-        state.unchecked = interval(len(Y))
         sample = Sample.of(Y, sums.order, self._precision, self._workers, scales)
         error = sample.force_error(sums.forces)
         while error > allowed and state.share > _LEAST_SHARE:
             share, before = state.share, error
             state.share = max(share * _step(error / self._allowed[0]), _LEAST_SHARE)
-            state.unchecked = _EVERY_LOWERED
             sums = self._sums(Y, scales)
             error = sample.force_error(sums.forces)
-            if error > _IMPROVED * before:  # what remains is rounding
-                state.share = share
+            if error > MARGIN * before and state.share < _LOWERED_ANYWAY:  # what remains is rounding
+                state.share, error = share, 0.0
                 break
-        state.prediction.learn(error if state.share > _LEAST_SHARE else 0.0, signs)
+        state.prediction.learn(error, signs)
+        state.unchecked = interval(len(Y)) // (1 if error < 0.5 * allowed else _OFTEN)
         if state.share < 1.0 and error < _TOO_ACCURATE * self._allowed[0]:
             state.share = min(1.0, _RAISED * state.share)
         ratio = sample.partition_ratio(sums.potential)
