@@ -36,6 +36,11 @@ def interval(n: int) -> int:
     return _EVERY if n < _MANY else _EVERY_OF_MANY
 
 
+def _norm(F: Array) -> float:
+    """Return the norm of forces, by a sum that does not depend on the threads of BLAS."""
+    return float(np.sqrt(np.square(F).sum()))
+
+
 class Signs(NamedTuple):
     """Numbers of a map from which its error is predicted."""
 
@@ -45,7 +50,7 @@ class Signs(NamedTuple):
     @classmethod
     def of(cls, Z: float, F: Array) -> Signs:
         """Return them from the partition sum and the forces of the map."""
-        n, size = len(F), float(np.linalg.norm(F))
+        n, size = len(F), _norm(F)
         crowding = Z / (np.sqrt(n) * size) if size > 0.0 else 0.0
         return cls(crowding, max(n * n / Z - 1.0, _NARROW) if Z > 0.0 else np.inf)
 
@@ -77,8 +82,8 @@ class Sample(NamedTuple):
 
     def force_error(self, F: Array) -> float:
         """Return the error of ``F`` on these points, relative to the norm of their forces."""
-        size = float(np.linalg.norm(self.forces))
-        return float(np.linalg.norm(F[self.points] - self.forces)) / size if size > 0.0 else 0.0
+        size = _norm(self.forces)
+        return _norm(F[self.points] - self.forces) / size if size > 0.0 else 0.0
 
     def partition_ratio(self, potential: Array) -> float:
         """Return their sum over all pairs in units of what ``potential`` (n,) says."""
