@@ -55,8 +55,8 @@ def scaled_cells(
     places = np.column_stack((Y, _HEIGHT * np.log(scales))) if Y.shape[1] == 2 else Y
     order, lanes, nodes = _tree(places, lane, workers, leaf)
     lanes[Y.shape[1] :] = 0.0
-    scale = scales[order].astype(lane)
-    summed = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
+    scale: NDArray[Any] = scales[order].astype(lane)
+    summed: NDArray[Any] = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
     workers.run(adaptive_tree.moments, len(nodes[0]), lanes, scale, *nodes[:2], summed)
     return ScaledCells(order, lanes, scale, nodes, summed)
 
