@@ -1,9 +1,10 @@
 """Engines: their error on maps from all phases, the choice of the mesh's settings, costs, crossovers, and final maps.
 
-    python benchmarks/engines.py [--quick]
+    python benchmarks/engines.py [--quick] [--parts errors adaptive settings costs crossovers finals iteration]
 
-Maps come from a run on MNIST (10,000 points) where DRSNE_DATA_HOME has it, else on Gaussians. Errors are against all
-pairs in double precision: of the forces as norms over all points, of the partition sum relative.
+Parts that are not asked for keep what the results file has; each section says where it was made. Maps come from a run
+on MNIST (10,000 points) if DRSNE_DATA_HOME has it, else on Gaussians. Errors are against all pairs in double precision:
+of the forces as norms over all points, of the partition sum relative.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from data import gaussians50, have, large
-from report import table, write
+from report import RESULTS, machine, table
 
 from drsne import DRSNE, engines
+from drsne._stages import prepare
 from drsne.engines import fft
 from drsne.graph import knn
 from drsne.metrics import evaluate
@@ -27,15 +29,20 @@ from drsne.parallel import Workers
 PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "let go", 999: "final"}
 
 
-def best(call: Callable[[], Any], repeat: int = 5) -> float:
+def best(call: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
     """Milliseconds, the least of some."""
     call()
     times = []
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = clock()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     return 1e3 * min(times)
+
+
+def random_scales(n: int) -> np.ndarray:
+    """Scales of the adaptive kernel that differ as much as those of MNIST."""
+    return np.exp(0.75 * np.random.default_rng(0).normal(size=n))
 
 
 def maps(n: int) -> dict[str, np.ndarray]:
@@ -67,26 +74,30 @@ def maps(n: int) -> dict[str, np.ndarray]:
     return found
 
 
-def errors(engine: Any, Y: np.ndarray, truth: tuple[float, np.ndarray]) -> tuple[float, float]:
-    Z, F = engine.repulsion(Y, 0.0)
+def errors(engine: Any, Y: np.ndarray, truth: tuple[float, np.ndarray], scales: Any = None) -> tuple[float, float]:
+    Z, F = engine.repulsion(Y, 0.0, scales)
     return float(np.linalg.norm(F - truth[1]) / np.linalg.norm(truth[1])), abs(Z - truth[0]) / truth[0]
 
 
-def accuracy(found: dict[str, np.ndarray], workers: Workers) -> str:
+def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool = False) -> str:
     rows = []
     kinds = (("fft", {}), ("fft", {"accuracy": "high"}), ("tree", {}))
     for name, Y in found.items():
-        truth = engines.load("exact")(workers, precision="double").repulsion(Y, 0.0)
-        all_pairs = best(lambda Y=Y: engines.load("exact")(workers).repulsion(Y, 0.0), 2)
+        rho = random_scales(len(Y)) if adaptive else None
+        truth = engines.load("exact")(workers, precision="double").repulsion(Y, 0.0, rho)
+        exact = engines.load("exact")(workers)
+        all_pairs = best(lambda Y=Y, exact=exact, rho=rho: exact.repulsion(Y, 0.0, rho), 2)
         row = [name, f"{np.ptp(Y, axis=0).max():.3g}", f"{all_pairs:.1f}"]
-        for kind, options in kinds:
+        for kind, options in kinds[1:] if adaptive else kinds:
             engine = engines.load(kind)(workers, **options)
-            force, partition = errors(engine, Y, truth)
-            ms = best(lambda engine=engine, Y=Y: engine.repulsion(Y, 0.0))
-            row += [f"{force:.1e}", f"{partition:.1e}", f"{ms:.1f}" + (f" ({engine.used})" if kind == "fft" else "")]
+            force, partition = errors(engine, Y, truth, rho)
+            ms = best(lambda engine=engine, Y=Y, rho=rho: engine.repulsion(Y, 0.0, rho))
+            used = f" ({engine.used})" if kind == "fft" and not adaptive else ""
+            row += [f"{force:.1e}", f"{partition:.1e}", f"{ms:.1f}{used}"]
         rows.append(row)
     header = ["map", "span", "exact ms"]
-    header += [f"{name} {what}" for name in ("fft", "fft high", "tree") for what in ("force", "partition", "ms")]
+    names = ("fft high", "fft and tree") if adaptive else ("fft", "fft high", "tree")
+    header += [f"{name} {what}" for name in names for what in ("force", "partition", "ms")]
     return table(header, rows)
 
 
@@ -147,7 +158,8 @@ def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
     return table(["", "ns", "in units of the first", "in the cost model"], rows)
 
 
-def crossovers(workers: Workers, quick: bool) -> str:
+def crossovers(quick: bool) -> str:
+    """One evaluation by engine, with one thread and with two; the adaptive kernel has all pairs and the tree."""
     sizes = (500, 1000, 1500, 2000, 2500, 3000, 4000, 6000) if not quick else (500, 2000)
     rng = np.random.default_rng(0)
     rows = []
@@ -156,16 +168,69 @@ def crossovers(workers: Workers, quick: bool) -> str:
             # As in a finished map: some clusters, about one point per unit of area at 5000 points.
             centres = 40.0 * rng.normal(size=(20, d))
             Y = centres[rng.integers(20, size=n)] + 5.0 * rng.normal(size=(n, d))
-            row = [d, n]
-            for name in ("exact", "fft", "tree"):
-                if not engines.load(name).supports(d):
-                    row.append("")
-                    continue
-                engine = engines.load(name)(workers)
-                ms = best(lambda engine=engine, Y=Y: engine.repulsion(Y, 0.0))
-                row.append(f"{ms:.2f}" + (f" ({engine.used})" if name == "fft" else ""))
-            rows.append([*row, engines.resolve("auto", n, d)])
-    return table(["dimensions", "n", "exact ms", "fft ms", "tree ms", "auto takes"], rows)
+            row: list[Any] = [d, n]
+            for name, adaptive in (("exact", 0), ("fft", 0), ("tree", 0), ("exact", 1), ("tree", 1)):
+                rho = random_scales(n) if adaptive else None
+                row.append(" / ".join(_by_threads(name, Y, rho)) if engines.load(name).supports(d) else "")
+            rows.append([*row, engines.resolve("auto", n, d), engines.resolve("auto", n, d, adaptive=True)])
+    header = ["dimensions", "n", "exact", "fft", "tree", "adaptive exact", "adaptive tree", "auto", "auto, adaptive"]
+    return table(header, rows)
+
+
+def _by_threads(name: str, Y: np.ndarray, rho: Any) -> list[str]:
+    """Milliseconds with one thread and with two."""
+    times = []
+    for n_jobs in (1, 2):
+        with Workers(n_jobs) as workers:
+            engine = engines.load(name)(workers)
+            times.append(f"{best(lambda engine=engine: engine.repulsion(Y, 0.0, rho), 9):.2f}")
+    return times
+
+
+class _Nothing:
+    """An engine without repulsion, to time what else an iteration does."""
+
+    def repulsion(self, Y: np.ndarray, smoothing: float, scales: Any = None) -> tuple[float, np.ndarray]:
+        return 1.0, np.zeros_like(Y)
+
+
+def iteration(quick: bool) -> str:
+    """What the parts of an iteration take late in a fit, with one thread, and in units of the mesh."""
+    n, n_iter = (5000, 20) if quick else (70_000, 50)
+    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    settings = {"neighbors": knn(X, 90, n_jobs=-1), "random_state": 0, "n_jobs": -1}
+    Y = DRSNE(density_weight=1.0, max_iter=500, **settings).fit(X).embedding_.astype(np.float64)
+    taken: dict[str, float] = {}
+    with Workers(1) as workers:
+        for mode in ("input", "both"):
+            model = DRSNE(neighborhoods=mode, **settings)
+            problem = prepare(model, X.astype(np.float64), model._objective(1.0), 1.0, workers).problem
+            problem._engine = _Nothing()
+
+            def steps(problem: Any = problem, **options: float) -> float:
+                start = time.process_time()
+                for at in range(n_iter):
+                    problem.evaluate(Y, iteration=at, **options)
+                return 1e3 * (time.process_time() - start) / n_iter
+
+            steps(density=1.0)
+            taken["attraction, fixed kernel"] = steps(density=0.0, scale=0.0)
+            taken["attraction, adaptive kernel"] = steps(density=0.0)
+            label = f'density term, neighborhoods="{mode}", with searching and listing neighbours'
+            taken[label] = steps(density=1.0) - taken["attraction, adaptive kernel"]
+        rho = problem.scales
+        for label, name, scales in (
+            ("mesh, fixed kernel", "fft", None),
+            ("tree, fixed kernel", "tree", None),
+            ("tree, adaptive kernel", "tree", rho),
+        ):
+            engine = engines.load(name)(workers)
+            taken[label] = best(
+                lambda engine=engine, scales=scales: engine.repulsion(Y, 0.0, scales), 5, time.process_time
+            )
+    unit = taken["mesh, fixed kernel"]
+    rows = [[label, f"{ms:.1f}", f"{ms / unit:.2f}"] for label, ms in taken.items()]
+    return table(["part", "ms", "in units of the mesh"], rows)
 
 
 def finals(quick: bool) -> str:
@@ -190,20 +255,64 @@ def finals(quick: bool) -> str:
     return table(["lambda", "engine", "KL", "concentration loss", "trustworthiness"], rows)
 
 
+HEADINGS = {
+    "errors": "Errors on maps from all phases",
+    "adaptive": "Errors of the adaptive kernel",
+    "settings": "Spacing and split radius",
+    "costs": "Costs",
+    "crossovers": "Crossovers",
+    "finals": "Final maps",
+    "iteration": "Parts of an iteration",
+}
+
+
+def kept() -> dict[str, str]:
+    """Sections of the results file as it is, by heading; each says where it was made."""
+    file = RESULTS / "engines.md"
+    if not file.exists():
+        return {}
+    head, *sections = file.read_text().split("\n## ")
+    made = head.split("\n\n")[1] if "\n\n" in head else ""
+    found = {}
+    for section in sections:
+        heading, _, text = section.partition("\n\n")
+        found[heading] = text.strip() if text.startswith("Made") else f"{made}\n\n{text.strip()}"
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    found = maps(3000 if quick else 10_000)
-    with Workers(-1) as workers:
-        parts = [
-            "## Errors on maps from all phases\n\n" + accuracy(found, workers),
-            "## Spacing and split radius\n\nForced, on three of these maps.\n\n" + settings(found, workers),
-            "## Costs\n\n" + costs(found, workers),
-            "## Crossovers\n\nOne evaluation, all cores.\n\n" + crossovers(workers, quick),
-        ]
-    parts.append("## Final maps\n\nMNIST (5000), 1000 iterations, means over three seeds.\n\n" + finals(quick))
-    write("engines", "Engines", "python benchmarks/engines.py", *parts)
+    parser.add_argument("--parts", nargs="+", choices=list(HEADINGS), default=list(HEADINGS))
+    given = parser.parse_args()
+    quick, parts = given.quick, set(given.parts)
+    sections: dict[str, str] = {}
+    if parts & {"errors", "adaptive", "settings", "costs"}:
+        found = maps(3000 if quick else 10_000)
+        with Workers(-1) as workers:
+            if "errors" in parts:
+                sections["errors"] = accuracy(found, workers)
+            if "adaptive" in parts:
+                sections["adaptive"] = "Scales of log-standard deviation 0.75, at random.\n\n"
+                sections["adaptive"] += accuracy(found, workers, adaptive=True)
+            if "settings" in parts:
+                sections["settings"] = "Forced, on three of these maps.\n\n" + settings(found, workers)
+            if "costs" in parts:
+                sections["costs"] = costs(found, workers)
+    if "crossovers" in parts:
+        sections["crossovers"] = "Milliseconds of an evaluation, with one thread / with two.\n\n" + crossovers(quick)
+    if "iteration" in parts:
+        text = "MNIST late in a fit with the density term, one thread, processor time.\n\n"
+        sections["iteration"] = text + iteration(quick)
+    if "finals" in parts:
+        sections["finals"] = "MNIST (5000), 1000 iterations, means over three seeds.\n\n" + finals(quick)
+    made = f"Made by `python benchmarks/engines.py` on: {machine()}."
+    fresh = {HEADINGS[part]: f"{made}\n\n{text}" for part, text in sections.items()}
+    every = {**kept(), **fresh}
+    text = "\n\n".join(f"## {heading}\n\n{every[heading]}" for heading in HEADINGS.values() if heading in every)
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "engines.md").write_text(f"# Engines\n\n{text}\n")
+    print(text)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from drsne.kernels import tree as kernels
 from drsne.parallel import Workers
 
 LEAF = 24  # points
+_HEIGHT = 0.5  # extent of a cell, in units of the map, that stands for a factor e of the scales
 
 
 class Cells(NamedTuple):
@@ -46,10 +47,16 @@ def cells(Y: NDArray[np.float64], lane: type, workers: Workers) -> Cells:
 def scaled_cells(
     Y: NDArray[np.float64], scales: NDArray[np.float64], lane: type, workers: Workers, leaf: int
 ) -> ScaledCells:
-    """Return the tree over ``Y`` with at most ``leaf`` points in a leaf, for points with ``scales``."""
-    order, lanes, nodes = _tree(Y, lane, workers, leaf)
-    scale = scales[order].astype(lane)
-    summed = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
+    """Return the tree over ``Y`` with at most ``leaf`` points in a leaf, for points with ``scales``.
+
+    In two dimensions the log scale is a third coordinate of the cells. It counts in maps, and parts of maps, that are
+    no wider than the kernel: the points of a cell there have similar scales, which makes the expansions short.
+    """
+    places = np.column_stack((Y, _HEIGHT * np.log(scales))) if Y.shape[1] == 2 else Y
+    order, lanes, nodes = _tree(places, lane, workers, leaf)
+    lanes[Y.shape[1] :] = 0.0
+    scale: NDArray[Any] = scales[order].astype(lane)
+    summed: NDArray[Any] = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
     workers.run(adaptive_tree.moments, len(nodes[0]), lanes, scale, *nodes[:2], summed)
     return ScaledCells(order, lanes, scale, nodes, summed)
 

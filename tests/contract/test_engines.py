@@ -17,6 +17,13 @@ def direct(Y, smoothing):
     return W.sum(), (W[..., None] ** 2 * delta).sum(axis=1)
 
 
+def direct_adaptive(Y, rho):
+    delta, product = Y[:, None] - Y[None], rho[:, None] * rho[None]
+    W = 1 / (1 + (delta**2).sum(axis=2) / product)
+    np.fill_diagonal(W, 0.0)
+    return W.sum(), ((W**2 / product)[..., None] * delta).sum(axis=1)
+
+
 def blobs(rng, n, d, spread, size):
     centres = rng.uniform(-spread, spread, (12, d))
     return centres[rng.integers(12, size=n)] + size * rng.normal(size=(n, d)) * rng.uniform(0.3, 1.5, (n, 1))
@@ -168,6 +175,13 @@ def test_auto_takes_the_fastest_for_the_size():
     assert engines.resolve("tree", 10, 2) == "tree"
 
 
+def test_auto_depends_on_the_kernel():
+    for d in (1, 2, 3):
+        n = engines.ADAPTIVE_CROSSOVER[d]
+        assert engines.resolve("auto", n, d, adaptive=True) == "exact"
+        assert engines.resolve("auto", n + 1, d, adaptive=True) != "exact"
+
+
 def test_a_mesh_that_turns_out_too_coarse_is_not_used_again_at_once():
     """Between two checks of the error, what failed the last one stays ruled out."""
     Y = MAPS["clumps"](np.random.default_rng(0), 2)
@@ -178,3 +192,72 @@ def test_a_mesh_that_turns_out_too_coarse_is_not_used_again_at_once():
     for _ in range(3):
         other.repulsion(Y, 0.0)
         assert other.used != "mesh"
+
+
+SCALES = {
+    "all 1": lambda rng, Y: np.ones(len(Y)),
+    "random": lambda rng, Y: np.exp(0.8 * rng.normal(size=len(Y))),
+    "by position": lambda rng, Y: np.exp(np.clip((Y[:, 0] - Y[:, 0].mean()) / (Y[:, 0].std() or 1.0), -2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", ["exact", "fft", "tree"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("scales", SCALES)
+@pytest.mark.parametrize("kind", ["opening", "exaggerated", "clumps", "final", "outliers", "a line", "one place"])
+def test_partition_and_forces_of_the_adaptive_kernel(name, d, scales, kind):
+    engine, rng = engines.load(name), np.random.default_rng(0)
+    if not engine.supports(d):
+        pytest.skip(f"{name} does not support n_components={d}")
+    Y = MAPS[kind](rng, d)
+    rho = SCALES[scales](rng, Y)
+    expected_Z, expected_F = direct_adaptive(Y, rho)
+    Z, F = engine(Workers()).repulsion(Y, 0.0, rho)
+    of_forces, of_partition = engine.tolerance
+    assert abs(Z - expected_Z) <= of_partition * expected_Z
+    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F) + 1e-12
+
+
+def stacks(rng, count, n=2500):
+    """Groups of exact duplicates."""
+    return rng.uniform(-10, 10, (count, 2))[rng.integers(count, size=n)]
+
+
+def ring(n=2500):
+    t = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    return 10 * np.c_[np.cos(t), np.sin(t)]
+
+
+HARD = {
+    "10 stacks": lambda rng: stacks(rng, 10),
+    "100 stacks": lambda rng: stacks(rng, 100),
+    "tight clusters": lambda rng: stacks(rng, 10) + 0.01 * rng.normal(size=(2500, 2)),
+    "ring": lambda rng: ring(),
+    "diagonal line": lambda rng: np.linspace(-40, 40, 2500)[:, None] * np.ones(2),
+}
+
+
+@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.parametrize(("name", "options", "force"), [("fft", {}, 1.5e-2), ("tree", {}, 1e-2)])
+def test_a_hard_map_after_an_ordinary_one(kind, name, options, force):
+    """What was checked on one map must not be taken for granted on another."""
+    rng = np.random.default_rng(0)
+    engine = engines.load(name)(Workers(), **options)
+    engine.repulsion(MAPS["final"](rng, 2), 0.0)
+    Y = HARD[kind](rng)
+    expected_Z, expected_F = direct(Y, 0.0)
+    Z, F = engine.repulsion(Y, 0.0)
+    assert abs(Z - expected_Z) <= 5e-4 * expected_Z
+    assert np.linalg.norm(F - expected_F) <= force * np.linalg.norm(expected_F)
+
+
+def test_an_ordinary_map_after_a_hard_one_has_its_theta_back():
+    rng = np.random.default_rng(0)
+    engine = engines.load("tree")(Workers())
+    Y, rho = MAPS["final"](rng, 2), np.ones(2500)
+    alone = engines.load("tree")(Workers()).repulsion(Y, 0.0)[1]
+    engine.repulsion(stacks(rng, 10), 0.0, rho)
+    assert np.array_equal(engine.repulsion(Y, 0.0)[1], alone)  # each kernel has its own
+    for _ in range(400):
+        engine.repulsion(Y, 0.0)
+    assert np.array_equal(engine.repulsion(Y, 0.0)[1], alone)

@@ -1,9 +1,9 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
 One engine a file: ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(workers, precision=...,
-**options)`` with ``repulsion(Y, smoothing) -> (Z, F)``, ``supports(n_components) -> bool``, ``OPTIONS``, the names of
-its options, ``check_options(options)`` and ``tolerance``, the error of its forces and of its partition sum that the
-contract test allows. The registry reads file names only, so listing engines imports none.
+**options)`` with ``repulsion(Y, smoothing, scales=None) -> (Z, F)``, ``supports(n_components) -> bool``, ``OPTIONS``,
+the names of its options, ``check_options(options)`` and ``tolerance``, the error of its forces and of its partition sum
+that the contract test allows. The registry reads file names only, so listing engines imports none.
 """
 
 from __future__ import annotations
@@ -41,17 +41,20 @@ def load(name: str) -> Any:
     return import_module(f"drsne.engines.{name}").ENGINE
 
 
-# Points up to which "auto" takes all pairs, by map dimensions (benchmarks/engines.py). The tree begins to be faster at
-# some 1,500, by less than a millisecond, and takes seconds to compile in a first fit.
+# Points up to which "auto" takes all pairs, by map dimensions (benchmarks/engines.py), with the fixed kernel and with
+# the adaptive one. The tree begins to be faster at some 1,500, by less than a millisecond, and takes seconds to compile
+# in a first fit.
 CROSSOVER = {1: 2000, 2: 2500, 3: 2500}
+ADAPTIVE_CROSSOVER = {1: 1500, 2: 2000, 3: 1500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 
 
-def resolve(name: str, n_samples: int, n_components: int) -> str:
-    """The name of an engine; for "auto", of the fastest one for this size of map."""
+def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False) -> str:
+    """Return the name of an engine; for "auto", of the fastest one for this size of map and this kernel."""
     if name != "auto":
         return name
-    if n_components not in _ABOVE or n_samples <= CROSSOVER[n_components]:
+    crossover = ADAPTIVE_CROSSOVER if adaptive else CROSSOVER
+    if n_components not in _ABOVE or n_samples <= crossover[n_components]:
         return "exact"
     return _ABOVE[n_components]
 
@@ -84,9 +87,9 @@ def check_dimensions(name: str, n_components: int) -> None:
         )
 
 
-def check_chosen(name: str, options: Any, n_samples: int, n_components: int) -> None:
+def check_chosen(name: str, options: Any, n_samples: int, n_components: int, adaptive: bool = False) -> None:
     """Raise for options of "auto" that the engine it takes does not have; all pairs are as accurate as anyone asks."""
-    chosen = resolve(name, n_samples, n_components)
+    chosen = resolve(name, n_samples, n_components, adaptive)
     for option in options or {}:
         if chosen != "exact" and option not in load(chosen).OPTIONS:
             able = [each for each in names() if option in load(each).OPTIONS]

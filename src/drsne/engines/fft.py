@@ -4,8 +4,9 @@ One potential, one charge per point, two transforms a step: ``U_i = sum_j w_ij``
 derivative the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). Where points are sparse the kernel is
 split: a smooth far part on a coarser mesh, the rest summed over near pairs. Where a mesh does not serve (a map much
 smaller than the kernel, or spread so thinly that the mesh would be larger than the work it saves) the tree engine
-does. Which of the three is cheapest is decided at each evaluation, by measured costs; now and then the forces on some
-points are summed over all pairs too, and a way whose error there is too large is ruled out until the next time.
+does. Which of the three is cheapest is decided at each evaluation, by measured costs; now and then, and when the map
+has changed so much that the error may have grown, the forces on some points are summed over all pairs too, and a way
+whose error there is too large is ruled out until the next time.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from drsne import _checks
-from drsne._rounding import lane_type
 from drsne.engines import tree
+from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
 from drsne.kernels import mesh as kernels
-from drsne.kernels import pairs
 from drsne.parallel import Workers, n_blocks
 
 Array = NDArray[np.float64]
@@ -55,14 +55,9 @@ _LEAST_EXTENT = 12.0  # of a mesh along an axis: the padding beside a thin map m
 _SPARE = 1.2  # how much larger than needed a mesh may be whose transform is there
 _LINES = 32  # of a transform that are made at once, and rows of the mesh that a block spreads on at least
 _LIGHT = 8192  # points that a block takes at least where there is little to do for each
-_GRAIN = 16  # points of the check that a block takes at least
 _THIN = 1.0  # shortest span below which a map counts as flat
 _REACH = 2  # cells, of half the split radius
-_CHECKED = 256  # points whose forces are also summed over all pairs
-_UNCHECKED, _UNCHECKED_OF_MANY = 25, 100  # evaluations from one check to the next, and from so many points on:
-_MANY = 20_000
-_UNCHECKED_RULED_OUT = 10  # where something is ruled out, which may soon serve again
-_MARGIN_OF_CHECK = 0.9  # share of the allowed error that a sample may show
+_UNCHECKED_RULED_OUT = 10  # evaluations to the next check if something is ruled out, which may soon serve again
 
 
 class _Mesh(NamedTuple):
@@ -103,6 +98,7 @@ class FFTEngine:
         self.used = ""  # how the last evaluation was made: "mesh", "split" or "tree"
         self._unchecked = 0  # evaluations until the next check
         self._ruled_out: set[str] = set()
+        self._predictions = {way: Prediction() for way in ("mesh", "split")}
 
     @staticmethod
     def supports(n_components: int) -> bool:
@@ -146,29 +142,24 @@ class FFTEngine:
         checked = self._unchecked == 0
         if checked:
             self._ruled_out = set()
-            self._unchecked = _UNCHECKED if len(Y) < _MANY else _UNCHECKED_OF_MANY
+            self._unchecked = interval(len(Y))
         self._unchecked -= 1
+        sample = None
         while (mesh := self._cheapest(len(Y), span, split, cells)) is not None:
             Z, F = self._by_mesh(Y, low, mesh, cells)
             if LEAST_PARTITION * len(Y) > Z:
                 break
-            if not checked or self._error(Y, F, cells.order) <= _MARGIN_OF_CHECK * self._accuracy.force:
+            allowed, prediction, signs = MARGIN * self._accuracy.force, self._predictions[self.used], Signs.of(Z, F)
+            if not checked and prediction.at(signs) <= allowed:
+                return Z, F
+            sample = sample or Sample.of(Y, cells.order, self._precision, self._workers)
+            error = sample.force_error(F)
+            prediction.learn(error, signs)
+            if error <= allowed:
                 return Z, F
             self._ruled_out.add(self.used)
             self._unchecked = _UNCHECKED_RULED_OUT
         return self._by_tree(Y)
-
-    def _error(self, Y: Array, F: Array, order: NDArray[np.int32]) -> float:
-        """Relative error of the forces on some points, evenly spread over the map."""
-        some = order[:: max(1, len(order) // _CHECKED)]
-        lanes = np.ascontiguousarray(np.concatenate((Y[some], np.delete(Y, some, axis=0))).T)
-        lanes -= Y.mean(axis=0)[:, None]
-        lane = lane_type(Y, self._precision)
-        exact, partition = np.empty((len(some), 2)), np.empty(n_blocks(len(some), _GRAIN))
-        arguments = (lanes.astype(lane), lane(1.0), lane(1.0), exact, partition)
-        self._workers.run(pairs.repulsion_2d, len(some), *arguments, grain=_GRAIN)
-        size = float(np.linalg.norm(exact))
-        return float(np.linalg.norm(F[some] - exact)) / size if size > 0.0 else 0.0
 
     def _by_tree(self, Y: Array) -> tuple[float, Array]:
         self.used = "tree"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from drsne import _checks
 from drsne._rounding import lane_type, scaled_lane_type
 from drsne.cells import cells, scaled_cells
+from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
 from drsne.kernels import adaptive_tree as adaptive
 from drsne.kernels import tree as kernels
 from drsne.parallel import Workers, n_blocks
@@ -17,13 +18,42 @@ from drsne.parallel import Workers, n_blocks
 _GRAIN = 8  # leaves per block
 # With the adaptive kernel: points in a leaf by map dimensions, how much larger theta may be where the extents of the
 # leaf and of the cell both count, and how much the extent of the scales counts (chosen by benchmarks/engines.py).
-_LEAF = {1: 24, 2: 32, 3: 24}
-_LEAF_THETA = 1.6
-_SPREADING = 0.25
+_LEAF = {1: 24, 2: 40, 3: 24}
+_LEAF_THETA = 1.5
+_SPREADING = 0.15
+# How theta follows the errors that checks find: its least share, the share up to which it is lowered even if that
+# does not help at once, the share of the allowed error below which it may grow again, and by which factor.
+_LEAST_SHARE = 0.15
+_LOWERED_ANYWAY = 0.5
+_TOO_ACCURATE, _RAISED = 0.3, 1.15
+_OFTEN = 4  # how much more often it is checked if the last error was above half of the allowed one
+_UNCORRECTED = 0.5  # share of the allowed error below which the partition sum is left as it is
+
+
+class _Sums(NamedTuple):
+    """What an evaluation over the tree finds."""
+
+    partition: float
+    forces: NDArray[np.float64]
+    potential: NDArray[np.float64]  # sum_j w_ij
+    order: NDArray[np.int32]  # points along the curve
+
+
+class _State:
+    """What the last check of a kernel found."""
+
+    def __init__(self) -> None:
+        self.prediction = Prediction()
+        self.unchecked = 0  # evaluations until the next check
+        self.share = 1.0  # of theta
+        self.ratio = 1.0  # of the partition sum over all pairs to that over the tree
 
 
 class TreeEngine:
     """Repulsion over a tree of cells, with second moments.
+
+    Now and then the forces on some points are summed over all pairs too. If the error there is too large, theta is
+    lowered for the next evaluations, and the partition sum is corrected by the same points.
 
     Parameters
     ----------
@@ -42,6 +72,9 @@ class TreeEngine:
         self._workers = workers
         self._precision = precision
         self._theta = float(theta)
+        # Errors fall with the fourth power of theta: 1 % and 0.05 % at 0.45.
+        self._allowed = tuple(bound * (self._theta / 0.45) ** 4 for bound in self.tolerance)
+        self._states = {adaptive: _State() for adaptive in (False, True)}
 
     @staticmethod
     def supports(n_components: int) -> bool:
@@ -61,32 +94,72 @@ class TreeEngine:
         self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
-        (n, d), base = Y.shape, 1.0 + smoothing
+        base = 1.0 + smoothing
         Y = (Y - Y.mean(axis=0)) / np.sqrt(base)
-        if scales is not None:
-            Z, F = self._adaptive(Y, scales)
-            return Z / base, F / base**1.5
+        sums = self._sums(Y, scales)
+        if self._theta > 0.0:
+            sums = self._checked(Y, scales, sums)
+        return sums.partition / base, sums.forces / base**1.5
+
+    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None) -> _Sums:
+        return self._fixed(Y) if scales is None else self._adaptive(Y, scales)
+
+    def _checked(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums) -> _Sums:
+        """Return the sums, with a smaller theta if these are not accurate enough, and the partition sum corrected.
+
+        What a check finds holds until the next one: the share of theta, and the factor on the partition sum.
+        """
+        state = self._states[scales is not None]
+        allowed, signs = MARGIN * self._allowed[0], Signs.of(sums.partition, sums.forces)
+        state.unchecked -= 1
+        if state.unchecked >= 0 and state.prediction.at(signs) <= allowed:
+            return sums._replace(partition=sums.partition * state.ratio)
+        sample = Sample.of(Y, sums.order, self._precision, self._workers, scales)
+        error = sample.force_error(sums.forces)
+        while error > allowed and state.share > _LEAST_SHARE:
+            share, before = state.share, error
+            state.share = max(share * _step(error / self._allowed[0]), _LEAST_SHARE)
+            sums = self._sums(Y, scales)
+            error = sample.force_error(sums.forces)
+            if error > MARGIN * before and state.share < _LOWERED_ANYWAY:  # what remains is rounding
+                state.share, error = share, 0.0
+                break
+        state.prediction.learn(error, signs)
+        state.unchecked = interval(len(Y)) // (1 if error < 0.5 * allowed else _OFTEN)
+        if state.share < 1.0 and error < _TOO_ACCURATE * self._allowed[0]:
+            state.share = min(1.0, _RAISED * state.share)
+        ratio = sample.partition_ratio(sums.potential)
+        state.ratio = ratio if abs(ratio - 1.0) > _UNCORRECTED * self._allowed[1] else 1.0
+        return sums._replace(partition=sums.partition * state.ratio)
+
+    def _fixed(self, Y: NDArray[np.float64]) -> _Sums:
+        n, d = Y.shape
         lane: Any = lane_type(Y, self._precision)
         order, lanes, nodes, summed = cells(Y, lane, self._workers)
         leaves = np.flatnonzero(nodes[3] == 0)
-        forces, partition = np.empty((n, d)), np.empty(n_blocks(len(leaves), _GRAIN))
-        opening, one = lane(self._theta**2), lane(1.0)
-        arguments = (lanes, order, nodes, leaves, summed, opening, one, forces, partition)
+        forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
+        opening, one = lane((self._states[False].share * self._theta) ** 2), lane(1.0)
+        arguments = (lanes, order, nodes, leaves, summed, opening, one, forces, potential, partition)
         self._workers.run(kernels.forces, len(leaves), *arguments, grain=_GRAIN)
-        return float(partition.sum()) / base, forces / base**1.5
+        return _Sums(float(partition.sum()), forces, potential, order)
 
-    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64]) -> _Sums:
         n, d = Y.shape
         lane: Any = scaled_lane_type(Y, scales, self._precision)
         order, lanes, scale, nodes, summed = scaled_cells(Y, scales, lane, self._workers, _LEAF[d])
         leaves = np.flatnonzero(nodes[3] == 0)
-        forces, partition = np.empty((n, d)), np.empty(n_blocks(len(leaves), _GRAIN))
-        theta = self._theta * (_LEAF_THETA if d == 2 else 1.0)
+        forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
+        theta = self._states[True].share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
         constants = lane(theta**2), lane(_SPREADING), lane(1.0)
         kernel = adaptive.forces_2d if d == 2 else adaptive.forces_any
-        arguments = (lanes, scale, order, nodes, leaves, summed, *constants, forces, partition)
+        arguments = (lanes, scale, order, nodes, leaves, summed, constants, forces, potential, partition)
         self._workers.run(kernel, len(leaves), *arguments, grain=_GRAIN)
-        return float(partition.sum()), forces
+        return _Sums(float(partition.sum()), forces, potential, order)
+
+
+def _step(excess: float) -> float:
+    """Return the factor on theta after an error so many times the allowed one; errors grow with its third power."""
+    return float(np.clip((0.5 / excess) ** (1.0 / 3.0), 0.5, 0.9))
 
 
 ENGINE = TreeEngine

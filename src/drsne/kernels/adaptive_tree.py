@@ -70,13 +70,14 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
 
 
 @kernel
-def forces_2d(lanes, scale, order, nodes, leaves, summed, opening, spreading, one, out, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Sums of the points of leaves lo to hi in two dimensions.
 
     A node is far enough from a leaf where ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
     times ``a b + distance^2``: e and e' are the extents of the two, Da and Db those of their scales (eq. 54).
     """
     first, last, after, height = nodes
+    opening, spreading, one = constants
     zero, two = one - one, one + one
     three = two + one
     four, six = two + two, three + three
@@ -202,17 +203,19 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, opening, spreading, on
                     gy += w * m * y
             total += value - one  # less the point itself
             j = order[i]
+            potential[j] = value - one
             out[j, 0] = gx
             out[j, 1] = gy
     partition[block] = total
 
 
 @kernel
-def forces_any(lanes, scale, order, nodes, leaves, summed, opening, spreading, one, out, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """The same in one and three dimensions, where each point adds up the far nodes of its leaf by itself."""
     first, last, after, height = nodes
+    opening, spreading, one = constants
     zero, two = one - one, one + one
-    three, four = two + one, two + two
+    three = two + one
     half = one / two
     n_nodes = first.shape[0]
     far = np.empty((_FAR, n_nodes), lanes.dtype)
@@ -295,6 +298,7 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, opening, spreading, o
                     gz += w * m * z
             total += value - one
             j = order[i]
+            potential[j] = value - one
             out[j, 0] = gx
             if out.shape[1] > 1:
                 out[j, 1] = gy

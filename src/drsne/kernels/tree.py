@@ -94,7 +94,7 @@ def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ig
 
 
 @kernel
-def forces(lanes, order, nodes, leaves, moments, opening, one, out, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Sums of the points of leaves lo to hi, over the nodes far enough away and the points of the others.
 
     A node is far enough where its extent is below ``theta`` times the root of 1 + distance^2 (``opening`` is
@@ -170,6 +170,7 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, partition, b
                     fz += g * z
             total += value - one  # less the point itself
             j = order[i]
+            potential[j] = value - one
             out[j, 0] = fx
             if out.shape[1] > 1:
                 out[j, 1] = fy
