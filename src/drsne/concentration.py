@@ -117,7 +117,8 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
     # c and log c, less its largest value: c = r^-alpha does not overflow; where it underflows its logarithm is kept.
     least = radius.min()
-    log_c = -exponent * np.log(radius / least)
+    with np.errstate(over="ignore"):  # a ratio of the widest to the narrowest radius
+        log_c = -exponent * np.log(np.minimum(radius / least, np.finfo(np.float64).max))
     c = least / radius if exponent == 1.0 else np.exp(log_c)
     mean = c.mean() + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
     relative = c / mean
