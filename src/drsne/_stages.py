@@ -36,7 +36,7 @@ class Stage(NamedTuple, Generic[Minimised]):
     start: Array
     pca: Any  # fitted sklearn.decomposition.PCA, or None
     near: KnnGraph | None = None  # the nearest neighbours of the data, where there are few points
-    profile: Array | None = None  # log c~_i of the data as it is, where the target is winsorised
+    profile: Any = None  # log c~_i of the data before its target is winsorised, or None for den-SNE
 
 
 class _Sizes(NamedTuple):

@@ -48,8 +48,8 @@ def scaled_cells(
 ) -> ScaledCells:
     """Return the tree over ``Y`` with at most ``leaf`` points in a leaf, for points with ``scales``."""
     order, lanes, nodes = _tree(Y, lane, workers, leaf)
-    scale = scales[order].astype(lane)
-    summed = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
+    scale: NDArray[Any] = scales[order].astype(lane)
+    summed: NDArray[Any] = np.empty((adaptive_tree.N_SUMMED, len(nodes[0])), lane)
     workers.run(adaptive_tree.moments, len(nodes[0]), lanes, scale, *nodes[:2], summed)
     return ScaledCells(order, lanes, scale, nodes, summed)
 
