@@ -57,6 +57,7 @@ class Smoothing:
 DEFAULT_SMOOTHING = Smoothing()
 DEFAULT_QUANTILE = 0.01  # of the target that is clipped at either end (benchmarks/defaults.py)
 SCALE_QUANTILE = 0.005  # of the log scales of the adaptive kernel, likewise
+LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # beyond, products of inverse scales leave single precision
 
 
 # Of log radii: six to seven times the standard deviation that chance gives points strewn over a plane (k = 30),
@@ -146,11 +147,13 @@ def winsorized(log: Array, quantile: float) -> Array:
 def log_scales(radii: Array, power: float, smoothing: Smoothing, quantile: float = SCALE_QUANTILE) -> Array:
     """Return the log scales of the adaptive kernel, ``power (log r_i - mean log r)``, winsorised (eq. 49).
 
+    They are also bounded by ``LARGEST_LOG_SCALE`` at either end, for data whose radii differ beyond all measure.
     ``r_i`` is the radius with the smoothing of the target, so duplicates have a scale as well.
     """
     log = np.log(profile(radii, 1.0, smoothing).radius)
     scale = power * (log - log.mean())
-    return np.asarray(np.clip(scale, *np.quantile(scale, (quantile, 1.0 - quantile))))
+    low, high = np.quantile(scale, (quantile, 1.0 - quantile))
+    return np.asarray(np.clip(scale, max(low, -LARGEST_LOG_SCALE), min(high, LARGEST_LOG_SCALE)))
 
 
 def _median_radius(radii: Array) -> float:

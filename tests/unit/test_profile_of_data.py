@@ -8,6 +8,7 @@ import pytest
 from drsne import DRSNE, Objective, Smoothing
 from drsne.concentration import (
     DEFAULT_SMOOTHING,
+    LARGEST_LOG_SCALE,
     LEAST_GROUP,
     SCALE_QUANTILE,
     cycled,
@@ -72,6 +73,11 @@ def test_duplicates_have_finite_scales(share):
     scale = log_scales(radii, 1.0, DEFAULT_SMOOTHING)
     assert np.isfinite(scale).all()
     assert scale.min() > -10.0
+
+
+def test_scales_are_bounded():
+    radii = 10.0 ** np.random.default_rng(0).uniform(-100, 100, 500)
+    assert np.abs(log_scales(radii, 2.0, DEFAULT_SMOOTHING)).max() <= LARGEST_LOG_SCALE
 
 
 @pytest.mark.parametrize("extreme", [1e300, 1e-300])
