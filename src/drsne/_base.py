@@ -87,10 +87,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 "Raise max_iter, or pass a schedule."
             )
 
-    def _keep_shared(self, outcome: Outcome, found: Affinities, pca: Any, dtype: type) -> None:
+    def _keep_shared(self, outcome: Outcome, found: Affinities, pca: Any, dtype: type, adaptive: bool = False) -> None:
         """The fitted attributes that every map has."""
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
-        self.precisions_, self.engine_ = found.precisions, engines.resolve(self.engine, *outcome.embedding.shape)
+        self.precisions_ = found.precisions
+        self.engine_ = engines.resolve(self.engine, *outcome.embedding.shape, adaptive)
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
             self.affinities_ = found.P

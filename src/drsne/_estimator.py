@@ -331,7 +331,7 @@ class DRSNE(MapEstimator):
             concentration = problem.concentration(outcome.embedding)
         except KeyboardInterrupt:  # one more, after the map is done: the map counts
             concentration = np.full(len(outcome.embedding), np.nan)
-        self._keep_shared(outcome, stage.affinities, stage.pca, dtype)
+        self._keep_shared(outcome, stage.affinities, stage.pca, dtype, problem.adaptive)
         self.density_weight_ = weight
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
         self.input_concentration_ = rescaled(stage.profile, 1.0 / self.contrast_)

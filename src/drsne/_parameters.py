@@ -27,6 +27,20 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     _check_shared(given, defaults)
     _check_covered("objective", Objective, _BY_OBJECTIVE, given, defaults)
     _check_covered("schedule", Schedule, _BY_SCHEDULE, given, defaults)
+    if adapts(given):
+        engines.check_kernel(given["engine"])
+
+
+def adapts(given: Mapping[str, Any]) -> bool:
+    """Return whether a fit of DRSNE with these parameters uses the adaptive kernel, at some weight of a path at least.
+
+    False for an estimator that has no such kernel.
+    """
+    if "kernel" not in given:
+        return False
+    objective = Objective(kernel=given["kernel"]) if given["objective"] is None else given["objective"]
+    weight = given["density_weight"]
+    return bool(objective.adapts(1.0 if isinstance(weight, str) else float(weight)))
 
 
 def check_densne(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
@@ -91,7 +105,7 @@ def _check_weight(given: Mapping[str, Any]) -> None:
 def check_for(given: Mapping[str, Any], n_samples: int) -> None:
     """Raise for what is wrong for so many samples, before anything is searched."""
     d = int(given["n_components"])
-    engines.check_chosen(given["engine"], given["engine_options"], n_samples, d)
+    engines.check_chosen(given["engine"], given["engine_options"], n_samples, d, adapts(given))
     if not isinstance(given["init"], str):
         initialization.given(given["init"], n_samples, d)
 

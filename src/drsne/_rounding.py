@@ -37,7 +37,9 @@ SMALLEST_SCALE, LARGEST_SCALE = 2.0**-12, 2.0**12  # whose fourth powers single 
 
 
 def scaled_lane_type(Y: NDArray[np.float64], scales: NDArray[np.float64], precision: str) -> Any:
-    """Return the same for a map whose points have kernels of these scales."""
-    if scales.min() < SMALLEST_SCALE or scales.max() > LARGEST_SCALE:
+    """Return the same for a map whose points have kernels of these scales, of which it resolves the smallest."""
+    least = float(scales.min())
+    extent = float(Y.max()) - float(Y.min())
+    if least < SMALLEST_SCALE or scales.max() > LARGEST_SCALE or extent > WIDEST_SINGLE * least:
         return np.float64
     return lane_type(Y, precision)

@@ -36,7 +36,7 @@ class Stage(NamedTuple, Generic[Minimised]):
     start: Array
     pca: Any  # fitted sklearn.decomposition.PCA, or None
     near: KnnGraph | None = None  # the nearest neighbours of the data, where there are few points
-    profile: Array | None = None  # log c~_i of the data as it is, where the target is winsorised
+    profile: Any = None  # log c~_i of the data before its target is winsorised, or None for den-SNE
 
 
 class _Sizes(NamedTuple):
@@ -174,7 +174,7 @@ def _problem(
         neighbors=np.ascontiguousarray(cycled(graph.indices, kept)),
         target=settle(winsorized(whole, objective.target_quantile)),
         weight=weight,
-        engine=_engine(model, len(whole), objective.precision, workers),
+        engine=_engine(model, len(whole), objective.precision, workers, log_scale is not None),
         workers=workers,
         log_scale=None if log_scale is None else settle(log_scale),
         kept=kept,
@@ -182,8 +182,8 @@ def _problem(
     return problem, settle(whole)
 
 
-def _engine(model: Any, n_samples: int, precision: str, workers: Workers) -> engines.Engine:
-    name = engines.resolve(model.engine, n_samples, int(model.n_components))
+def _engine(model: Any, n_samples: int, precision: str, workers: Workers, adaptive: bool = False) -> engines.Engine:
+    name = engines.resolve(model.engine, n_samples, int(model.n_components), adaptive)
     return engines.build(name, workers, precision=precision, options=model.engine_options)
 
 

@@ -57,6 +57,7 @@ class Smoothing:
 DEFAULT_SMOOTHING = Smoothing()
 DEFAULT_QUANTILE = 0.01  # of the target that is clipped at either end (benchmarks/defaults.py)
 SCALE_QUANTILE = 0.005  # of the log scales of the adaptive kernel, likewise
+LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # beyond, products of inverse scales leave single precision
 
 
 # Of log radii: six to seven times the standard deviation that chance gives points strewn over a plane (k = 30),
@@ -117,7 +118,8 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
     # c and log c, less its largest value: c = r^-alpha does not overflow; where it underflows its logarithm is kept.
     least = radius.min()
-    log_c = -exponent * np.log(radius / least)
+    with np.errstate(over="ignore"):  # a ratio of the widest to the narrowest radius
+        log_c = -exponent * np.log(np.minimum(radius / least, np.finfo(np.float64).max))
     c = least / radius if exponent == 1.0 else np.exp(log_c)
     mean = c.mean() + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
     relative = c / mean
@@ -145,11 +147,13 @@ def winsorized(log: Array, quantile: float) -> Array:
 def log_scales(radii: Array, power: float, smoothing: Smoothing, quantile: float = SCALE_QUANTILE) -> Array:
     """Return the log scales of the adaptive kernel, ``power (log r_i - mean log r)``, winsorised (eq. 49).
 
+    They are also bounded by ``LARGEST_LOG_SCALE`` at either end, for data whose radii differ beyond all measure.
     ``r_i`` is the radius with the smoothing of the target, so duplicates have a scale as well.
     """
     log = np.log(profile(radii, 1.0, smoothing).radius)
     scale = power * (log - log.mean())
-    return np.asarray(np.clip(scale, *np.quantile(scale, (quantile, 1.0 - quantile))))
+    low, high = np.quantile(scale, (quantile, 1.0 - quantile))
+    return np.asarray(np.clip(scale, max(low, -LARGEST_LOG_SCALE), min(high, LARGEST_LOG_SCALE)))
 
 
 def _median_radius(radii: Array) -> float:

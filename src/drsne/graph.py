@@ -116,7 +116,10 @@ def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: 
         return _from_graph(X, k, _every(X, rows)) if sp.issparse(X) else _from_matrix(X, k, _every(X, rows), workers)
     if metric in _EUCLIDEAN:
         graph = _euclidean(_canonical(X) if sp.issparse(X) else X, k, rows, method, workers)
-        return graph if metric != "sqeuclidean" else KnnGraph(graph.indices, graph.distances**2)
+        if metric != "sqeuclidean":
+            return graph
+        with np.errstate(over="ignore"):  # the caller checks that distances are finite
+            return KnnGraph(graph.indices, graph.distances**2)
     if metric == "cosine" and (unit := _unit_rows(X)) is not None:
         graph = _euclidean(unit, k, rows, method, workers)
         return KnnGraph(graph.indices, 0.5 * graph.distances**2)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from drsne import _checks
+from drsne import _checks, _parameters
 from drsne.parallel import Workers
 from drsne.search import APPROXIMATE_FROM
 
 _BASE = 180 * 2**20  # the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
 _PAIRS = 1.45  # stored pairs of the symmetric affinities per directed one; 2 at most, measured on the benchmarks' data
 _MESH_BYTES = 64 * 2**20  # of a mesh engine's arrays at its usual size
+_LEAF, _SUMMED = 32, 20  # points in a leaf of the adaptive kernel's tree, and sums of a node
 _SCORING_BYTES = 48 * 2**20  # of a thread's blocks of distances, when the maps of a path are scored
 
 
@@ -40,8 +41,21 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     if isinstance(params["density_weight"], str):
         state += 14 * n * int(params["n_components"]) * 8  # the maps of a path
         state += min(_SCORING_BYTES, 6144 * n) * Workers(params["n_jobs"]).n_threads
+    if _parameters.adapts(params):
+        state += _adaptive(n, int(params["n_components"]), real)
     optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
-    return int(_BASE + data + max(search + graph, calibration, optimisation))
+    groups = graph + matrix + n * k * (4 + 3 * 8)  # ratios of distances and their logarithms, and other neighbours
+    return int(_BASE + data + max(search + graph, calibration, groups, optimisation))
+
+
+def _adaptive(n: int, n_components: int, real: int) -> int:
+    """What the adaptive kernel takes beyond the fixed one: log scales, scales and a tree of points that have them."""
+    scales = n * (4 * 8 + real)  # of the data, arranged, of an evaluation in either order; inverse
+    if n_components > 3:
+        return scales
+    nodes = 1.4 * n / _LEAF
+    lanes = n * (4 * real + 8 + 4)  # coordinates and scale along the curve, codes and order
+    return int(scales + lanes + nodes * _SUMMED * real + 4 * n / _LEAF * 4 * 8)
 
 
 def _search(n: int, d: int, wanted: int, params: dict[str, Any]) -> int:

@@ -338,6 +338,11 @@ class Problem(OnPairs):
         super().__init__(objective, Terms(pairs, taken, target, log_scale), weight, engine, workers)
 
     @property
+    def adaptive(self) -> bool:
+        """Whether the kernel is adaptive."""
+        return self._given.log_scale is not None
+
+    @property
     def scales(self) -> Array:
         """The scales of the kernel, rho_i; all 1 for the fixed one."""
         log_scale = self._given.log_scale

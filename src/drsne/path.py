@@ -103,8 +103,8 @@ class DensityPath:
             allowed &= self.metrics["continuity"] >= self.baseline_continuity - drop
             if not allowed.any():
                 raise ValueError(
-                    f"No map of the path keeps the trustworthiness within {self.baseline - least:.4f} and the continuity "
-                    f"within {drop:g} of those at lambda = 0. Allow more."
+                    f"No map of the path keeps both the trustworthiness within {self.baseline - least:.4f} and the "
+                    f"continuity within {drop:g} of those at lambda = 0. Allow more."
                 )
         if not allowed.any():
             best = int(np.argmax(trust))
@@ -120,7 +120,7 @@ class DensityPath:
     def _score(self, criterion: str) -> Array:
         """Return what is largest at the best map."""
         if criterion == DENSITY:
-            return np.mean([self.metrics[name] for name in _DENSITY_SCORES], axis=0)
+            return np.asarray(np.mean([self.metrics[name] for name in _DENSITY_SCORES], axis=0))
         return self.metrics[criterion] * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
 
     def to_frame(self) -> Any:

@@ -18,7 +18,8 @@ EXACT = Smoothing(relative=0.0)
 DOUBLE = Objective(precision="double", input_smoothing=EXACT, embedding_smoothing=EXACT)
 
 
-def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, n_jobs=1) -> Problem:
+def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, n_jobs=1, **given) -> Problem:
+    """``given`` reaches the problem as it is: log_scale, kept."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)) * np.exp(rng.normal(size=(n, 1)))
     workers = Workers(n_jobs)
@@ -27,13 +28,19 @@ def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=
     P = affinities(near, 5.0, objective.calibration, workers).P
     target = profile(graph.distances[:, :k].mean(axis=1), objective.input_exponent, objective.input_smoothing).log
     engine = engines.load("exact")(workers, precision=objective.precision)
+    near = graph.indices[:, :k]
     return Problem(
-        objective, P=P, neighbors=graph.indices[:, :k], target=target, weight=weight, engine=engine, workers=workers
+        objective, P=P, neighbors=near, target=target, weight=weight, engine=engine, workers=workers, **given
     )
 
 
 def some_map(n=40, d=2, seed=1, scale=2.0):
     return np.random.default_rng(seed).normal(size=(n, d)) * scale
+
+
+def some_log_scales(n=40, spread=1.0, seed=2):
+    """Log scales of an adaptive kernel, between -spread and spread."""
+    return np.random.default_rng(seed).uniform(-spread, spread, n)
 
 
 def numerical_gradient(loss, Y, step=1e-4):

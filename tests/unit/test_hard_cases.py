@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from drsne import DRSNE, Objective, Schedule
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 100, "random_state": 0}
+FIXED = {"kernel": "fixed", "neighborhoods": "input", "density_weight": 2.1}
 
 
 def data(n=60, d=5, seed=0):
@@ -244,7 +245,8 @@ def test_wide_starts(scale):
     X = data(60)
     start = scale * data(60, 2, seed=1)
     model = finite(X, init=start)
-    still = DRSNE(init=start, schedule=Schedule(phases=()), perplexity=10.0, density_neighbors=10).fit(X)
+    plain = {"kernel": "fixed", "perplexity": 10.0, "density_neighbors": 10}
+    still = DRSNE(init=start, schedule=Schedule(phases=()), **plain).fit(X)
     D = ((start[:, None] - start[None]) ** 2).sum(axis=2)
     W = 1 / (1 + D)
     np.fill_diagonal(W, 0.0)
@@ -274,8 +276,8 @@ def test_distances_that_are_none():
 
 def test_exaggeration_longer_than_there_is_time_for():
     with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 80 to 25"):
-        finite(data(60), n_iter_exaggeration=80)
-    finite(data(60), n_iter_exaggeration=25)
+        finite(data(60), n_iter_exaggeration=80, **FIXED)
+    finite(data(60), n_iter_exaggeration=25, **FIXED)
 
 
 def test_a_failed_fit_leaves_the_one_before():

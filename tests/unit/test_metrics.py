@@ -156,7 +156,7 @@ METRICS = {
 }
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("score", [*SCORES, metrics.fragmentation], ids=lambda score: score.__name__)
 def test_metrics_of_the_data(score, metric):
     """Every metric gives what its matrix of distances gives."""

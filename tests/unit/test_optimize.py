@@ -13,6 +13,7 @@ class At(NamedTuple):
     gradient: np.ndarray
     kl: float
     concentration: float
+    scales: np.ndarray | None = None
 
 
 class Bowl:
@@ -75,6 +76,7 @@ def test_the_density_term_is_named():
         gradient: np.ndarray
         kl: float
         correlation: float
+        scales: np.ndarray | None = None
 
     class Problem:
         def evaluate(self, Y, **options):

@@ -160,9 +160,11 @@ def test_modes_are_what_they_say():
     """Weights of the two readings, and whether the exponent of the data may differ from that of the map."""
     expected = {"input": (1.0, 0.0, 0.5), "embedding": (0.0, 1.0, "auto"), "both": (1.0, 0.7, "auto")}
     for mode, (inside, outside, exponent) in expected.items():
-        found = DRSNE(neighborhoods=mode, density_exponent=0.5)._objective()
+        found = DRSNE(neighborhoods=mode, density_exponent=0.5, kernel="fixed")._objective(1.0)
         assert (found.input_weight, found.embedding_weight) == (inside, outside)
         assert (found.input_exponent, found.embedding_exponent) == (exponent, 0.5)
+        adaptive = DRSNE(neighborhoods=mode, density_exponent=0.5, kernel="adaptive")._objective(1.0)
+        assert (adaptive.input_exponent, adaptive.embedding_exponent) == ("auto", 0.5)
 
 
 @pytest.mark.parametrize(("spread", "expected"), [(0.1, 2.0), (0.4, 2.0), (0.5, 1.6), (0.8, 1.0), (2.0, 1.0)])
@@ -239,7 +241,7 @@ def test_contrast_widens_what_is_wide():
     options = {"perplexity": 10.0, "density_neighbors": 8, "random_state": 0, "density_weight": 100.0, "max_iter": 600}
     slopes = {}
     for mode, power in (("input", 1.0), ("embedding", 2.0)):
-        model = DRSNE(neighborhoods=mode, **options).fit(X)
+        model = DRSNE(neighborhoods=mode, kernel="fixed", **options).fit(X)
         assert model.contrast_ == pytest.approx(power, abs=0.02)
         slopes[mode] = np.polyfit(wide, np.log(knn(model.embedding_, 8)[1].mean(axis=1)), 1)[0]
     assert 0.7 < slopes["input"] < 1.3

@@ -218,6 +218,11 @@ def test_memory_estimate_grows_as_it_should():
     assert of(100_000, perplexity=100) > of(100_000)
     assert of(100_000, 2000) > of(100_000, 2000, pca_components=50)
     assert of(1_000_000) < 8e9
+    for n in (20_000, 1_000_000):
+        adaptive, fixed = (of(n, kernel=kernel, density_weight=1.0) for kernel in ("adaptive", "fixed"))
+        assert adaptive >= fixed  # where affinities are calibrated, the kernel plays no part yet
+    assert of(20_000, kernel="adaptive") > of(20_000, kernel="fixed")
+    assert of(20_000, kernel="auto", density_weight=0) == of(20_000, kernel="fixed", density_weight=0)
     with pytest.raises(ValueError, match="n_samples must be an integer of at least 1"):
         of(0)
     with pytest.raises(TypeError, match="speed"):

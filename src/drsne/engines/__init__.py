@@ -1,9 +1,10 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
 One engine a file: ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(workers, precision=...,
-**options)`` with ``repulsion(Y, smoothing, scales=None) -> (Z, F)``, ``supports(n_components) -> bool``, ``OPTIONS``,
-the names of its options, ``check_options(options)`` and ``tolerance``, the error of its forces and of its partition sum
-that the contract test allows. The registry reads file names only, so listing engines imports none.
+**options)`` with ``repulsion(Y, smoothing, scales) -> (Z, F)``, ``supports(n_components) -> bool``, ``adaptive``,
+whether it supports the adaptive kernel, ``OPTIONS``, the names of its options, ``check_options(options)`` and
+``tolerance``, the error of its forces and of its partition sum that the contract test allows. The registry reads file
+names only, so listing engines imports none.
 """
 
 from __future__ import annotations
@@ -84,6 +85,16 @@ def check_dimensions(name: str, n_components: int) -> None:
         raise ValueError(
             f"engine={name!r} has no maps of n_components={n_components}. Pass engine='auto' or one of "
             f"{', '.join(able)}."
+        )
+
+
+def check_kernel(name: str) -> None:
+    """Raise for an engine that does not support the adaptive kernel."""
+    if name != "auto" and not load(name).adaptive:
+        able = [other for other in names() if load(other).adaptive]
+        raise ValueError(
+            f"engine must be one that supports the adaptive kernel, which this fit uses; got {name!r}. Pass "
+            f"kernel='fixed' (or an objective with it), engine='auto', or one of {', '.join(able)}."
         )
 
 

@@ -33,6 +33,7 @@ class CoarseEngine:
 
     OPTIONS = ("theta",)
     tolerance = (0.5, 0.2)
+    adaptive = False
 
     def __init__(self, workers: Workers, *, precision: str = "single", theta: float = 0.5) -> None:
         self._workers = workers

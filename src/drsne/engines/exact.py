@@ -27,6 +27,7 @@ class ExactEngine:
 
     OPTIONS = ()
     tolerance = (3e-4, 2e-5)  # single precision, on maps of thousands of units; 1e-6 on ordinary ones
+    adaptive = True
 
     def __init__(self, workers: Workers, *, precision: str = "single") -> None:
         self._workers = workers

@@ -89,6 +89,7 @@ class FFTEngine:
 
     OPTIONS = ("accuracy",)
     tolerance = (1.5e-2, 5e-4)
+    adaptive = True
 
     def __init__(self, workers: Workers, *, precision: str = "single", accuracy: str = "normal") -> None:
         self._workers, self._precision = workers, precision

@@ -67,6 +67,7 @@ class TreeEngine:
 
     OPTIONS = ("theta",)
     tolerance = (1e-2, 5e-4)
+    adaptive = True
 
     def __init__(self, workers: Workers, *, precision: str = "single", theta: float = 0.45) -> None:
         self._workers = workers

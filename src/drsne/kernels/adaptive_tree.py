@@ -211,7 +211,11 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
 
 @kernel
 def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The same in one and three dimensions, where each point adds up the far nodes of its leaf by itself."""
+    """The same in one and three dimensions, where each point adds up the far nodes of its leaf by itself.
+
+    A node must be far enough for every point of the leaf: its extent counts most at the smallest scale, the extent of
+    its scales at the largest.
+    """
     first, last, after, height = nodes
     opening, spreading, one = constants
     zero, two = one - one, one + one
@@ -223,19 +227,21 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
     total = 0.0
     for at in range(lo, hi):
         leaf = leaves[at]
-        a = scale[first[leaf]]
+        least, most = scale[first[leaf]], scale[first[leaf]]
         for i in range(first[leaf], last[leaf]):
-            a = min(a, scale[i])
+            least, most = min(least, scale[i]), max(most, scale[i])
         n_far, n_near = 0, 0
         v = 0
         while v < n_nodes:
-            h = a * summed[3, v]
-            apart = h
+            distance = zero
             for c in range(3):
                 gap = max(abs(summed[c, leaf] - summed[c, v]) - summed[16 + c, leaf], zero)
-                apart += gap * gap
-            spread = summed[15, v] * summed[15, v] / (summed[3, v] * summed[3, v])
-            if summed[14, v] * summed[14, v] + spreading * h * spread <= opening * apart:
+                distance += gap * gap
+            extent, spread = summed[14, v] * summed[14, v], summed[15, v] / summed[3, v]
+            h = most * summed[3, v]
+            # Kept apart, because products of two such terms can leave single precision.
+            share = spreading * spread * spread * (h / (h + distance))
+            if extent <= (opening - share) * (least * summed[3, v] + distance):
                 for c in range(14):
                     far[c, n_far] = summed[c, v]
                 far[14, n_far] = summed[19, v]

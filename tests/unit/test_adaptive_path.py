@@ -1,0 +1,65 @@
+"""Paths of lambda with the adaptive kernel: what each map is equal to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from drsne import DRSNE, Objective, density_path
+
+QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 200, "random_state": 0, "neighborhoods": "both"}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
+
+
+@pytest.mark.parametrize("kernel", ["auto", "fixed"])
+def test_the_baseline_is_plain_tsne(X, kernel):
+    path = density_path(X, [0.0, 1.0], kernel=kernel, **QUICK)
+    plain = DRSNE(density_weight=0.0, kernel=kernel, **QUICK).fit(X)
+    np.testing.assert_array_equal(path.embeddings[0], plain.embedding_)
+    assert path.kl_divergence[0] == plain.kl_divergence_
+
+
+@pytest.mark.parametrize("weight", [0.5, 3.0])
+def test_the_first_weight_is_a_fit_of_its_own(X, weight):
+    path = density_path(X, [0.0, weight, 2 * weight], kernel="adaptive", **QUICK)
+    model = DRSNE(density_weight=weight, kernel="adaptive", **QUICK).fit(X)
+    np.testing.assert_array_equal(path.embeddings[1], model.embedding_)
+    assert path.kl_divergence[1] == model.kl_divergence_
+    assert path.concentration_loss[1] == model.concentration_loss_
+    without = density_path(X, [weight], kernel="adaptive", **QUICK)
+    np.testing.assert_array_equal(without.embeddings[0], model.embedding_)
+
+
+def test_later_weights_go_on_from_the_one_before(X):
+    path = density_path(X, [0.0, 1.0, 1.5, 2.0], kernel="adaptive", **QUICK)
+    for before, after in zip(path.embeddings[1:], path.embeddings[2:], strict=False):
+        assert np.median(np.linalg.norm(after - before, axis=1)) < 0.2 * np.ptp(before, axis=0).max()
+
+
+def test_the_fixed_kernel_goes_on_from_zero(X):
+    path = density_path(X, [0.0, 1.0], kernel="fixed", **QUICK)
+    before, after = path.embeddings
+    assert np.median(np.linalg.norm(after - before, axis=1)) < 0.2 * np.ptp(before, axis=0).max()
+    same = density_path(X, [1.0], kernel="fixed", **QUICK)
+    np.testing.assert_array_equal(same.embeddings[0], after)
+
+
+def test_a_kernel_that_adapts_at_zero_too(X):
+    path = density_path(X, [0.0, 1.0], kernel="adaptive", **QUICK)
+    plain = DRSNE(density_weight=0.0, kernel="fixed", **QUICK).fit(X)
+    assert not np.array_equal(path.embeddings[0], plain.embedding_)
+
+
+def test_iterations_and_history_of_a_path(X):
+    seen = []
+    options = {key: value for key, value in QUICK.items() if key != "neighborhoods"}
+    objective = Objective(embedding_weight=0.7)
+    density_path(
+        X, [0.0, 1.0, 2.0], objective=objective, callbacks=lambda t, Y, losses: seen.append(t) and False, **options
+    )
+    assert seen == list(range(1, 421))  # a fit at 0, one at 1 and a step of a tenth
