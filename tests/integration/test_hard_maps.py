@@ -11,6 +11,11 @@ from drsne.parallel import Workers
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 60, "random_state": 0}
 
 
+def kernel(engine):
+    """The coarse tree is den-SNE's and has the fixed kernel only."""
+    return "fixed" if engine == "coarse" else "auto"
+
+
 @pytest.fixture(scope="module")
 def X():
     rng = np.random.default_rng(0)
@@ -23,7 +28,7 @@ def test_three_points(engine, d):
     if not engines.load(engine).supports(d):
         pytest.skip(f"{engine} has no {d}-D maps")
     with pytest.warns(UserWarning, match="Lowered"):
-        Y = DRSNE(d, engine=engine, max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])
+        Y = DRSNE(d, engine=engine, kernel=kernel(engine), max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])
     assert np.isfinite(Y).all()
     assert np.ptp(Y) > 0
 
@@ -40,7 +45,7 @@ def test_three_points(engine, d):
     ],
 )
 def test_hard_starts(X, engine, start):
-    Y = DRSNE(**QUICK, engine=engine, init=start(np.random.default_rng(0))).fit_transform(X)
+    Y = DRSNE(**QUICK, engine=engine, kernel=kernel(engine), init=start(np.random.default_rng(0))).fit_transform(X)
     assert np.isfinite(Y).all()
 
 
@@ -66,15 +71,15 @@ def test_nan_in_the_gradient_keeps_the_last_finite_map(X, engine, monkeypatch):
     kind = engines.load(engine)
     repulsion, calls = kind.repulsion, []
 
-    def breaking(self, Y, smoothing):
-        Z, F = repulsion(self, Y, smoothing)
+    def breaking(self, Y, smoothing, scales=None):
+        Z, F = repulsion(self, Y, smoothing, scales)
         calls.append(Y)
         if len(calls) == 21:
             F[3] = np.nan
         return Z, F
 
     monkeypatch.setattr(kind, "repulsion", breaking)
-    model = DRSNE(**QUICK, engine=engine)
+    model = DRSNE(**QUICK, engine=engine, kernel=kernel(engine))
     with pytest.raises(FloatingPointError, match="no longer finite after 20 iterations; embedding_ is the last finite"):
         model.fit(X)
     assert np.isfinite(model.embedding_).all()
