@@ -91,7 +91,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """The fitted attributes that every map has."""
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
         self.precisions_ = found.precisions
-        self.engine_ = engines.resolve(self.engine, *outcome.embedding.shape, adaptive=adaptive)
+        self.engine_ = engines.resolve(self.engine, len(outcome.embedding), outcome.embedding.shape[1], adaptive)
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
             self.affinities_ = found.P

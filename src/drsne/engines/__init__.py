@@ -46,7 +46,7 @@ def load(name: str) -> Any:
 # the adaptive one. The tree begins to be faster at some 1,500, by less than a millisecond, and takes seconds to compile
 # in a first fit.
 CROSSOVER = {1: 2000, 2: 2500, 3: 2500}
-ADAPTIVE_CROSSOVER = {1: 1500, 2: 2000, 3: 1500}
+ADAPTIVE_CROSSOVER = {1: 1500, 2: 2500, 3: 1500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 
 
