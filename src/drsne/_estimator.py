@@ -126,7 +126,8 @@ class DRSNE(MapEstimator):
     kl_divergence_, concentration_loss_ : float
         The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
-        The power of the data's concentration that the map's is matched to: 1 for ``neighborhoods="input"``.
+        The power of the data's concentration that the map's is matched to: 1 for ``neighborhoods="input"`` with the
+        fixed kernel.
     scales_ : ndarray of shape (n_samples,)
         ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1; all 1 for the fixed kernel.
     density_weight_ : float
@@ -341,17 +342,18 @@ class DRSNE(MapEstimator):
 
 
 def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
-    """Maps along a path of lambda, each started from the last, with their scores.
+    """Return maps along a path of lambda, each started from the last, with their scores.
 
-    Neighbours, affinities and the profile of the data are computed once. The map at 0 is that of a fit at 0; all twelve
-    maps together take about two and a half times as long as a fit.
+    Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, the baseline of the
+    scores; with the adaptive kernel the first positive weight has a fit of its own. All twelve maps together take three
+    to four times as long as a fit.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        lambda of the maps, ascending; by default twelve from 0 to 70. A step to the next weight takes a tenth of
+        The weights of the maps, ascending; by default twelve from 0 to 70. A step to the next weight takes a tenth of
         ``max_iter``, however large it is: weights that differ by a factor of two at most are followed closely.
     **params
         Parameters of :class:`drsne.DRSNE` but for ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.

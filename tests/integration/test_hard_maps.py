@@ -11,9 +11,9 @@ from drsne.parallel import Workers
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 60, "random_state": 0}
 
 
-def kernel(engine):
-    """The coarse tree is den-SNE's and has the fixed kernel only."""
-    return "fixed" if engine == "coarse" else "auto"
+def kernel_of(engine):
+    """The default kernel, or the fixed one where the engine has no other."""
+    return "auto" if engines.load(engine).adaptive else "fixed"
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_three_points(engine, d):
     if not engines.load(engine).supports(d):
         pytest.skip(f"{engine} has no {d}-D maps")
     with pytest.warns(UserWarning, match="Lowered"):
-        Y = DRSNE(d, engine=engine, kernel=kernel(engine), max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])
+        Y = DRSNE(d, engine=engine, kernel=kernel_of(engine), max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])
     assert np.isfinite(Y).all()
     assert np.ptp(Y) > 0
 
@@ -45,7 +45,8 @@ def test_three_points(engine, d):
     ],
 )
 def test_hard_starts(X, engine, start):
-    Y = DRSNE(**QUICK, engine=engine, kernel=kernel(engine), init=start(np.random.default_rng(0))).fit_transform(X)
+    start = start(np.random.default_rng(0))
+    Y = DRSNE(**QUICK, engine=engine, kernel=kernel_of(engine), init=start).fit_transform(X)
     assert np.isfinite(Y).all()
 
 
@@ -79,7 +80,7 @@ def test_nan_in_the_gradient_keeps_the_last_finite_map(X, engine, monkeypatch):
         return Z, F
 
     monkeypatch.setattr(kind, "repulsion", breaking)
-    model = DRSNE(**QUICK, engine=engine, kernel=kernel(engine))
+    model = DRSNE(**QUICK, engine=engine, kernel=kernel_of(engine))
     with pytest.raises(FloatingPointError, match="no longer finite after 20 iterations; embedding_ is the last finite"):
         model.fit(X)
     assert np.isfinite(model.embedding_).all()

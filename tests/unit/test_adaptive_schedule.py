@@ -68,11 +68,11 @@ def test_wrong_settings_are_refused(options, kind, message):
 
 
 def test_phases_of_the_adaptive_default():
-    """Half of the early exaggeration at its full value, a gradual release in the same phase as t-SNE, then density."""
+    """The first 30 % of the early exaggeration at its full value, a gradual release in the same phase as t-SNE, then density."""
     early, plain, last = default(adaptive=True).phases
-    assert [early.n_iter, plain.n_iter, last.n_iter] == [125, 575, 300]
+    assert [early.n_iter, plain.n_iter, last.n_iter] == [75, 625, 300]
     assert (early.exaggeration, early.exaggeration_from) == (12.0, None)
-    assert (plain.exaggeration, plain.exaggeration_from, plain.release) == (1.0, 12.0, 125)
+    assert (plain.exaggeration, plain.exaggeration_from, plain.release) == (1.0, 12.0, 175)
     assert (early.density, plain.density, last.density) == (False, False, True)
     assert isinstance(early.optimizer, Momentum)
     assert isinstance(plain.optimizer, Momentum)

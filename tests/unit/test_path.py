@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -264,7 +265,7 @@ def test_auto(X):
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
     path = model.path_
     assert path.weights.tolist() == list(WEIGHTS)
-    chosen = path.select(max_trustworthiness_drop=0.05)
+    chosen = path.select(max_trustworthiness_drop=0.05, max_continuity_drop=0.05, criterion="density")
     assert model.density_weight_ == path.weights[chosen] > 0
     np.testing.assert_array_equal(model.embedding_, path.embeddings[chosen])
     assert metrics.trustworthiness(X, model.embedding_) >= path.baseline - 0.05
@@ -283,22 +284,26 @@ def test_a_plain_fit_has_a_weight_and_no_path(X):
     assert model.path_ is None
 
 
-def test_auto_says_what_can_be_reached_and_keeps_the_path(X, monkeypatch):
+def test_auto_returns_plain_tsne_with_a_warning_if_nothing_else_qualifies(X, monkeypatch):
     from drsne import path
 
     monkeypatch.setattr(path, "WEIGHTS", (0.0, 1e4, 1e5))
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, **QUICK)
-    with pytest.raises(ValueError, match=r"max_trustworthiness_drop=0 of .*the best reachable is 0\.\d{4}, at 1e?\+?0"):
+    with pytest.warns(UserWarning, match="chose 0, plain t-SNE"):
         model.fit(X)
     assert len(model.path_) == 3
-    assert not hasattr(model, "embedding_")
-    monkeypatch.setattr(path, "WEIGHTS", (0.0, 1.0))
-    model.set_params(max_trustworthiness_drop=1.0).fit(X)
-    monkeypatch.setattr(path, "WEIGHTS", (0.0, 1e4))
-    with pytest.raises(ValueError, match="best reachable"):
-        model.set_params(max_trustworthiness_drop=0.0).fit(X)
-    assert not hasattr(model, "embedding_")  # not that of the fit before, beside the path of this one
-    assert model.n_features_in_ == X.shape[1]
+    assert model.density_weight_ == 0.0
+    assert np.all(model.scales_ == 1.0)
+    np.testing.assert_array_equal(model.embedding_, DRSNE(density_weight=0, **QUICK).fit_transform(X))
+
+
+def test_auto_keeps_continuity_too(X):
+    path = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X).path_
+    chosen = path.select(max_trustworthiness_drop=0.05, max_continuity_drop=0.0, criterion="density")
+    assert path.metrics["continuity"][chosen] >= path.baseline_continuity
+    torn = replace(path, metrics={**path.metrics, "continuity": np.zeros(len(path))})
+    with pytest.raises(ValueError, match="continuity"):
+        torn.select(max_continuity_drop=0.01)
 
 
 def test_the_baseline_is_that_of_lambda_zero(X, monkeypatch):

@@ -268,4 +268,4 @@ def test_weights_are_checked(options, message):
 
 def test_an_objective_covers_the_reading(blobs):
     with pytest.raises(ValueError, match="neighborhoods must be left at its default where objective is given"):
-        DRSNE(neighborhoods="both", objective=Objective()).fit(blobs)
+        DRSNE(neighborhoods="input", objective=Objective()).fit(blobs)
