@@ -9,8 +9,8 @@ qualifies if all of the following hold on seeds 0, 1 and 2 (means over seeds):
 
 - on each of the eight sets, trustworthiness and continuity are at most .0075 below those of plain t-SNE, three
   quarters of the .01 that we allow, so that other seeds stay within it;
-- the groups of the families "three" and "six" (data seeds 0 to 9, fit seed 0) and of Controlled Clusters have on average
-  at most 0.5 pieces more than plain t-SNE's;
+- the groups of the families "three" and "six" (data seeds 0 to 9, fit seed 0) and of Controlled Clusters have on
+  average at most 0.5 pieces more than plain t-SNE's;
 - a group of 14 points with three times the standard deviation of the sparsest group is not drawn tighter than the
   other groups: its median 5-neighbour distance in the map is at least the median of theirs;
 - the full range of the map is at most twice its 1-99 % range on each of the eight sets.
