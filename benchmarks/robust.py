@@ -18,12 +18,13 @@ from joblib import Parallel, delayed
 from report import RESULTS, table, write
 
 from drsne import DRSNE, metrics
-from drsne.presets import DENSITY_SHARE
+from drsne.presets import ADAPTIVE_SHARE
 
 ROWS = RESULTS / "robust.jsonl"
 WEIGHTS, NEIGHBORS, PERPLEXITIES = (0.0, 1.0, 10.0, 100.0, 1000.0), (5, 15, 30, 100, 300), (5.0, 30.0, 100.0)
 SETS = ("Digits", "Helix")
 KEY = ("set", "weight", "k", "perplexity")
+KERNEL = "adaptive"  # of the default; part of each row, so that rows of the fixed kernel are not mistaken for these
 
 
 def fit(name: str, weight: float, k: int, perplexity: float) -> None:
@@ -31,8 +32,9 @@ def fit(name: str, weight: float, k: int, perplexity: float) -> None:
     model = DRSNE(density_weight=weight, density_neighbors=k, perplexity=perplexity, random_state=0).fit(X)
     history = model.history_
     loss = history["kl"] + weight * history["concentration"]
-    joined = int(np.searchsorted(history["iteration"], model.max_iter - round(DENSITY_SHARE * model.max_iter)))
+    joined = int(np.searchsorted(history["iteration"], model.max_iter - round(ADAPTIVE_SHARE * model.max_iter)))
     row = dict(zip(KEY, (name, weight, k, perplexity), strict=True)) | {
+        "kernel": KERNEL,
         "finite": bool(np.isfinite(model.embedding_).all()),
         "joined": float(loss[joined]),
         "final": model.kl_divergence_ + weight * model.concentration_loss_,
@@ -43,15 +45,20 @@ def fit(name: str, weight: float, k: int, perplexity: float) -> None:
         file.write(json.dumps(row) + "\n")
 
 
+def read() -> list[dict]:
+    """Return the rows of the default kernel."""
+    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    return [row for row in rows if row.get("kernel") == KERNEL]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-    there = {tuple(row[key] for key in KEY) for row in rows}
+    there = {tuple(row[key] for key in KEY) for row in read()}
     every = list(itertools.product(SETS, WEIGHTS, NEIGHBORS, PERPLEXITIES))
     Parallel(n_jobs=options.jobs, verbose=5)(delayed(fit)(*job) for job in every if job not in there)
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()]
+    rows = read()
     found = {tuple(row[key] for key in KEY): row for row in rows}
     worst = max(row["final"] / row["joined"] for row in rows)
     parts = []

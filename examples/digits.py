@@ -20,6 +20,7 @@ COLUMNS = {
     "continuity": "continuity",
     "concentration_correlation": "conc. corr.",
     "density_rank_correlation": "density rank corr.",
+    "local_density_rank_correlation": "same, 5 neighbours",
     "silhouette": "silhouette",
 }
 
