@@ -27,13 +27,15 @@ _LEVERS = "learning_rate, density_weight, density_exponent"  # what to lower whe
 class DRSNE(MapEstimator):
     """Density-regularised stochastic neighbour embedding.
 
-    A t-SNE map whose points are also as crowded, relative to each other, as they are in the data: minimises::
+    A t-SNE map in which dense regions of the data look dense and sparse regions look sparse. It minimises::
 
         L = sum_ij p_ij log(p_ij / q_ij) + lambda * (1/n) sum_i (log c~_i(data) - log c~_i(map))^2
 
-    where p and q are the affinities of t-SNE, c_i is the inverse mean distance of point i to its k nearest
-    neighbours *in the data*, measured in the data and in the map, and c~_i = c_i / mean(c) is its relative
-    concentration.
+    where p are the affinities of t-SNE, q_ij is proportional to 1 / (1 + d_ij^2 / (rho_i rho_j)) with the scale rho_i of
+    the data around point i, c_i is the inverse mean distance of point i to its k nearest neighbours, and
+    c~_i = c_i / mean(c) is its relative concentration. In the map, c_i is measured over the neighbours in the data and
+    over those in the map. :func:`drsne.presets.paper` has the paper's method, with rho = 1 and the neighbours in the data
+    alone.
 
     Parameters
     ----------
@@ -121,7 +123,7 @@ class DRSNE(MapEstimator):
     precisions_ : ndarray of shape (n_samples,)
         ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
-        ``log c~_i`` in the data and in the map, in one unit: 0 is average, log 2 twice as crowded. The map's is over
+        ``log c~_i`` in the data and in the map, in one unit: 0 is average, log 2 twice as concentrated. The map's is over
         the neighbours in the data, or in the map for ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
         The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.

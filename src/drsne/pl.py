@@ -177,7 +177,7 @@ def _concentration_row(
         points = axis.scatter(*framed(Y).T, c=arrays[title], s=size, linewidths=0, cmap="viridis", vmin=low, vmax=high)
         _finish(axis, f"{title}: relative concentration")
     bar = figure.colorbar(points, ax=list(axes), shrink=0.8)
-    bar.set_label("log relative concentration (0: average; brighter: more crowded)")
+    bar.set_label("log relative concentration (0: average; brighter: denser)")
 
 
 def framed(Y: NDArray[Any]) -> NDArray[Any]:
