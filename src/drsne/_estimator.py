@@ -31,11 +31,11 @@ class DRSNE(MapEstimator):
 
         L = sum_ij p_ij log(p_ij / q_ij) + lambda * (1/n) sum_i (log c~_i(data) - log c~_i(map))^2
 
-    where p are the affinities of t-SNE, q_ij is proportional to 1 / (1 + d_ij^2 / (rho_i rho_j)) with the scale rho_i of
-    the data around point i, c_i is the inverse mean distance of point i to its k nearest neighbours, and
+    where p are the affinities of t-SNE, q_ij is proportional to 1 / (1 + d_ij^2 / (rho_i rho_j)) with the scale rho_i
+    of the data around point i, c_i is the inverse mean distance of point i to its k nearest neighbours, and
     c~_i = c_i / mean(c) is its relative concentration. In the map, c_i is measured over the neighbours in the data and
-    over those in the map. :func:`drsne.presets.paper` has the paper's method, with rho = 1 and the neighbours in the data
-    alone.
+    over those in the map. :func:`drsne.presets.paper` has the paper's method, with rho = 1 and the neighbours in the
+    data alone.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ class DRSNE(MapEstimator):
     precisions_ : ndarray of shape (n_samples,)
         ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
-        ``log c~_i`` in the data and in the map, in one unit: 0 is average, log 2 twice as concentrated. The map's is over
-        the neighbours in the data, or in the map for ``neighborhoods="embedding"``.
+        ``log c~_i`` in the data and in the map, in one unit: 0 is average, log 2 twice as concentrated. The map's is
+        over the neighbours in the data, or in the map for ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
         The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
@@ -346,9 +346,9 @@ class DRSNE(MapEstimator):
 def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
     """Return maps along a path of lambda, each started from the last, with their scores.
 
-    Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, the baseline of the
-    scores; with the adaptive kernel the first positive weight has a fit of its own. All twelve maps together take three
-    to four times as long as a fit.
+    Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, the baseline of
+    the scores; with the adaptive kernel the first positive weight has a fit of its own. All twelve maps together take
+    three to four times as long as a fit.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ def test_wrong_settings_are_refused(options, kind, message):
 
 
 def test_phases_of_the_adaptive_default():
-    """The first 30 % of the early exaggeration at its full value, a gradual release in the same phase as t-SNE, then density."""
+    """30 % of the early exaggeration at its full value, a gradual release in the phase of t-SNE, then density."""
     early, plain, last = default(adaptive=True).phases
     assert [early.n_iter, plain.n_iter, last.n_iter] == [75, 625, 300]
     assert (early.exaggeration, early.exaggeration_from) == (12.0, None)
