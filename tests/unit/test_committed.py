@@ -221,8 +221,8 @@ def test_the_trade_off_tables():
     names = {title: name for name, title in DATASETS.items()}
     headings = {
         "DR-SNE (the paper's code, as published)": "drsne_code",
-        "DR-SNE (ours, k = 30)": "drsne",
-        "DR-SNE (ours, k = 299)": "drsne_wide",
+        "DR-SNE (ours, fixed kernel, k = 30)": "drsne",
+        "DR-SNE (ours, fixed kernel, k = 299)": "drsne_wide",
     }
     for heading, method in headings.items():
         header, *body = tables()[heading]

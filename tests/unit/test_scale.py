@@ -143,6 +143,7 @@ def test_wrong_options_are_refused(X, options, error, message, monkeypatch):
     if isinstance(options.get("init"), str):  # as if there were many samples
         options = {**options, "init": "pca"}
         monkeypatch.setitem(drsne.engines.CROSSOVER, 2, 100)
+        monkeypatch.setitem(drsne.engines.ADAPTIVE_CROSSOVER, 2, 100)
     with pytest.raises(error, match=message):
         DRSNE(**{**QUICK, **options}).fit(X)
 

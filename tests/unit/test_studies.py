@@ -10,12 +10,12 @@ import warnings
 import numpy as np
 import pytest
 
-from drsne import DRSNE, density_path
+from drsne import density_path
 from drsne.experiments import Rows, published, studies
 from drsne.experiments.dimension import dimension
 from drsne.experiments.document import Figure, Heading, Table, Text, html, markdown
 from drsne.experiments.methods import Ready, Run
-from drsne.experiments.methods._drsne import along_a_path, of_the_paper
+from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, along_a_path, of_the_paper
 from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
 from drsne.experiments.study import Asked
@@ -243,12 +243,15 @@ def test_oracles_take_the_largest_mean():
     found = tables_of(anomaly.STUDY.blocks(parts, rows, None))
     best = {row[0]: row for row in found["Thyroid: best"].body}
     single = {row[0]: row for row in found["Thyroid: oracle-IF"].body}
-    ours = best["DR-SNE (ours)"]
+    ours = best["DR-SNE (ours, fixed kernel)"]
     assert ours[13:] == ["3", "33 of 33", "kNN 0/40, LOF 0/40, IF 1/40, Cent 0/40"]
     assert ours[1] == "0.510 ± 0.010"  # kNN at lambda = 0
     assert ours[7] == "0.410 ± 0.010"  # IF at lambda = 1
-    assert single["DR-SNE (ours)"][15:] == ["1/40", "1/80"]  # the smaller k of equal ones; the paper has another
-    assert single["DR-SNE (ours)"][1] == "0.410 ± 0.010"  # kNN there
+    assert single["DR-SNE (ours, fixed kernel)"][15:] == [
+        "1/40",
+        "1/80",
+    ]  # the smaller k of equal ones; the paper has another
+    assert single["DR-SNE (ours, fixed kernel)"][1] == "0.410 ± 0.010"  # kNN there
     header, free = found["Without labels"].header, found["Without labels"].body[0]
     theirs = np.mean([published.anomaly("thyroid", "drsne", "best", d)[0] for d in anomaly.TITLES])
     assert [free[0], *free[-2:]] == ["Thyroid", "291", "291 of 3771"]
@@ -404,12 +407,13 @@ def test_a_path_that_fails_leaves_those_with_another_k(monkeypatch):
     assert reached == [(0.0, 20), (0.01, 20), (0.0, 30), (0.01, 30), (1.0, 30)]
 
 
-def test_a_choice_without_labels_is_that_of_auto():
+def test_a_choice_without_labels_is_that_of_a_path():
     X = np.random.default_rng(0).normal(size=(150, 4)) ** 3
     (run,) = _anomaly_runs.automatic(Ready(X), ["input"], 0)
-    model = DRSNE(density_weight="auto", random_state=0).fit(X)
-    assert run.found["density_weight"] == model.density_weight_
-    np.testing.assert_allclose(run.embedding, model.embedding_)
+    path = density_path(X, FIXED_WEIGHTS, objective=FIXED_KERNEL["input"], random_state=0)
+    chosen = path.select(max_trustworthiness_drop=_anomaly_runs.AUTO_DROP)
+    assert run.found["density_weight"] == path.weights[chosen]
+    np.testing.assert_allclose(run.embedding, path.embeddings[chosen])
 
 
 def test_every_pair_of_the_kl_term():
