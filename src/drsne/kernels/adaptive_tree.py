@@ -1,4 +1,4 @@
-"""Barnes-Hut sums of the adaptive kernel, in one to three dimensions (docs/theory.md, eqs. 52 to 56).
+"""Barnes-Hut sums of the adaptive kernel, in one to three dimensions (docs/theory.md, eqs. 52 to 55).
 
 The kernel of a pair is ``g = a b / (a b + s)`` with the scales ``a`` of the target and ``b`` of the source and
 ``s`` the squared distance, so a scale is one more coordinate of a point: a node has the mean of its points' positions
@@ -74,7 +74,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
     """Sums of the points of leaves lo to hi in two dimensions.
 
     A node is far enough from a leaf where ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
-    times ``a b + distance^2``: e and e' are the extents of the two, Da and Db those of their scales (eq. 54).
+    times ``a b + distance^2``: e and e' are the extents of the two, Da and Db those of their scales (eq. 55).
     """
     first, last, after, height = nodes
     opening, spreading, one = constants
