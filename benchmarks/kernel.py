@@ -3,12 +3,13 @@
     python benchmarks/kernel.py --data FOLDER [--jobs 2] [--seeds 0 1 2] [--settings ...] [--sets ...]
     python benchmarks/kernel.py --report
 
-How the study went. The schedule was studied first, at one weight, mostly by the pieces of Controlled Clusters on seeds
-0 to 2. Then kernel, neighbourhoods, weight and target were compared with the schedule called "second", by the rule below.
-After maps of the first schedule had been seen, the loss that the rule allows was lowered from .01 to .0075. No setting
-with the second schedule met the bound on pieces, so the schedule was adjusted once more on Clusters, at weight 1, and
-"both .6", "both 1" and "both 1.5" were run again with it. Pieces are therefore not independent evidence here. A
-setting qualifies if all of the following hold on seeds 0, 1 and 2 (means over seeds):
+How the study went. The schedule was studied first, at one weight, mostly by the pieces of Controlled Clusters on
+seeds 0 to 2. Then kernel, neighbourhoods, weight and target were compared with the schedule called "second", by the
+rule below. After maps of the first schedule had been seen, the loss that the rule allows was lowered from .01 to
+.0075. With the second schedule only "embedding 1" met the bound on pieces. The schedule was then adjusted once more on
+Clusters, at weight 1 with both neighbourhoods, and "both .6", "both 1" and "both 1.5" were run again with it, but
+"embedding" was not. Pieces are therefore not independent evidence here. A setting qualifies if all of the following
+hold on seeds 0, 1 and 2 (means over seeds):
 
 - on each of the eight sets, trustworthiness and continuity are at most .0075 below those of plain t-SNE, three
   quarters of the .01 that we allow, so that other seeds stay within it;
