@@ -174,7 +174,7 @@ def run(name: str, path: Path, variants: list[tuple[str, str]], seed: int) -> No
     scorer = Scorer(X)
     with ROWS.open("a") as file:
         for (part, label), Y, loss in zip(variants, found, losses, strict=True):
-            values = scorer(np.asarray(Y, dtype=np.float64), list(SCORES.values()))
+            (values,) = scorer([np.asarray(Y, dtype=np.float64)])
             score = {ours: values[theirs] for ours, theirs in SCORES.items()}
             row = {"part": part, "set": name, "variant": label, "seed": seed, **score, "loss": loss}
             file.write(json.dumps(row) + "\n")

@@ -1,27 +1,30 @@
 """The study behind the default: kernel, schedule of its scale, neighbourhoods, weight and winsorised target.
 
-    python benchmarks/kernel.py --data FOLDER [--jobs 2] [--seeds 0 1 2] [--settings ...] [--sets ...]
+    python benchmarks/kernel.py --data FOLDER [--jobs 2] [--settings ...] [--sets ...] [--seeds ...]
     python benchmarks/kernel.py --report
 
-How the study went. The schedule was studied first, at one weight, mostly by the pieces of Controlled Clusters on
-seeds 0 to 2. Then kernel, neighbourhoods, weight and target were compared with the schedule called "second", by the
-rule below. After maps of the first schedule had been seen, the loss that the rule allows was lowered from .01 to
-.0075. With the second schedule only "embedding 1" met the bound on pieces. The schedule was then adjusted once more on
-Clusters, at weight 1 with both neighbourhoods, and "both .6", "both 1" and "both 1.5" were run again with it, but
-"embedding" was not. Pieces are therefore not independent evidence here. A setting qualifies if all of the following
-hold on seeds 0, 1 and 2 (means over seeds):
+The rule, written down before the rows of results/kernel.jsonl were made. A setting qualifies if all of the following
+hold for means over the seeds 0, 1 and 2 of the fit:
 
 - on each of the eight sets, trustworthiness and continuity are at most .0075 below those of plain t-SNE, three
   quarters of the .01 that we allow, so that other seeds stay within it;
-- the groups of the families "three" and "six" (data seeds 0 to 9, fit seed 0) and of Controlled Clusters have on
-  average at most 0.5 pieces more than plain t-SNE's;
+- the groups of the families "three" and "six" (data seeds 0 to 9, fit seed 0) and of Controlled Clusters (fit seeds 0
+  to 2 and 10 to 18, because its counts vary more between seeds than the bound is wide) have on average at most 0.5
+  pieces more than plain t-SNE's, each family and Clusters by itself;
+- the Helix is not torn: no jump along its height in any of the three maps (``tears``);
 - a group of 14 points with three times the standard deviation of the sparsest group is not drawn tighter than the
   other groups: its median 5-neighbour distance in the map is at least the median of theirs;
 - the full range of the map is at most twice its 1-99 % range on each of the eight sets.
 
 Among those that qualify, the default is the setting with the largest mean of CC, rho30 and rho5 over the eight sets;
-ties within .002 go to the smaller weight. The other data sets ("further") are reported and choose nothing, and the
-figures that are published come from seeds 3, 4 and 5.
+ties within .002 go to the smaller weight, then to the shorter time. Schedules are compared by the same rule, at
+weight 1 with both neighbourhoods. The data sets called "further" are reported and choose nothing. The figures that
+are published come from the seeds 3, 4 and 5 (``benchmarks/quality.py``, and ``--seeds 3 4 5`` here for the pieces).
+
+What came before. Two earlier schedules were tried in the same way, and their rows are in results/kernel_earlier.jsonl.
+With them Clusters had three to seven pieces more than plain t-SNE on twelve seeds, and a kernel that adapts from the
+first iteration tore the Helix twice in every map. Both were learned from the seeds 0 to 2 and 10 to 18, so the
+schedules that are compared here were proposed after seeing these seeds. The seeds 3 to 5 played no part.
 
 Each map is a line of results/kernel.jsonl, written when it is scored: a killed study goes on where it stopped. FOLDER
 holds the eight sets as .npy files, as ``benchmarks/quality.py --prepare`` makes them.
@@ -36,6 +39,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -50,75 +54,37 @@ FAMILIES = tuple(f"{family}-{seed}" for family in ("three", "six") for seed in r
 SMALL = tuple(f"three-and-14-{seed}" for seed in range(3)) + tuple(f"three-and-14-apart-{seed}" for seed in range(3))
 FURTHER = ("twenty", "rings", "swiss", "Covertype", "CIFAR-10")
 CHOOSING, REPORTED = (0, 1, 2), (3, 4, 5)
+MORE = tuple(range(10, 19))  # further fit seeds of Clusters
 FIVE = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 
-# One thing at a time around the first of the adaptive ones. "growth" says when the scale of the kernel grows.
-START = {"growth": "start", "iterations": [75, 625, 300], "release": 175}  # the schedule of the default
-BASE = {"kernel": "adaptive", "neighborhoods": "both", "weight": 1.0, "quantile": 0.01, "local": True, **START}
-# The schedule was studied first: 250 iterations of exaggeration, 250 of plain t-SNE, 500 with the density term.
-FIRST = {**BASE, "weight": 0.6, "growth": "ramp", "iterations": [250, 250, 500], "release": 0}
-SECOND = {**BASE, "weight": 0.6, "iterations": [125, 575, 300], "release": 125}
-SHORT = {**FIRST, "iterations": [150, 350, 500], "release": 125}
-SETTINGS: dict[str, dict[str, Any]] = {
+# Iterations: early exaggeration, plain t-SNE, density term. The exaggeration is released gradually over the first
+# iterations of the second part. "growth" says when the scale of the kernel grows, "ramp" over how many iterations.
+CHOSEN = {"growth": "ramp", "ramp": 125, "iterations": [75, 825, 100], "release": 175}
+BASE = {"kernel": "adaptive", "neighborhoods": "both", "weight": 1.0, "quantile": 0.01, "local": True, **CHOSEN}
+SCHEDULES: dict[str, dict[str, Any]] = {
+    "grows over 125 iterations": BASE,
+    "grows over 60 iterations": {**BASE, "ramp": 60},
+    "grows over 175 iterations": {**BASE, "ramp": 175},
+    "density term in 150 iterations": {**BASE, "iterations": [75, 775, 150]},
+    "density term in 50 iterations": {**BASE, "iterations": [75, 875, 50]},
+    "half the rate": {**BASE, "rate": 1.0},
+    "steps in map units": {**BASE, "local": False},
+}
+OBJECTIVES: dict[str, dict[str, Any]] = {
     "plain t-SNE": {"kernel": "fixed", "weight": 0.0},
     "default before": {"kernel": "fixed", "neighborhoods": "input", "weight": 2.1, "quantile": 0.0},
-    "fixed, both 1": {"kernel": "fixed", "neighborhoods": "both", "weight": 1.0, "quantile": 0.0},
-    "both 1": BASE,
-    "both .6": {**BASE, "weight": 0.6},
-    "both .1": {**BASE, "weight": 0.1},
-    "both .3": {**BASE, "weight": 0.3},
-    "both 1.5": {**BASE, "weight": 1.5},
-    "input 1": {**BASE, "neighborhoods": "input"},
-    "embedding 1": {**BASE, "neighborhoods": "embedding", "weight": 1.0},
-    "clip .005": {**BASE, "quantile": 0.005},
-    "clip .02": {**BASE, "quantile": 0.02},
-    "no clip": {**BASE, "quantile": 0.0},
-    "steps in map units": {**BASE, "local": False},
-    "second, .6": SECOND,
-    "second, .3": {**SECOND, "weight": 0.3},
-    "second, 1": {**SECOND, "weight": 1.0},
-    "second, 1.5": {**SECOND, "weight": 1.5},
-    "second, input .6": {**SECOND, "neighborhoods": "input"},
-    "second, embedding 1": {**SECOND, "neighborhoods": "embedding", "weight": 1.0},
-    "second, clip .005": {**SECOND, "quantile": 0.005},
-    "second, clip .02": {**SECOND, "quantile": 0.02},
-    "second, steps in map units": {**SECOND, "local": False},
-    "first schedule": FIRST,
-    "first, weight .3": {**FIRST, "weight": 0.3},
-    "first, weight 1": {**FIRST, "weight": 1.0},
-    "first, weight 2": {**FIRST, "weight": 2.0},
-    "first, no clip": {**FIRST, "quantile": 0.0},
-    "first, clip .005": {**FIRST, "quantile": 0.005},
-    "first, clip .02": {**FIRST, "quantile": 0.02},
-    "first, input": {**FIRST, "neighborhoods": "input"},
-    "first, embedding": {**FIRST, "neighborhoods": "embedding"},
-    "first, grows in the density phase": {**FIRST, "growth": "density"},
-    "first, grows at once": {**FIRST, "growth": "at once"},
-    "first, release 60": {**FIRST, "release": 60},
-    "first, release 125": {**FIRST, "release": 125},
-    "150/350/500, release 125": SHORT,
-    "150/350/500, release 125, ramp 175": {**SHORT, "ramp": 175},
-    "100/400/500, release 150": {**SHORT, "iterations": [100, 400, 500], "release": 150, "ramp": 150},
-    "150/450/400, release 125": {**SHORT, "iterations": [150, 450, 400]},
-    "150/450/400, release 125, rate 1": {**SHORT, "iterations": [150, 450, 400], "rate": 1.0},
-    "150/450/400, release 125, ramp 60": {**SHORT, "iterations": [150, 450, 400], "ramp": 60},
-    "150/500/350, release 150": {**SHORT, "iterations": [150, 500, 350], "release": 150, "ramp": 150},
-    "150/600/250, release 150": {**SHORT, "iterations": [150, 600, 250], "release": 150, "ramp": 150},
-    "200/300/500, release 100": {**SHORT, "iterations": [200, 300, 500], "release": 100, "ramp": 150},
-    "250/500/500, release 125": {**SHORT, "iterations": [250, 500, 500]},
-    "150/350/500, release 125, rate 1": {**SHORT, "rate": 1.0},
-    "150/350/500, release 125, rate .5": {**SHORT, "rate": 0.5},
-    "150/350/500, release 125, start": {**SHORT, "growth": "start"},
-    "150/450/400, release 125, start": {**SHORT, "growth": "start", "iterations": [150, 450, 400]},
-    "150/350/500, release 250, start": {**SHORT, "growth": "start", "release": 250},
-    "250/350/400, release 125, start": {**SHORT, "growth": "start", "iterations": [250, 350, 400]},
-    "100/500/400, release 200, start": {**SHORT, "growth": "start", "iterations": [100, 500, 400], "release": 200},
-    "150/550/300, release 150, start": {**SHORT, "growth": "start", "iterations": [150, 550, 300], "release": 150},
-    "weight 1, 100/600/300, release 150": {**BASE, "weight": 1.0, "iterations": [100, 600, 300], "release": 150},
-    "weight 1, 100/650/250, release 150": {**BASE, "weight": 1.0, "iterations": [100, 650, 250], "release": 150},
-    "weight 1, 150/550/300, release 150": {**BASE, "weight": 1.0, "iterations": [150, 550, 300], "release": 150},
-    "50/550/400, release 250, start": {**SHORT, "growth": "start", "iterations": [50, 550, 400], "release": 250},
+    "fixed kernel, both, 1": {"kernel": "fixed", "neighborhoods": "both", "weight": 1.0, "quantile": 0.0},
+    "both, 0.6": {**BASE, "weight": 0.6},
+    "both, 1": BASE,
+    "both, 1.5": {**BASE, "weight": 1.5},
+    "input, 1": {**BASE, "neighborhoods": "input"},
+    "embedding, 1": {**BASE, "neighborhoods": "embedding"},
+    "embedding, 2": {**BASE, "neighborhoods": "embedding", "weight": 2.0},
+    "both, 1, no clip": {**BASE, "quantile": 0.0},
+    "both, 1, clip 0.5 %": {**BASE, "quantile": 0.005},
+    "both, 1, clip 2 %": {**BASE, "quantile": 0.02},
 }
+SETTINGS = {**SCHEDULES, **OBJECTIVES}
 
 
 def gaussians(sizes: Any, deviations: Any, dimensions: int, apart: float, seed: int) -> tuple[Array, Array]:
@@ -212,6 +178,18 @@ def pieces(Y: Array, groups: Array, cut: float = 4.0) -> list[int]:
         sizes = np.bincount(connected_components(graph, directed=False)[1])
         counts.append(int((sizes >= max(3, 0.01 * len(A))).sum()))
     return counts
+
+
+def tears(X: Array, Y: Array) -> int:
+    """Count the places where the map of the Helix jumps, of 250 bins of equal counts along its height.
+
+    A jump is a step between the centres of successive bins of more than six times the median step of the ten bins on
+    either side.
+    """
+    centres = np.array([Y[bin].mean(axis=0) for bin in np.array_split(np.argsort(X[:, 2]), 250)])
+    steps = np.linalg.norm(np.diff(centres, axis=0), axis=1)
+    usual = [np.median(steps[max(0, i - 10) : i + 11]) for i in range(len(steps))]
+    return int((steps > 6 * np.array(usual)).sum())
 
 
 def scores(X: Array, Y: Array, groups: Array | None, quantile: float) -> dict[str, Any]:
@@ -310,6 +288,8 @@ def run(name: str, label: str, seed: int, folder: Path, rows: Path, maps: Path |
     seconds = time.perf_counter() - start
     row = {"set": name, "setting": setting, "seed": seed, **scores(X, fitted.embedding_, groups, 0.01)}
     row |= {"kl": round(fitted.kl_divergence_, 5), "seconds": round(seconds, 2)}
+    if name == "Helix":
+        row["tears"] = tears(X, fitted.embedding_)
     if maps is not None:
         maps.mkdir(exist_ok=True)
         np.save(maps / f"{name}_{label.replace(' ', '-')}_{seed}.npy", fitted.embedding_.astype(np.float32))
@@ -327,7 +307,9 @@ def read() -> list[dict[str, Any]]:
 
 def seeds_of(name: str, seeds: list[int]) -> list[int]:
     """Return the fit seeds of a data set; the families differ by the seed of the data."""
-    return seeds if name in EIGHT else [0]
+    if name not in EIGHT:
+        return [0]
+    return [*seeds, *MORE] if name == "Clusters" and tuple(seeds) == CHOOSING else seeds
 
 
 def main() -> None:
@@ -344,14 +326,14 @@ def main() -> None:
     options = parser.parse_args()
     if not options.report:
         there = {key(row["set"], row["setting"], row["seed"]) for row in read()}
-        jobs = [
-            (name, label, seed, options.data, options.rows, options.maps)
-            for label in options.settings
-            for name in options.sets
-            for seed in seeds_of(name, options.seeds)
-            if name in FAMILIES + SMALL or name in MADE or (options.data / f"{name}.npy").exists()
-            if key(name, SETTINGS[label], seed) not in there
-        ]
+        jobs = []
+        for label, name in product(options.settings, options.sets):
+            made = name in FAMILIES + SMALL or name in MADE
+            for seed in seeds_of(name, options.seeds) if made or (options.data / f"{name}.npy").exists() else ():
+                this = key(name, SETTINGS[label], seed)
+                if this not in there:
+                    there.add(this)
+                    jobs.append((name, label, seed, options.data, options.rows, options.maps))
         until = time.time() + 60 * options.minutes
 
         def guarded(job: tuple[Any, ...]) -> None:

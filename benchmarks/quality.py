@@ -42,13 +42,13 @@ from data import EIGHT, file_of, prepare
 from joblib import Parallel, delayed
 from quality_methods import METHODS, Method, Params
 from quality_rows import Key, Maps, Row, append, key, read, rewrite
-from quality_scores import Scorer, available
+from quality_scores import SCORES, Scorer
 from threadpoolctl import threadpool_limits
 
 import drsne
 
 SEEDS = (3, 4, 5)
-SCORED_TOGETHER = 8  # maps whose scores are computed by one job
+SCORED_TOGETHER = 12  # maps whose scores are computed by one job
 T = TypeVar("T")
 FOLDER = Path(tempfile.gettempdir()) / "drsne-quality"
 
@@ -150,14 +150,11 @@ def forget(options: argparse.Namespace) -> None:
     rewrite(rows.values())
 
 
-def score(data: Path, maps: Maps, rows: list[Row], names: list[list[str]]) -> list[Row]:
-    """Add the named scores to each of several rows of one data set."""
+def score(data: Path, maps: Maps, rows: list[Row]) -> list[Row]:
+    """Add the scores to several rows of one data set."""
     with threadpool_limits(1):
-        scorer = Scorer(np.load(file_of(data, rows[0]["set"])))
-        return [
-            {**row, "scores": {**row["scores"], **scorer(maps.load(row), wanted)}}
-            for row, wanted in zip(rows, names, strict=True)
-        ]
+        found = Scorer(np.load(file_of(data, rows[0]["set"])))([maps.load(row) for row in rows])
+    return [{**row, "scores": scores} for row, scores in zip(rows, found, strict=True)]
 
 
 def unscored(maps: Maps, rows: dict[Key, Row]) -> list[Row]:
@@ -165,21 +162,21 @@ def unscored(maps: Maps, rows: dict[Key, Row]) -> list[Row]:
     out = []
     for fresh in maps.rows():
         known = rows.get(key(fresh), {})
-        row = {**fresh, "scores": known.get("scores", {}) if known.get("digest") == fresh["digest"] else {}}
-        if row["method"] in METHODS and set(available()) - set(row["scores"]):
-            out.append(row)
+        scores = known.get("scores", {}) if known.get("digest") == fresh["digest"] else {}
+        if fresh["method"] in METHODS and set(SCORES) - set(scores):
+            out.append(fresh)
     return out
 
 
 def run_scores(options: argparse.Namespace) -> None:
     """Score the maps that lack a score, and write each row at once."""
-    maps, names = Maps(options.maps), available()
-    jobs = []
+    maps = Maps(options.maps)
     waiting = unscored(maps, read())
-    for name in options.sets:
-        for rows in batched((row for row in waiting if row["set"] == name), SCORED_TOGETHER):
-            wanted = [[score for score in names if score not in row["scores"]] for row in rows]
-            jobs.append((options.data, maps, list(rows), wanted))
+    jobs = [
+        (options.data, maps, list(rows))
+        for name in options.sets
+        for rows in batched((row for row in waiting if row["set"] == name), SCORED_TOGETHER)
+    ]
     parallel = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     for rows in parallel(delayed(score)(*job) for job in jobs):
         for row in rows:

@@ -1,6 +1,6 @@
 """Scores of the quality study.
 
-To add a score, add a line to ``SCORES`` and a branch to ``Scorer``, and run ``quality.py --score``: the maps are
+To add a score, add a line to ``SCORES`` and one to ``Scorer._of_one``, and run ``quality.py --score``: the maps are
 kept, so nothing is fitted again.
 """
 
@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from drsne import metrics
 from drsne.graph import KnnGraph, nearest
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import euclidean
+from drsne.metrics.fragmentation import N_NEIGHBORS as TORN
+from drsne.metrics.fragmentation import torn_share
 from drsne.metrics.trust import kept, own_neighbors
 from drsne.parallel import Workers
 
@@ -39,11 +40,6 @@ SCORES = {
 TRUST, CONCENTRATION, DENSITY, LOCAL = 10, 29, 30, 5  # neighbours
 
 
-def available() -> list[str]:
-    """Return the scores that the installed package can compute."""
-    return [name for name in SCORES if name != "fragmentation" or hasattr(metrics, "fragmentation")]
-
-
 class Scorer:
     """Scores maps of one data set, whose neighbours are searched once."""
 
@@ -53,24 +49,32 @@ class Scorer:
         with Workers() as workers:
             self._graph = nearest(X, DENSITY, metric="euclidean", workers=workers)
 
-    def __call__(self, Y: np.ndarray, names: list[str]) -> dict[str, float | None]:
-        """Return the scores of a map by name; None if a score is not defined, as for a map that is not finite."""
-        if not np.isfinite(Y).all():
-            return dict.fromkeys(names)
-        values = {name: float(self._score(name, Y)) for name in names}
-        return {name: value if np.isfinite(value) else None for name, value in values.items()}
+    def __call__(self, maps: list[np.ndarray]) -> list[dict[str, float | None]]:
+        """Return all scores of several maps by name; None if a score is not defined, as for a map that is not finite.
 
-    def _score(self, name: str, Y: np.ndarray) -> Any:
+        The distances of the data, which take most of the time, are computed once for all of the maps.
+        """
+        finite = [Y for Y in maps if np.isfinite(Y).all()]
+        rows, scores = self._rows, []
+        if finite:
+            neighbors = np.hstack([own_neighbors(Y, TRUST, rows) for Y in finite])
+            scores = list(kept(euclidean(self._X), neighbors, TRUST, rows))
+        found = iter(scores)
+        return [
+            {name: float(value) if np.isfinite(value) else None for name, value in self._of_one(Y, next(found)).items()}
+            if np.isfinite(Y).all()
+            else dict.fromkeys(SCORES)
+            for Y in maps
+        ]
+
+    def _of_one(self, Y: np.ndarray, trustworthiness: float) -> dict[str, Any]:
         rows, graph = self._rows, self._graph
-        if name == "trustworthiness_10":
-            return kept(euclidean(self._X), own_neighbors(Y, TRUST, rows), TRUST, rows)[0]
-        if name == "continuity_10":
-            return kept(euclidean(Y), graph.indices[:, :TRUST].astype(np.intp), TRUST, rows)[0]
-        if name == "concentration_correlation_29":
-            near = KnnGraph(graph.indices[:, :CONCENTRATION], graph.distances[:, :CONCENTRATION])
-            return concentration.correlation(near, Y, rows)
-        if name == "density_rank_correlation_30":
-            return density.correlation(graph.distances[:, DENSITY - 1], Y, DENSITY, rows)
-        if name == "density_rank_correlation_5":
-            return density.correlation(graph.distances[:, LOCAL - 1], Y, LOCAL, rows)
-        return metrics.fragmentation(self._X, Y)
+        near = KnnGraph(graph.indices[:, :CONCENTRATION], graph.distances[:, :CONCENTRATION])
+        return {
+            "trustworthiness_10": trustworthiness,
+            "continuity_10": kept(euclidean(Y), graph.indices[:, :TRUST].astype(np.intp), TRUST, rows)[0],
+            "concentration_correlation_29": concentration.correlation(near, Y, rows),
+            "density_rank_correlation_30": density.correlation(graph.distances[:, DENSITY - 1], Y, DENSITY, rows),
+            "density_rank_correlation_5": density.correlation(graph.distances[:, LOCAL - 1], Y, LOCAL, rows),
+            "fragmentation": torn_share(KnnGraph(graph.indices[:, :TORN], graph.distances[:, :TORN]), Y, rows),
+        }

@@ -301,11 +301,12 @@ class DRSNE(MapEstimator):
         )
         self._warn_if_lowered(most_exaggerated(schedules.plain.n_iter, density=False))
         stage = prepare(self, data, objective, 1.0, workers)
-        with ProgressBar(schedules.n_iter(sum(w > 0 for w in weights)), visible=bool(self.verbose)) as bar:
+        positive = [w for w in weights if w > 0]
+        n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
+        with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
-            plain = not objective.adapts(0.0)
             followed = path.follow(
-                stage.problem, stage.start, weights, schedules, plain=plain, callbacks=watchers, progress=bar
+                stage.problem, stage.start, weights, schedules, callbacks=watchers, progress=bar
             )
         if followed.outcomes[0].stopped_by == "overflow":
             complain(followed.outcomes[0], _LEVERS, "no map of the path is finished")
@@ -338,7 +339,7 @@ class DRSNE(MapEstimator):
         self.density_weight_ = weight
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
         self.input_concentration_ = rescaled(stage.profile, 1.0 / self.contrast_)
-        self.scales_ = problem.scales if problem.objective.adapts(weight) else np.ones(len(problem.target))
+        self.scales_ = problem.scales_at(weight)
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 

@@ -165,7 +165,8 @@ def _problem(
     whole = profile(radii, exponent, objective.input_smoothing).log
     log_scale = None
     if objective.adapts(weight):
-        log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
+        power = objective.adaptation(weight) * exponent / objective.embedding_exponent
+        log_scale = log_scales(radii, power, objective.input_smoothing)
     # Rounded: what the data's units leave in the last bits must not reach the map.
     settle = rounded if objective.precision == "single" else np.asarray
     problem = Problem(

@@ -49,6 +49,7 @@ class Reading(NamedTuple):
 
 
 KERNELS = ("auto", "adaptive", "fixed")
+FULL_ADAPTATION = 0.1  # lambda from which on the automatic kernel adapts fully (docs/theory.md, section 11)
 NEIGHBORHOODS = {
     "input": Reading(1.0, 0.0, contrasted=False),  # the paper's
     "embedding": Reading(0.0, 1.0, contrasted=True),
@@ -85,7 +86,8 @@ class Objective:
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         The kernel of the map's affinities q. "fixed" is that of t-SNE and of the paper, one width for all points;
         "adaptive" gives every point the scale that its neighbourhood has in the data (docs/theory.md, section 11).
-        "auto" is adaptive if the density term takes part and fixed at ``density_weight=0``.
+        "auto" is adaptive if the density term takes part and fixed at ``density_weight=0``. In between, below
+        ``density_weight=0.1``, it adapts in part: the scales are raised to the power ``10 * density_weight``.
     target_quantile : float, default=0.01
         The data's concentrations below this quantile, and above one less it, count as that quantile in the target
         of the density term (they are winsorised): otherwise a few very sparse points are sent so far away that the
@@ -171,6 +173,12 @@ class Objective:
     def adapts(self, weight: float) -> bool:
         """Return whether the kernel is adaptive at that ``weight`` of the density term."""
         return self.kernel == "adaptive" or (self.kernel == "auto" and weight > 0)
+
+    def adaptation(self, weight: float) -> float:
+        """Return how far the kernel adapts at that ``weight``: the power to which its scales are raised."""
+        if self.kernel == "auto":
+            return min(1.0, weight / FULL_ADAPTATION)
+        return float(self.kernel == "adaptive")
 
     def sample_of(self, k: int, n_samples: int) -> int | None:
         """Density neighbours that an iteration visits, of k; None for all."""
@@ -342,11 +350,12 @@ class Problem(OnPairs):
         """Whether the kernel is adaptive."""
         return self._given.log_scale is not None
 
-    @property
-    def scales(self) -> Array:
-        """The scales of the kernel, rho_i; all 1 for the fixed one."""
+    def scales_at(self, weight: float) -> Array:
+        """Return the scales of the kernel, rho_i, at another weight; all 1 for the fixed kernel."""
         log_scale = self._given.log_scale
-        return np.ones(len(self.target)) if log_scale is None else np.exp(log_scale)
+        if log_scale is None:
+            return np.ones(len(self.target))
+        return np.exp(self.objective.adaptation(weight) / self.objective.adaptation(self.weight) * log_scale)
 
     def concentration(self, Y: Array) -> Array:
         """The profile of a map, log c~_i, over the neighbours in the data where these take part, else in the map."""

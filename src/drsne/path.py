@@ -14,13 +14,13 @@ from drsne import _checks
 from drsne.graph import KnnGraph
 from drsne.metrics import evaluation
 from drsne.metrics._inputs import sampled_rows, space_of
-from drsne.objective import Problem
+from drsne.objective import Objective, Problem
 from drsne.optimize import Callback, Evaluates, Outcome, Schedule, minimize
 from drsne.parallel import Workers
 from drsne.presets import PathSchedules
 
 Array = NDArray[np.float64]
-WEIGHTS = (0.0, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)
+WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)
 SCORED = 5000  # points that are scored at most
 SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
 DENSITY = "density"  # the mean of these scores
@@ -189,14 +189,13 @@ def automatic(path: DensityPath, drop: float) -> int:
 
 
 class _Weighted:
-    """A problem of weight one, at another weight; ``plain`` has the fixed kernel, whatever the problem's."""
+    """A problem of weight one, at another weight, with the scales of its kernel raised to a power."""
 
-    def __init__(self, problem: Evaluates, weight: float, *, plain: bool = False) -> None:
-        self._problem, self._weight, self._plain = problem, weight, plain
+    def __init__(self, problem: Evaluates, weight: float, *, power: float = 1.0) -> None:
+        self._problem, self._weight, self._power = problem, weight, power
 
     def evaluate(self, Y: Array, *, density: float, scale: float, **options: Any) -> Any:
-        scale = 0.0 if self._plain else scale
-        return self._problem.evaluate(Y, density=self._weight * density, scale=scale, **options)
+        return self._problem.evaluate(Y, density=self._weight * density, scale=self._power * scale, **options)
 
 
 class Followed(NamedTuple):
@@ -213,23 +212,24 @@ def follow(
     weights: Sequence[float],
     schedules: PathSchedules,
     *,
-    plain: bool,
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Followed:
     """Return the map at lambda = 0 and, each started from the last, those at the positive ``weights``.
 
-    ``problem`` has the weight one; ``plain`` says that the map at lambda = 0 has the fixed kernel. Iterations are
-    counted, and histories kept, from the start of the path.
+    ``problem`` has the weight one. A map whose kernel adapts further than that of the one before has a fit of its own.
+    Iterations are counted, and histories kept, from the start of the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by = start, 0, None
-    for weight in (0.0, *(w for w in weights if w > 0.0)):
+    positive = [w for w in weights if w > 0.0]
+    fitted = own_fits(problem.objective, positive)
+    for weight in (0.0, *positive):
         schedule = schedules.step if outcomes else schedules.plain
-        if len(outcomes) == 1 and schedules.first is not None:
+        if weight in fitted and schedules.first is not None:
             Y, schedule = start, schedules.first
         last = minimize(
-            _Weighted(problem, weight, plain=plain and not outcomes),
+            _Weighted(problem, weight, power=problem.objective.adaptation(weight)),
             Y,
             schedule,
             callbacks=[_later(callback, done) for callback in callbacks],
@@ -243,6 +243,12 @@ def follow(
         if stopped_by is not None:
             break
     return Followed(outcomes, stopped_by, done)
+
+
+def own_fits(objective: Objective, weights: Sequence[float]) -> list[float]:
+    """Return those of the ascending positive ``weights`` at which the kernel adapts further than at the one before."""
+    powers = [-1.0, *(objective.adaptation(weight) for weight in weights)]  # the first has a fit in any case
+    return [weight for weight, (before, power) in zip(weights, pairwise(powers), strict=True) if power > before]
 
 
 def alone(

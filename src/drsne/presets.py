@@ -19,9 +19,10 @@ from drsne.optimize import Adam, Momentum, Phase, Schedule
 # The default schedule, tried by benchmarks/defaults.py.
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
 DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
-# With the adaptive kernel (benchmarks/kernel.py): the share of the density term, and the share of the iterations of
-# early exaggeration, the last ones, in which it is released gradually.
-ADAPTIVE_SHARE, RELEASED = 0.3, 0.7
+# With the adaptive kernel (benchmarks/kernel.py): the share of the density term; the share of the iterations of early
+# exaggeration, the last ones, in which it is released gradually; and the iterations from there on in which the scale
+# of the kernel grows, as a share of the same.
+ADAPTIVE_SHARE, RELEASED, GROWTH = 0.1, 0.7, 0.5
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
 PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda, from the fit at 0
@@ -60,7 +61,8 @@ def default_schedule(
     Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
     keeps it collapsed. Without the density term all iterations are t-SNE's; with it, all but the last ``share``.
     With an ``adaptive`` kernel the exaggeration is released gradually in the last 70 % of its iterations: let go at
-    once, groups tear and heal only slowly (docs/theory.md, section 11).
+    once, groups tear and heal only slowly. The kernel is fixed while the map is fully exaggerated, and its scales grow
+    when the release begins: scales that act from the start tear curves (docs/theory.md, section 11).
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
@@ -78,6 +80,7 @@ def default_schedule(
             optimizer=descent(early_exaggeration, 0.5),
             exaggeration=early_exaggeration,
             max_step=MAX_STEP,
+            scale=0.0 if adaptive else 1.0,
         ),
         Phase(
             n_iter=max_iter - last - early + released,
@@ -85,6 +88,7 @@ def default_schedule(
             max_step=MAX_STEP,
             exaggeration_from=early_exaggeration if released else None,
             release=released,
+            scale_ramp=round(GROWTH * early) if adaptive else 0,
         ),
         Phase(
             n_iter=last,
@@ -102,13 +106,13 @@ class PathSchedules(NamedTuple):
     """The schedules of a path of lambda."""
 
     plain: Schedule  # the fit at lambda = 0
-    first: Schedule | None  # the fit at the first weight with the adaptive kernel; None goes on from lambda = 0
+    first: Schedule | None  # a fit with the adaptive kernel, at the first weight; None goes on from lambda = 0
     step: Schedule  # from each weight to the next
 
-    def n_iter(self, n_positive: int) -> int:
-        """Return the iterations of a path with so many positive weights."""
-        fits = 1 if self.first is not None and n_positive else 0
-        begun = self.plain.n_iter + (self.first.n_iter if fits and self.first is not None else 0)
+    def n_iter(self, n_positive: int, n_fits: int = 1) -> int:
+        """Return the iterations of a path with so many positive weights, ``n_fits`` of which have a fit of their own."""
+        fits = min(n_fits, n_positive) if self.first is not None else 0
+        begun = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
         return begun + (n_positive - fits) * self.step.n_iter
 
 
@@ -116,7 +120,8 @@ def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings:
     """Return the schedules of a path; ``settings`` are those of :func:`default_schedule`.
 
     With the fixed kernel all maps go on from that of lambda = 0. With the adaptive one that map is only the baseline of
-    the scores: the first weight has a fit of its own, because groups are arranged by their size early in a fit.
+    the scores: a weight at which the kernel adapts further than before has a fit of its own, because groups are
+    arranged by their size early in a fit.
     """
     plain = default_schedule(n_samples, max_iter=max_iter, density=False, **settings)
     first = None
