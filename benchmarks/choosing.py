@@ -8,17 +8,12 @@ fitted.
 
 from __future__ import annotations
 
-from kernel import CHOOSING, EIGHT, FIVE, judged, mean, of, read
+from kernel import CHOOSING, EIGHT, FIVE, read
+from kernel_report import DEFAULT, PLAIN, judged, mean, of
 from report import table
 
-PLAIN, DEFAULT = "plain t-SNE", "both 1"
-WEIGHTS = {"0 (plain t-SNE)": PLAIN, "0.6": "both .6", "1 (default)": DEFAULT, "1.5": "both 1.5"}
-MODES = {
-    '`"both"`, 0.6': "second, .6",
-    '`"both"`, 1': "second, 1",
-    '`"input"`, 0.6': "second, input .6",
-    '`"embedding"`, 1': "second, embedding 1",
-}
+WEIGHTS = {"0 (plain t-SNE)": PLAIN, "0.6": "both, 0.6", "1 (default)": DEFAULT, "1.5": "both, 1.5"}
+MODES = {'`"both"`': DEFAULT, '`"input"`': "input, 1", '`"embedding"`': "embedding, 1"}
 SCORES = ("trustworthiness", "continuity", "CC", "rho30", "rho5")
 WORST = ("worst trustworthiness", "worst continuity")
 
@@ -34,7 +29,7 @@ def main() -> None:
         ]
         lines.append([name.replace("4-Gaussians-50-d", "4 Gaussians 50-d"), *cells])
     print(table(["data", *SCORES], lines), end="\n\n")
-    for title, settings in (("`density_weight`", WEIGHTS), ("`neighborhoods`, `density_weight`", MODES)):
+    for title, settings in (("`density_weight`", WEIGHTS), ("`neighborhoods`", MODES)):
         lines = []
         for shown, label in settings.items():
             found = judged(rows, label, CHOOSING)

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from families import pieces, six, three
 from report import table, write
-from scipy.sparse.csgraph import connected_components
 from scipy.stats import spearmanr
 from sklearn.cluster import KMeans
 from sklearn.neighbors import NearestNeighbors
@@ -103,31 +103,10 @@ def halves(n: int = 1000) -> list[list[str]]:
     ]
 
 
-def gaussians(sizes, deviations, dimensions: int, apart: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gaussian groups around random centres, with the group of every point."""
-    rng = np.random.RandomState(seed)
-    centres = rng.normal(size=(len(sizes), dimensions))
-    centres *= apart / np.linalg.norm(centres, axis=1, keepdims=True)
-    parts = [c + s * rng.normal(size=(n, dimensions)) for n, s, c in zip(sizes, deviations, centres, strict=True)]
-    return np.vstack(parts), np.repeat(np.arange(len(sizes)), sizes)
-
-
 DATA = {
-    "three": lambda: gaussians((800, 450, 250), (0.3, 1.0, 2.0), 8, 12.0, 0),
-    "six": lambda: gaussians((500,) * 6, np.geomspace(0.1, 3.0, 6), 5, 25.0, 3),
+    "three": lambda: three(0),
+    "six": lambda: six(3),
 }
-
-
-def pieces(Y: np.ndarray, groups: np.ndarray, cut: float = 4.0) -> list[int]:
-    """Pieces of each group: single linkage at ``cut`` times its median nearest-neighbour distance, without crumbs."""
-    counts = []
-    for group in np.unique(groups):
-        A = Y[groups == group]
-        step = np.median(NearestNeighbors(n_neighbors=2).fit(A).kneighbors(A)[0][:, 1])
-        graph = NearestNeighbors(radius=cut * step).fit(A).radius_neighbors_graph(A)
-        sizes = np.bincount(connected_components(graph, directed=False)[1])
-        counts.append(int((sizes >= max(3, 0.01 * len(A))).sum()))
-    return counts
 
 
 def fitted(seeds: int) -> tuple[list[list[str]], dict[str, np.ndarray], dict[str, np.ndarray]]:

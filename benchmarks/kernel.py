@@ -37,15 +37,15 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from families import MADE, pieces
 from joblib import Parallel, delayed
-from report import RESULTS, table, write
+from report import RESULTS
 
 Array = np.ndarray
 ROWS = RESULTS / "kernel.jsonl"
@@ -66,7 +66,6 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "grows over 60 iterations": {**BASE, "ramp": 60},
     "grows over 175 iterations": {**BASE, "ramp": 175},
     "density term in 150 iterations": {**BASE, "iterations": [75, 775, 150]},
-    "density term in 50 iterations": {**BASE, "iterations": [75, 875, 50]},
     "half the rate": {**BASE, "rate": 1.0},
     "steps in map units": {**BASE, "local": False},
 }
@@ -79,78 +78,11 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
     "both, 1.5": {**BASE, "weight": 1.5},
     "input, 1": {**BASE, "neighborhoods": "input"},
     "embedding, 1": {**BASE, "neighborhoods": "embedding"},
-    "embedding, 2": {**BASE, "neighborhoods": "embedding", "weight": 2.0},
     "both, 1, no clip": {**BASE, "quantile": 0.0},
     "both, 1, clip 0.5 %": {**BASE, "quantile": 0.005},
     "both, 1, clip 2 %": {**BASE, "quantile": 0.02},
 }
 SETTINGS = {**SCHEDULES, **OBJECTIVES}
-
-
-def gaussians(sizes: Any, deviations: Any, dimensions: int, apart: float, seed: int) -> tuple[Array, Array]:
-    """Return Gaussian groups around random centres, with the group of every point."""
-    rng = np.random.RandomState(seed)
-    centres = rng.normal(size=(len(sizes), dimensions))
-    centres *= apart / np.linalg.norm(centres, axis=1, keepdims=True)
-    parts = [c + s * rng.normal(size=(n, dimensions)) for n, s, c in zip(sizes, deviations, centres, strict=True)]
-    return np.vstack(parts), np.repeat(np.arange(len(sizes)), sizes)
-
-
-def three(seed: int) -> tuple[Array, Array]:
-    return gaussians((800, 450, 250), (0.3, 1.0, 2.0), 8, 12.0, seed)
-
-
-def six(seed: int) -> tuple[Array, Array]:
-    return gaussians((500,) * 6, np.geomspace(0.1, 3, 6), 5, 25.0, seed)
-
-
-def three_and_14(seed: int, apart: float = 12.0) -> tuple[Array, Array]:
-    """Return "three" and 14 points more, three times as wide as its sparsest group, ``apart`` from the origin."""
-    X, groups = three(seed)
-    rng = np.random.RandomState(1000 + seed)
-    centre = rng.normal(size=8)
-    few = apart * centre / np.linalg.norm(centre) + 6.0 * rng.normal(size=(14, 8))
-    return np.vstack([X, few]), np.append(groups, np.full(14, 3))
-
-
-def twenty(seed: int) -> tuple[Array, Array]:
-    """Return twenty Gaussians of random sizes, widths and shapes in ten dimensions."""
-    rng = np.random.RandomState(seed)
-    sizes, widths = rng.randint(30, 300, 20), np.exp(rng.uniform(np.log(0.2), np.log(2.0), 20))
-    parts = [
-        10 * rng.normal(size=10) + width * rng.normal(size=(size, 10)) * np.exp(0.4 * rng.normal(size=10))
-        for size, width in zip(sizes, widths, strict=True)
-    ]
-    return np.vstack(parts), np.repeat(np.arange(20), sizes)
-
-
-def rings(seed: int) -> tuple[Array, Array]:
-    """Return two interlocked rings in three dimensions, one ten times as densely filled as the other."""
-    rng = np.random.RandomState(seed)
-    parts = []
-    for n, turned in ((2000, False), (200, True)):
-        t = rng.uniform(0, 2 * np.pi, n)
-        circle = np.c_[np.cos(t), np.sin(t), np.zeros(n)]
-        parts.append((circle[:, [0, 2, 1]] + [1, 0, 0] if turned else circle) + 0.03 * rng.normal(size=(n, 3)))
-    return np.vstack(parts), np.repeat([0, 1], [2000, 200])
-
-
-def swiss(seed: int) -> tuple[Array, None]:
-    """Return a Swiss roll that is denser inside."""
-    rng = np.random.RandomState(seed)
-    t = 1.5 * np.pi * (1 + 2 * rng.beta(1, 2, 3000))
-    return np.c_[t * np.cos(t), 21 * rng.rand(3000), t * np.sin(t)], None
-
-
-MADE: dict[str, Callable[[int], tuple[Array, Array | None]]] = {
-    "three": three,
-    "six": six,
-    "three-and-14": three_and_14,
-    "three-and-14-apart": lambda seed: three_and_14(seed, 80.0),
-    "twenty": twenty,
-    "rings": rings,
-    "swiss": swiss,
-}
 
 
 def load(name: str, folder: Path) -> tuple[Array, Array | None]:
@@ -163,21 +95,6 @@ def load(name: str, folder: Path) -> tuple[Array, Array | None]:
     groups = np.repeat([0, 1, 2], [1667, 1667, 1666]) if name == "Clusters" else None
     X = np.load(folder / f"{name}.npy")
     return X, np.zeros(len(X), dtype=int) if name == "Helix" else groups
-
-
-def pieces(Y: Array, groups: Array, cut: float = 4.0) -> list[int]:
-    """Return the pieces of each group: single linkage at ``cut`` median nearest-neighbour distances, without crumbs."""
-    from scipy.sparse.csgraph import connected_components
-    from sklearn.neighbors import NearestNeighbors
-
-    counts = []
-    for group in np.unique(groups):
-        A = Y[groups == group]
-        step = np.median(NearestNeighbors(n_neighbors=2).fit(A).kneighbors(A)[0][:, 1])
-        graph = NearestNeighbors(radius=cut * step).fit(A).radius_neighbors_graph(A)
-        sizes = np.bincount(connected_components(graph, directed=False)[1])
-        counts.append(int((sizes >= max(3, 0.01 * len(A))).sum()))
-    return counts
 
 
 def tears(X: Array, Y: Array) -> int:
@@ -342,80 +259,9 @@ def main() -> None:
 
         Parallel(n_jobs=options.jobs, verbose=1)(delayed(guarded)(job) for job in jobs)
     if options.rows == ROWS:
+        from kernel_report import report
+
         report()
-
-
-def mean(rows: list[dict[str, Any]], name: str) -> float:
-    return float(np.mean([row[name] for row in rows])) if rows else float("nan")
-
-
-def of(rows: list[dict[str, Any]], label: str, names: tuple[str, ...], seeds: tuple[int, ...]) -> list[dict[str, Any]]:
-    return [r for r in rows if r["setting"] == SETTINGS[label] and r["set"] in names and r["seed"] in seeds]
-
-
-def judged(rows: list[dict[str, Any]], label: str, seeds: tuple[int, ...]) -> dict[str, float]:
-    """Return what the rule looks at, for one setting."""
-    out: dict[str, float] = {}
-    for name in FIVE:
-        out[name] = float(np.mean([mean(of(rows, label, (each,), seeds), name) for each in EIGHT]))
-    for name in ("trustworthiness", "continuity"):
-        out[f"least {name}"] = min(
-            mean(of(rows, label, (each,), seeds), name) - mean(of(rows, "plain t-SNE", (each,), seeds), name)
-            for each in EIGHT
-        )
-    out["range"] = max(mean(of(rows, label, (each,), seeds), "range") for each in EIGHT)
-    more = []
-    for names, which in ((FAMILIES, (0,)), (("Clusters",), seeds)):
-        counts = [
-            np.mean(np.concatenate([r["pieces"] for r in of(rows, each, names, which)] or [[np.nan]]))
-            for each in (label, "plain t-SNE")
-        ]
-        more.append(counts[0] - counts[1])
-    out["pieces more"] = float(max(more))
-    helix = [
-        mean([{"p": r["pieces"][0]} for r in of(rows, each, ("Helix",), seeds)], "p") for each in (label, "plain t-SNE")
-    ]
-    out["helix pieces more"] = helix[0] - helix[1]
-    small = of(rows, label, SMALL, (0,))
-    out["small group"] = min((r["fifth"][3] / np.median(r["fifth"][:3]) for r in small), default=np.nan)
-    return out
-
-
-def report() -> None:
-    rows = read()
-    header = [
-        "setting",
-        "TW",
-        "Cont",
-        "CC",
-        "rho30",
-        "rho5",
-        "worst TW",
-        "worst Cont",
-        "range",
-        "pieces",
-        "helix",
-        "small",
-        "mean of three",
-    ]
-    lines = []
-    for label in SETTINGS:
-        if of(rows, label, EIGHT, CHOOSING):
-            j = judged(rows, label, CHOOSING)
-            lines.append(
-                [
-                    label,
-                    *(f"{j[n]:.3f}" for n in FIVE),
-                    f"{j['least trustworthiness']:+.4f}",
-                    f"{j['least continuity']:+.4f}",
-                    f"{j['range']:.2f}",
-                    f"{j['pieces more']:+.2f}",
-                    f"{j['helix pieces more']:+.1f}",
-                    f"{j['small group']:.2f}",
-                    f"{(j['cc'] + j['rho30'] + j['rho5']) / 3:.4f}",
-                ]
-            )
-    write("kernel", "The kernel and the default", "python benchmarks/kernel.py", table(header, lines))
 
 
 if __name__ == "__main__":

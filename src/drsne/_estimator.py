@@ -65,7 +65,7 @@ class DRSNE(MapEstimator):
         The kernel of the map's affinities. "fixed" is that of t-SNE and of the paper: one width for all points.
         "adaptive" gives every point the scale that its neighbourhood has in the data (``scales_``), so that sparse
         groups are drawn larger and stay whole. "auto" is adaptive if the density term takes part, and fixed at
-        ``density_weight=0``, which is plain t-SNE.
+        ``density_weight=0``, which is plain t-SNE; between 0 and 0.1 it adapts in part.
     max_trustworthiness_drop : float, default=0.01
         With ``density_weight="auto"``: how much trustworthiness, and how much continuity, may be lost against
         ``lambda = 0``.
@@ -88,10 +88,11 @@ class DRSNE(MapEstimator):
     engine_options : dict, default=None
         Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree" and "coarse".
     max_iter : int, default=1000
-        Iterations. The density term takes part in the last 30 % of them, with the fixed kernel in the last half.
+        Iterations. The density term takes part in the last 10 % of them, with the fixed kernel in the last half.
     n_iter_exaggeration : int, default=250
         Iterations with early exaggeration; at most half of those without the density term. With the adaptive kernel
-        the exaggeration is released gradually in the last 70 % of them, with the fixed kernel at once.
+        the exaggeration is released gradually in the last 70 % of them, while the scales of the kernel grow. With the
+        fixed kernel it ends at once.
     early_exaggeration : float, default=12.0
         Multiplies the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
@@ -305,9 +306,7 @@ class DRSNE(MapEstimator):
         n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
         with ProgressBar(n_iter, visible=bool(self.verbose)) as bar:
             watchers = _parameters.callbacks(self.callbacks)
-            followed = path.follow(
-                stage.problem, stage.start, weights, schedules, callbacks=watchers, progress=bar
-            )
+            followed = path.follow(stage.problem, stage.start, weights, schedules, callbacks=watchers, progress=bar)
         if followed.outcomes[0].stopped_by == "overflow":
             complain(followed.outcomes[0], _LEVERS, "no map of the path is finished")
         found = path.scored(followed.outcomes, weights, data, workers, metric=self.metric, near=stage.near, dtype=dtype)
@@ -348,15 +347,15 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     """Return maps along a path of lambda, each started from the last, with their scores.
 
     Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, the baseline of
-    the scores; with the adaptive kernel the first positive weight has a fit of its own. All twelve maps together take
-    three to four times as long as a fit.
+    the scores. With the adaptive kernel the first positive weight has a fit of its own, and so has every weight at
+    which the kernel adapts further than before. All thirteen maps together take about five times as long as a fit.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        The weights of the maps, ascending; by default twelve from 0 to 70. A step to the next weight takes a tenth of
+        The weights of the maps, ascending; by default thirteen from 0 to 70. A step to the next weight takes a tenth of
         ``max_iter``, however large it is: weights that differ by a factor of two at most are followed closely.
     **params
         Parameters of :class:`drsne.DRSNE` but for ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.

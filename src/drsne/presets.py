@@ -110,7 +110,7 @@ class PathSchedules(NamedTuple):
     step: Schedule  # from each weight to the next
 
     def n_iter(self, n_positive: int, n_fits: int = 1) -> int:
-        """Return the iterations of a path with so many positive weights, ``n_fits`` of which have a fit of their own."""
+        """Return the iterations of a path with so many positive weights, ``n_fits`` of them with their own fit."""
         fits = min(n_fits, n_positive) if self.first is not None else 0
         begun = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
         return begun + (n_positive - fits) * self.step.n_iter

@@ -17,7 +17,7 @@ from problems import (
     with_,
 )
 
-from drsne import DRSNE, Objective
+from drsne import DRSNE, Objective, density_path
 
 DIMENSIONS = (1, 2, 3, 4)
 BOTH = with_(DOUBLE, input_weight=1.0, embedding_weight=0.7)
@@ -228,3 +228,22 @@ def test_auto_is_adaptive_where_the_density_term_takes_part(blobs):
 def test_wrong_settings_are_refused(make, kind, message, blobs):
     with pytest.raises(kind, match=message):
         make(blobs)
+
+
+def test_the_automatic_kernel_adapts_gradually():
+    """From plain t-SNE at 0 to the full scales at 0.1; the other kernels do not depend on the weight."""
+    automatic = Objective()
+    assert [automatic.adaptation(weight) for weight in (0.0, 0.05, 0.1, 7.0)] == [0.0, 0.5, 1.0, 1.0]
+    assert {Objective(kernel="adaptive").adaptation(weight) for weight in (0.0, 0.05, 7.0)} == {1.0}
+    assert {Objective(kernel="fixed").adaptation(weight) for weight in (0.0, 0.05, 7.0)} == {0.0}
+
+
+def test_scales_at_small_weights_are_a_power_of_the_full_ones():
+    X = np.random.default_rng(0).normal(size=(150, 4)) * np.repeat([0.2, 1.0], 75)[:, None]
+    few = {"max_iter": 30, "perplexity": 10, "density_neighbors": 10, "random_state": 0}
+    part, full = (DRSNE(density_weight=weight, **few).fit(X).scales_ for weight in (0.03, 1.0))
+    assert np.ptp(np.log(full)) > 1.0
+    np.testing.assert_allclose(part, full**0.3, rtol=1e-6)
+    path = density_path(X, [0.0, 0.03, 0.1, 1.0], **few)
+    alone = DRSNE(density_weight=0.03, **few).fit_transform(X)
+    np.testing.assert_allclose(path.embeddings[1], alone, rtol=1e-3, atol=1e-3 * np.abs(alone).max())

@@ -10,7 +10,7 @@ from problems import DOUBLE, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
 from drsne.optimize import minimize
-from drsne.presets import MAX_STEP, default_schedule, path_schedules
+from drsne.presets import ADAPTIVE_SHARE, MAX_STEP, default_schedule, path_schedules
 
 ADAM = Adam(rate=1.0)
 SETTINGS = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
@@ -68,9 +68,9 @@ def test_wrong_settings_are_refused(options, kind, message):
 
 
 def test_phases_of_the_adaptive_default():
-    """30 % of the early exaggeration at its full value, a gradual release in the phase of t-SNE, then density."""
-    early, plain, last = default(adaptive=True).phases
-    assert [early.n_iter, plain.n_iter, last.n_iter] == [75, 625, 300]
+    """The fixed kernel while fully exaggerated; then release and growing scales in the phase of t-SNE; then density."""
+    early, plain, last = default(adaptive=True, share=ADAPTIVE_SHARE).phases
+    assert [early.n_iter, plain.n_iter, last.n_iter] == [75, 825, 100]
     assert (early.exaggeration, early.exaggeration_from) == (12.0, None)
     assert (plain.exaggeration, plain.exaggeration_from, plain.release) == (1.0, 12.0, 175)
     assert (early.density, plain.density, last.density) == (False, False, True)
@@ -79,7 +79,8 @@ def test_phases_of_the_adaptive_default():
     assert isinstance(last.optimizer, Adam)
     assert last.decay == "cosine"
     assert (early.max_step, plain.max_step) == (MAX_STEP, MAX_STEP)
-    assert all(phase.scale == 1.0 and phase.scale_ramp == 0 for phase in (early, plain, last))
+    assert [phase.scale_factor(0) for phase in (early, plain, last)] == [0.0, 1 / 125, 1.0]
+    assert plain.scale_factor(124) == plain.scale_factor(824) == 1.0
     assert plain.exaggeration_at(0) == early.exaggeration
     # the rate rises from that of the exaggerated phase to that of the plain one
     assert plain.optimizer.rate * plain.rate_factor(0) == pytest.approx(early.optimizer.rate)
@@ -99,12 +100,13 @@ def test_few_iterations(total):
 def test_schedules_of_a_path():
     fixed, adaptive = (path_schedules(5000, max_iter=1000, adaptive=flag, **SETTINGS) for flag in (False, True))
     assert fixed.first is None
-    assert adaptive.first == default(adaptive=True)
+    assert adaptive.first == default(adaptive=True, share=ADAPTIVE_SHARE)
     assert fixed.plain == adaptive.plain == default(density=False)
     assert fixed.step == adaptive.step
     assert fixed.n_iter(0) == adaptive.n_iter(0) == 1000
     assert fixed.n_iter(3) == 1000 + 3 * fixed.step.n_iter
     assert adaptive.n_iter(3) == 2000 + 2 * adaptive.step.n_iter
+    assert adaptive.n_iter(3, n_fits=2) == 3000 + adaptive.step.n_iter
 
 
 class At(NamedTuple):
