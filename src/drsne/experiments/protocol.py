@@ -1,4 +1,4 @@
-"""The paper's constrained choice: of each method and seed the largest concentration correlation among trusty maps."""
+"""The paper's constrained choice: the largest concentration correlation among trustworthy maps, by method and seed."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ STEADY = 0.02  # of a standard deviation over seeds
 
 
 class Case(NamedTuple):
-    """A method beside the peers that were run on a data set; those without a trusty map are left out."""
+    """A method beside the peers that were run on a data set; those without a trustworthy map are left out."""
 
     title: str
     ours: Choice
@@ -51,7 +51,7 @@ def highest(rows: Sequence[Row], method: str) -> Verdict:
     """Whether the concentration correlation is the largest on every data set."""
     found = cases(rows, method)
     leads = {case.title: case.ours.mean(CC) - case.best(CC)[0] for case in found}
-    won = {title: lead for title, lead in leads.items() if lead > 0}  # nan: no map is trusty enough
+    won = {title: lead for title, lead in leads.items() if lead > 0}  # nan: no map is trustworthy enough
     lost = [f"{case.title} ({_told(case, CC)})" for case in found if case.title not in won]
     parts = [f"largest on {len(won)} of {len(found)} data sets"]
     if won:
@@ -85,7 +85,7 @@ def trusty(rows: Sequence[Row], method: str) -> Verdict:
             f"farthest below on {worst} ({-below[worst]:+.3f}; in the paper's table it is on {theirs}, {-deficit:+.3f})"
         )
     if none:
-        parts.append(f"no map is trusty enough on {listed(none)}")
+        parts.append(f"no map is trustworthy enough on {listed(none)}")
     return of_count(len(met), len(found), "; ".join(parts))
 
 
@@ -136,10 +136,11 @@ def steady(rows: Sequence[Row], method: str) -> Verdict:
 
 def _told(case: Case, score: str) -> str:
     best, whose = case.best(score)
-    return f"{case.ours.mean(score):.3f}, {whose} {best:.3f}" if case.ours.rows else "no map is trusty enough"
+    return f"{case.ours.mean(score):.3f}, {whose} {best:.3f}" if case.ours.rows else "no map is trustworthy enough"
 
 
 _OTHERS = {
+    "drsne_adaptive": "`drsne_adaptive`, our default",
     "drsne": "`drsne`, ours with the fixed kernel",
     "drsne_both": "`drsne_both`, ours with the fixed kernel and both neighbourhoods",
 }
@@ -159,8 +160,8 @@ def _claim(judge: Callable[..., Verdict], text: str, where: str, criterion: str)
 CLAIMS = (
     _claim(
         highest,
-        "Among maps that are trusty enough, those of DR-SNE have the highest concentration correlation on every data "
-        "set.",
+        "Among maps that are trustworthy enough, those of DR-SNE have the highest concentration correlation on every "
+        "data set.",
         "Section 4.1, Table 1",
         "its mean is above that of every peer, each with the best of the values that were run",
     ),

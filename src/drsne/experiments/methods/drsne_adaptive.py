@@ -11,6 +11,6 @@ METHOD = Method(
     parameter="density_weight",
     grid=WEIGHTS[1:],
     maps=along_a_path(),
-    settings={"kernel": "adaptive", "neighborhoods": "both", **STEPS},
+    settings={"kernel": "auto", "neighborhoods": "both", **STEPS},
     together=True,
 )

@@ -33,7 +33,8 @@ DATASETS = {
     "helix": ("Helix", 0.95),
 }
 METHODS = (
-    "drsne", "drsne_both", "densne", "drsne_code", "tsne", "umap", "pacmap", "densmap", "drsne_text", "pca",
+    "drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "tsne", "umap", "pacmap", "densmap", "drsne_text",
+    "pca",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
 # Of the ten values of the paper's grids: those that its runs selected, and some between.
@@ -53,7 +54,7 @@ FIGURE_CAPTIONS = {
     "synthetic data themselves below",
     "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST (few far points at the edge)",
 }
-DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both")
+DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both", "drsne_adaptive")
 FURTHER_SCORES = ("continuity", "local_density_rank_correlation")  # shown if rows have them
 SOLID = ("controlled_clusters", "helix")
 OTHER_SAMPLES, OTHER_LEAST = 5000, 0.95  # of data sets that the paper does not have
@@ -212,8 +213,8 @@ def _text(study: Study) -> list[Block]:
             "concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above "
             "the data set's threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank "
             'correlation (30). A star marks a value at the edge of what was run; "seeds" says how many seeds have a '
-            'map that is trusty enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians are the '
-            "corrected ones (paper.json)."
+            'map that is trustworthy enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians '
+            "are the corrected ones (paper.json)."
         ),
         Text(f"Values that were run: {'; '.join(_values(study, method) for method in study.methods)}."),
         Text("Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + "."),
