@@ -218,7 +218,7 @@ def iteration(quick: bool) -> str:
             taken["attraction, adaptive kernel"] = steps(density=0.0)
             label = f'density term, neighborhoods="{mode}", with searching and listing neighbours'
             taken[label] = steps(density=1.0) - taken["attraction, adaptive kernel"]
-        rho = problem.scales_at(problem.weight)
+        rho = problem.scales_at(1.0)
         for label, name, scales in (
             ("mesh, fixed kernel", "fft", None),
             ("tree, fixed kernel", "tree", None),

@@ -267,7 +267,7 @@ class DRSNE(MapEstimator):
             with ProgressBar(schedule.n_iter, visible=bool(self.verbose)) as bar:
                 watchers = _parameters.callbacks(self.callbacks)
                 outcome = minimize(stage.problem, stage.start, schedule, callbacks=watchers, progress=bar)
-            self._keep(outcome, stage, weight, dtype)
+            self._keep(outcome, stage, weight, dtype, objective.adaptation(weight))
         self.path_: DensityPath | None = None
         complain(outcome, _LEVERS)
 
@@ -277,7 +277,9 @@ class DRSNE(MapEstimator):
             found, followed, stage = self._follow(data, dtype, path.WEIGHTS, workers)
             chosen = path.automatic(found, self.max_trustworthiness_drop)
             weight = float(found.weights[chosen])
-            self._keep(followed.outcomes[chosen], stage, weight, dtype)
+            self._keep(
+                followed.outcomes[chosen], stage, weight, dtype, path.adaptation(stage.problem.objective, weight)
+            )
             self.path_ = found
         _tell(followed, found, f"embedding_ is the map at density_weight={weight:g}")
 
@@ -300,7 +302,9 @@ class DRSNE(MapEstimator):
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,
         )
-        self._warn_if_lowered(most_exaggerated(schedules.plain.n_iter, density=False))
+        density = schedules.first is not None
+        share = ADAPTIVE_SHARE if density else DENSITY_SHARE
+        self._warn_if_lowered(most_exaggerated(schedules.plain.n_iter, density=density, share=share))
         stage = prepare(self, data, objective, 1.0, workers)
         positive = [w for w in weights if w > 0]
         n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
@@ -327,7 +331,7 @@ class DRSNE(MapEstimator):
         plain = not reading.contrasted and not objective.adapts(weight)
         return replace(objective, input_exponent=exponent) if plain else objective
 
-    def _keep(self, outcome: Outcome, stage: Stage[Problem], weight: float, dtype: type) -> None:
+    def _keep(self, outcome: Outcome, stage: Stage[Problem], weight: float, dtype: type, adaptation: float) -> None:
         """Fitted attributes, all at once: a fit that fails leaves those of the one before."""
         problem = stage.problem
         try:
@@ -338,17 +342,18 @@ class DRSNE(MapEstimator):
         self.density_weight_ = weight
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
         self.input_concentration_ = rescaled(stage.profile, 1.0 / self.contrast_)
-        self.scales_ = problem.scales_at(weight)
+        self.scales_ = problem.scales_at(adaptation)
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 
 
 def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
-    """Return maps along a path of lambda, each started from the last, with their scores.
+    """Return maps along a path of lambda, with their scores.
 
     Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, the baseline of
     the scores. With the adaptive kernel the first positive weight has a fit of its own, and so has every weight at
-    which the kernel adapts further than before. All thirteen maps together take about five times as long as a fit.
+    which the kernel adapts further than before. Every other map starts from the one before. All thirteen maps together
+    take about five times as long as a fit.
 
     Parameters
     ----------

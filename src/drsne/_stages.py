@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drsne import _checks, engines, initialization
 from drsne._rounding import rounded
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
-from drsne.concentration import cycled, group_neighbors, log_scales, profile, winsorized
+from drsne.concentration import group_neighbors, log_scales, profile, repeated, winsorized
 from drsne.correlation import CorrelationProblem
 from drsne.graph import KnnGraph, available, nearest
 from drsne.objective import Objective, Problem
@@ -159,25 +159,25 @@ def _problem(
 ) -> tuple[Problem, Array]:
     """Return what is minimised, and the profile of the data before it is winsorised."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
-    radii = cycled(graph.distances, kept).mean(axis=1)
+    radii = repeated(graph.distances, kept).mean(axis=1)
     objective = objective.at(radii)
     exponent = float(objective.input_exponent)
     whole = profile(radii, exponent, objective.input_smoothing).log
     log_scale = None
     if objective.adapts(weight):
-        power = objective.adaptation(weight) * exponent / objective.embedding_exponent
-        log_scale = log_scales(radii, power, objective.input_smoothing)
+        log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
     # Rounded: what the data's units leave in the last bits must not reach the map.
     settle = rounded if objective.precision == "single" else np.asarray
     problem = Problem(
         objective,
         P=P,
-        neighbors=np.ascontiguousarray(cycled(graph.indices, kept)),
+        neighbors=graph.indices,
         target=settle(winsorized(whole, objective.target_quantile)),
         weight=weight,
         engine=_engine(model, len(whole), objective.precision, workers, log_scale is not None),
         workers=workers,
         log_scale=None if log_scale is None else settle(log_scale),
+        adaptation=objective.adaptation(weight),
         kept=kept,
     )
     return problem, settle(whole)

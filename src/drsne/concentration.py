@@ -91,13 +91,16 @@ def group_neighbors(distances: Array) -> NDArray[np.int32]:
     return kept
 
 
-def cycled(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any]:
-    """Return a table (n, k) whose rows repeat their first ``kept`` entries; means over rows are then over those."""
+def repeated(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any]:
+    """Return a table (n, k) whose rows repeat each of their first ``kept`` entries equally often, up to one time.
+
+    Means over rows are then over those entries, and exactly so where ``kept`` divides k.
+    """
     if kept is None or (kept == table.shape[1]).all():
         return table
     rows = np.flatnonzero(kept < table.shape[1])
     out = table.copy()
-    columns = np.arange(table.shape[1])[None, :] % kept[rows, None]
+    columns = (2 * np.arange(table.shape[1])[None, :] + 1) * kept[rows, None] // (2 * table.shape[1])
     out[rows] = np.take_along_axis(table[rows], columns, axis=1)
     return out
 
@@ -311,7 +314,7 @@ class EmbeddingNeighborhoods:
 
     def now(self, Y: NDArray[Any], workers: Workers) -> Rolling:
         """The sums over those of this very map, which are not held on to."""
-        return Rolling(Neighborhoods(cycled(nearest_in_map(Y, self._k, workers), self._kept), self._sample))
+        return Rolling(Neighborhoods(repeated(nearest_in_map(Y, self._k, workers), self._kept), self._sample))
 
     def arranged(self, arrangement: Arrangement) -> EmbeddingNeighborhoods:
         """None yet: they are found in the order that the points have then."""

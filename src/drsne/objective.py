@@ -29,6 +29,7 @@ from drsne.concentration import (
     contrast,
     loss_and_slope,
     profile,
+    repeated,
 )
 from drsne.engines import Engine
 from drsne.pairs import Constants, Pairs, neighbor_term, ready
@@ -233,6 +234,8 @@ class OnPairs:
 
     _answer: type[Any]  # gradient, KL divergence and value of the density term, by name
 
+    _adaptation = 1.0  # how far the kernel adapts: the power to which its scales are raised
+
     def __init__(self, objective: Objective, given: Terms, weight: float, engine: Engine, workers: Workers) -> None:
         self.objective, self.weight, self.target = objective, weight, given.target
         self._engine, self._workers = engine, workers
@@ -263,7 +266,8 @@ class OnPairs:
         constants = Constants(exaggeration, self.objective.affinity_smoothing, self.objective.distance_smoothing)
         stored = self._at.pairs_of(pairs)
         log_scale = self._at.log_scale
-        scales = None if log_scale is None or not scale else np.exp(scale * log_scale)
+        power = scale * self._adaptation
+        scales = None if log_scale is None or not power else np.exp(power * log_scale)
         gradient, kl = neighbor_term(M, lanes, stored, constants, self._engine, self._workers, losses, scales)
         gradient *= len(Y)
         value = self._density_term(lanes, self.weight * density, gradient, losses, iteration)
@@ -312,8 +316,11 @@ class Problem(OnPairs):
         Threads.
     log_scale : ndarray of shape (n,), default=None
         log rho_i of the adaptive kernel; None is the fixed one.
+    adaptation : float, default=1.0
+        How far the kernel adapts: the power to which its scales are raised.
     kept : ndarray of shape (n,), default=None
-        How many of a point's k nearest neighbours in the map count; None is all of them.
+        How many of a point's k nearest neighbours, in the data and in the map, count in the density term; None is
+        all of them.
     """
 
     _answer = Evaluation
@@ -329,8 +336,10 @@ class Problem(OnPairs):
         engine: Engine,
         workers: Workers,
         log_scale: Array | None = None,
+        adaptation: float = 1.0,
         kept: NDArray[np.int32] | None = None,
     ) -> None:
+        self._adaptation = adaptation
         P, delta = ready(P, objective.precision), objective.affinity_smoothing
         pairs = {"objective": Pairs.of(P, delta)}
         if objective.support == "directed":
@@ -339,7 +348,9 @@ class Problem(OnPairs):
         k = neighbors.shape[1]
         sample = objective.sample_of(k, len(target))
         readings = (
-            _Reading(objective.input_weight, InputNeighborhoods(neighbors, sample)),
+            _Reading(
+                objective.input_weight, InputNeighborhoods(np.ascontiguousarray(repeated(neighbors, kept)), sample)
+            ),
             _Reading(objective.embedding_weight, EmbeddingNeighborhoods(k, sample, kept)),
         )
         taken = tuple(reading for reading in readings if reading.weight)
@@ -350,12 +361,10 @@ class Problem(OnPairs):
         """Whether the kernel is adaptive."""
         return self._given.log_scale is not None
 
-    def scales_at(self, weight: float) -> Array:
-        """Return the scales of the kernel, rho_i, at another weight; all 1 for the fixed kernel."""
+    def scales_at(self, power: float) -> Array:
+        """Return the scales of the kernel, rho_i, raised to a power; all 1 for the fixed kernel."""
         log_scale = self._given.log_scale
-        if log_scale is None:
-            return np.ones(len(self.target))
-        return np.exp(self.objective.adaptation(weight) / self.objective.adaptation(self.weight) * log_scale)
+        return np.ones(len(self.target)) if log_scale is None else np.exp(power * log_scale)
 
     def concentration(self, Y: Array) -> Array:
         """The profile of a map, log c~_i, over the neighbours in the data where these take part, else in the map."""

@@ -1,4 +1,4 @@
-"""Maps along a path of lambda, each started from the last, and the choice among them (docs/theory.md, section 9)."""
+"""Maps along a path of lambda, and the choice among them (docs/theory.md, section 9)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SMALLER_IS_BETTER = ("stress", "fragmentation")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DensityPath:
-    """Maps of the same data along a path of lambda, each started from the last.
+    """Maps of the same data along a path of lambda.
 
     Attributes
     ----------
@@ -102,9 +102,14 @@ class DensityPath:
             drop = _checks.number("max_continuity_drop", max_continuity_drop, at_least=0)
             allowed &= self.metrics["continuity"] >= self.baseline_continuity - drop
             if not allowed.any():
+                both = f"a trustworthiness of at least {least:.4f} and " if np.isfinite(least) else ""
+                most = self.metrics["continuity"][trust >= least].max(initial=-np.inf)
+                reachable = (
+                    f"the best continuity of such maps is {most:.4f}" if np.isfinite(most) else "none has the former"
+                )
                 raise ValueError(
-                    f"No map of the path keeps both the trustworthiness within {self.baseline - least:.4f} and the "
-                    f"continuity within {drop:g} of those at lambda = 0. Allow more."
+                    f"No map of the path has {both}a continuity of at least {self.baseline_continuity - drop:.4f} "
+                    f"(max_continuity_drop={drop:g}); {reachable}. Allow less, or add smaller weights."
                 )
         if not allowed.any():
             best = int(np.argmax(trust))
@@ -215,10 +220,11 @@ def follow(
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Followed:
-    """Return the map at lambda = 0 and, each started from the last, those at the positive ``weights``.
+    """Return the map at lambda = 0, which is plain t-SNE, and those at the positive ``weights``.
 
-    ``problem`` has the weight one. A map whose kernel adapts further than that of the one before has a fit of its own.
-    Iterations are counted, and histories kept, from the start of the path.
+    ``problem`` has the weight one. A map whose kernel adapts further than that of the one before has a fit of its own,
+    and every other map starts from the one before. Iterations are counted, and histories kept, from the start of the
+    path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by = start, 0, None
@@ -229,7 +235,7 @@ def follow(
         if weight in fitted and schedules.first is not None:
             Y, schedule = start, schedules.first
         last = minimize(
-            _Weighted(problem, weight, power=problem.objective.adaptation(weight)),
+            _Weighted(problem, weight, power=adaptation(problem.objective, weight)),
             Y,
             schedule,
             callbacks=[_later(callback, done) for callback in callbacks],
@@ -243,6 +249,11 @@ def follow(
         if stopped_by is not None:
             break
     return Followed(outcomes, stopped_by, done)
+
+
+def adaptation(objective: Objective, weight: float) -> float:
+    """Return how far the kernel adapts on a path. The map at lambda = 0 is plain t-SNE, whatever the kernel."""
+    return objective.adaptation(weight) if weight > 0.0 else 0.0
 
 
 def own_fits(objective: Objective, weights: Sequence[float]) -> list[float]:

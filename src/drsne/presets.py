@@ -25,7 +25,7 @@ DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
 ADAPTIVE_SHARE, RELEASED, GROWTH = 0.1, 0.7, 0.5
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
 MAX_STEP = 5.0  # map units
-PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda, from the fit at 0
+PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda that starts from the map before
 PATH_RATE = 1.0  # map units
 RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between losses
 MANY = 20_000  # samples from which on the losses cost as much as several iterations
@@ -66,7 +66,7 @@ def default_schedule(
     ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
     ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
     """
-    last = round(share * max_iter) if density else 0
+    last = _with_density(max_iter, share) if density else 0
     early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density, share=share))
 
     def descent(exaggeration: float, momentum: float) -> Momentum:
@@ -136,7 +136,12 @@ def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings:
 
 def most_exaggerated(max_iter: int, *, density: bool, share: float = DENSITY_SHARE) -> int:
     """The most iterations of early exaggeration that :func:`default_schedule` makes."""
-    return (max_iter - (round(share * max_iter) if density else 0)) // 2
+    return (max_iter - (_with_density(max_iter, share) if density else 0)) // 2
+
+
+def _with_density(max_iter: int, share: float) -> int:
+    """Return the iterations with the density term: at least one, unless there is only one."""
+    return max(round(share * max_iter), min(1, max_iter - 1))
 
 
 def paper(

@@ -17,7 +17,7 @@ from problems import (
     with_,
 )
 
-from drsne import DRSNE, Objective, density_path
+from drsne import DRSNE, Objective
 
 DIMENSIONS = (1, 2, 3, 4)
 BOTH = with_(DOUBLE, input_weight=1.0, embedding_weight=0.7)
@@ -244,6 +244,3 @@ def test_scales_at_small_weights_are_a_power_of_the_full_ones():
     part, full = (DRSNE(density_weight=weight, **few).fit(X).scales_ for weight in (0.03, 1.0))
     assert np.ptp(np.log(full)) > 1.0
     np.testing.assert_allclose(part, full**0.3, rtol=1e-6)
-    path = density_path(X, [0.0, 0.03, 0.1, 1.0], **few)
-    alone = DRSNE(density_weight=0.03, **few).fit_transform(X)
-    np.testing.assert_allclose(path.embeddings[1], alone, rtol=1e-3, atol=1e-3 * np.abs(alone).max())

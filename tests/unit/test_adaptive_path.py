@@ -49,10 +49,23 @@ def test_the_fixed_kernel_goes_on_from_zero(X):
     np.testing.assert_array_equal(same.embeddings[0], after)
 
 
-def test_a_kernel_that_adapts_at_zero_too(X):
-    path = density_path(X, [0.0, 1.0], kernel="adaptive", **QUICK)
+@pytest.mark.parametrize("kernel", ["auto", "adaptive", "fixed"])
+def test_the_baseline_is_plain_t_sne_whatever_the_kernel(X, kernel):
+    path = density_path(X, [0.0, 1.0], kernel=kernel, **QUICK)
     plain = DRSNE(density_weight=0.0, kernel="fixed", **QUICK).fit(X)
-    assert not np.array_equal(path.embeddings[0], plain.embedding_)
+    np.testing.assert_array_equal(path.embeddings[0], plain.embedding_)
+
+
+@pytest.mark.parametrize("weight", [0.03, 0.1])
+def test_a_map_with_a_fit_of_its_own_is_that_of_the_fit(X, weight):
+    path = density_path(X, [0.0, 0.03, 0.1, 1.0], **QUICK)
+    alone = DRSNE(density_weight=weight, **QUICK).fit(X)
+    np.testing.assert_array_equal(path.embeddings[list(path.weights).index(weight)], alone.embedding_)
+
+
+def test_a_path_says_that_it_lowers_the_exaggeration(X):
+    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 100 to 90"):
+        density_path(X, [0.0, 1.0], **{**QUICK, "max_iter": 200, "n_iter_exaggeration": 100})
 
 
 def test_iterations_and_history_of_a_path(X):

@@ -11,10 +11,10 @@ from drsne.concentration import (
     LARGEST_LOG_SCALE,
     LEAST_GROUP,
     SCALE_QUANTILE,
-    cycled,
     group_neighbors,
     log_scales,
     profile,
+    repeated,
     winsorized,
 )
 from drsne.graph import knn
@@ -147,19 +147,24 @@ def test_gaps_do_not_depend_on_units(factor):
     np.testing.assert_array_equal(group_neighbors(factor * distances), group_neighbors(distances))
 
 
-def test_means_of_cycled_rows_are_means_of_what_is_kept():
+def test_means_of_repeated_rows_are_means_of_what_is_kept():
     table = np.sort(np.random.default_rng(0).uniform(size=(50, 30)), axis=1)
     kept = np.random.default_rng(1).choice([5, 6, 10, 15, 30], 50).astype(np.int32)  # divisors of 30
     expected = [row[:m].mean() for row, m in zip(table, kept, strict=True)]
-    np.testing.assert_allclose(cycled(table, kept).mean(axis=1), expected, rtol=1e-12)
-    for row, out, m in zip(table, cycled(table, np.full(50, 13, np.int32)), np.full(50, 13), strict=True):
-        np.testing.assert_array_equal(out, np.resize(row[:m], 30))
+    np.testing.assert_allclose(repeated(table, kept).mean(axis=1), expected, rtol=1e-12)
+    out = repeated(table, np.full(50, 13, np.int32))
+    for row, entries in zip(table, out, strict=True):
+        values, counts = np.unique(entries, return_counts=True)
+        np.testing.assert_array_equal(values, row[:13])
+        assert set(counts) == {2, 3}
+    # What is left over is spread evenly: the nearest do not count more.
+    assert abs(out.mean() / table[:, :13].mean() - 1.0) < 0.01
 
 
 def test_rows_that_keep_all_are_not_copied():
     table = np.random.default_rng(0).uniform(size=(20, 8))
-    assert cycled(table, None) is table
-    assert cycled(table, np.full(20, 8, np.int32)) is table
+    assert repeated(table, None) is table
+    assert repeated(table, np.full(20, 8, np.int32)) is table
 
 
 def test_small_groups_have_a_concentration_of_their_own():
@@ -172,3 +177,15 @@ def test_small_groups_have_a_concentration_of_their_own():
     )
     assert np.median(own[150:]) - np.median(own[:150]) > -1.5
     assert np.median(reaching[150:]) - np.median(reaching[:150]) < -3.0
+
+
+def test_directed_pairs_are_those_of_all_neighbours_whatever_the_groups():
+    """Radii over small groups change the density term, and not the pairs of the neighbour term."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([rng.normal(size=(100, 4)), 0.3 * rng.normal(size=(9, 4)) + 90.0])
+    few = {"max_iter": 5, "perplexity": 10, "density_neighbors": 12, "random_state": 0, "density_weight": 0}
+    with_groups, without = (
+        DRSNE(objective=Objective(support="directed", small_groups=flag), **few).fit(X) for flag in (True, False)
+    )
+    assert with_groups.kl_divergence_ == without.kl_divergence_
+    np.testing.assert_array_equal(with_groups.embedding_, without.embedding_)

@@ -103,7 +103,7 @@ def check_chosen(name: str, options: Any, n_samples: int, n_components: int, ada
     chosen = resolve(name, n_samples, n_components, adaptive)
     for option in options or {}:
         if chosen != "exact" and option not in load(chosen).OPTIONS:
-            able = [each for each in names() if option in load(each).OPTIONS]
+            able = [each for each in names() if option in load(each).OPTIONS and (load(each).adaptive or not adaptive)]
             raise ValueError(
                 f"engine_options[{option!r}] is no option of engine={chosen!r}, which {name!r} takes for {n_samples} "
                 f"samples and n_components={n_components}. Drop it, or pass engine={able[0]!r}."
