@@ -58,7 +58,7 @@ def test_a_method_without_a_trusty_map_is_not_the_highest():
     rows = [compared("digits", "drsne_code", 0.9, tw=0.5), compared("digits", "tsne", 0.1)]
     found = main.highest(rows, "drsne_code")
     assert found.word == FAILS
-    assert "not on Digits (no map is trusty enough)" in found.numbers
+    assert "not on Digits (no map is trustworthy enough)" in found.numbers
     assert main.trusty(rows, "drsne_code").word == FAILS
     assert main.less_dense(rows, "drsne_code").word == NOT_RUN
 
