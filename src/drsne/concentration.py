@@ -92,7 +92,7 @@ def group_neighbors(distances: Array) -> NDArray[np.int32]:
 
 
 def repeated(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any]:
-    """Return a table (n, k) whose rows repeat each of their first ``kept`` entries equally often, up to one time.
+    """Return a table (n, k) whose rows repeat each of their first ``kept`` entries about equally often.
 
     Means over rows are then over those entries, and exactly so where ``kept`` divides k.
     """
