@@ -13,12 +13,14 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def machine() -> str:
-    """Processor, cores, system and versions, in one line."""
+    """Return processor, cores, system and versions, that of this package included, in one line."""
+    return f"{host()}; drsne {version('drsne')} at {_commit()}"
+
+
+def host() -> str:
+    """Return processor, cores, system and the versions of the packages that we build on."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba"))
-    return (
-        f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; Python {platform.python_version()}, {packages}; "
-        f"drsne {version('drsne')} at {_commit()}"
-    )
+    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; Python {platform.python_version()}, {packages}"
 
 
 def _processor() -> str:
