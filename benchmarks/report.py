@@ -20,7 +20,8 @@ def machine() -> str:
 def host() -> str:
     """Return processor, cores, system and the versions of the packages that we build on."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba"))
-    return f"{_processor()}, {os.cpu_count()} cores, {platform.system()}; Python {platform.python_version()}, {packages}"
+    system = f"{os.cpu_count()} cores, {platform.system()}"
+    return f"{_processor()}, {system}; Python {platform.python_version()}, {packages}"
 
 
 def _processor() -> str:

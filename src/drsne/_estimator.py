@@ -92,7 +92,8 @@ class DRSNE(MapEstimator):
     n_iter_exaggeration : int, default=250
         Iterations with early exaggeration; at most half of those without the density term. With the adaptive kernel
         the exaggeration is released gradually in the last 70 % of them, while the scales of the kernel grow. With the
-        fixed kernel it ends at once.
+        fixed kernel it ends at once. With 0 there is no exaggeration, and an adaptive kernel has its full scales from
+        the first iteration.
     early_exaggeration : float, default=12.0
         Multiplies the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"

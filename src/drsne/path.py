@@ -118,15 +118,15 @@ class DensityPath:
                 f"{trust[best]:.4f}, at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Allow less"
                 f"{'.' if self.weights[0] == 0 else ', or add smaller weights.'}"
             )
-        score = self._score(criterion)
+        score = self.score(criterion) * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
         places = np.flatnonzero(allowed)
         return int(places[np.argmax(np.nan_to_num(score[places], nan=-np.inf))])
 
-    def _score(self, criterion: str) -> Array:
-        """Return what is largest at the best map."""
+    def score(self, criterion: str) -> Array:
+        """Return a score of every map; ``criterion`` is named as in :meth:`select`."""
         if criterion == DENSITY:
             return np.asarray(np.mean([self.metrics[name] for name in _DENSITY_SCORES], axis=0))
-        return self.metrics[criterion] * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
+        return self.metrics[criterion]
 
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each map: weight, losses and scores."""
@@ -150,7 +150,7 @@ class DensityPath:
         chosen : int, default=None
             The map to mark, such as the answer of :meth:`select`; by default that within .01 of lambda = 0.
         criterion : str, default="concentration_correlation"
-            The score on the other axis.
+            The score on the other axis, named as in :meth:`select`.
 
         Returns
         -------
@@ -159,7 +159,7 @@ class DensityPath:
         """
         from drsne import pl
 
-        _checks.choice("criterion", criterion, tuple(self.metrics))
+        _checks.choice("criterion", criterion, (*self.metrics, DENSITY))
         if chosen is not None:
             hint = "Pass the answer of select()."
             if _checks.integer("chosen", chosen, at_least=0, hint=hint) >= len(self):

@@ -69,7 +69,7 @@ def trade_off(
     chosen : int
         The map to mark.
     criterion : str, default="concentration_correlation"
-        The score on the horizontal axis: a key of ``path.metrics``.
+        The score on the horizontal axis: a key of ``path.metrics``, or "density" for the mean of the density scores.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def trade_off(
         Save it with ``figure.savefig(...)``.
     """
     figure_type, grid = _matplotlib()
-    x, y = path.metrics[criterion], path.metrics["trustworthiness"]
+    x, y = path.score(criterion), path.metrics["trustworthiness"]
     flat = path.embeddings[0].shape[1] == 2
     shown = _spread(len(path.weights), chosen) if flat else []
     figure = figure_type(figsize=(max(6.5, 2.6 * len(shown)), 4.2 + (2.9 if flat else 0.0)), layout="constrained")
@@ -90,7 +90,7 @@ def trade_off(
             f"{path.weights[at]:g}", (x[at], y[at]), xytext=(6, 6), textcoords="offset points", fontsize=9, color="0.3"
         )
     axis.axhline(path.baseline, color="0.8", linewidth=1, zorder=1)
-    axis.set_xlabel(criterion.replace("_", " "))
+    axis.set_xlabel("mean of the density scores" if criterion == "density" else criterion.replace("_", " "))
     axis.set_ylabel("trustworthiness")
     axis.set_title("Path of lambda (numbers: lambda; line: trustworthiness at 0)")
     axis.legend(loc="lower left", frameon=False)

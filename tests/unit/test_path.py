@@ -159,7 +159,7 @@ def test_select_says_what_can_be_reached():
         path.select(min_trustworthiness="high")
 
 
-@pytest.mark.parametrize("criterion", ["concentration_correlation", "density_rank_correlation"])
+@pytest.mark.parametrize("criterion", ["concentration_correlation", "density_rank_correlation", "density"])
 def test_plot(path, criterion, tmp_path):
     figure = path.plot(np.repeat([0, 1, 2], 40), criterion=criterion)
     figure.savefig(tmp_path / "path.png")
