@@ -24,7 +24,7 @@ from quality_scores import Scorer
 from report import RESULTS, table, write
 
 from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing, presets
-from drsne.graph import knn
+from drsne.neighbors.search import knn
 
 ROWS = RESULTS / "defaults.jsonl"
 CHOSEN = DRSNE().density_weight

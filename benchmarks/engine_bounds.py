@@ -20,7 +20,7 @@ from data import digits
 from report import table, write
 
 from drsne import DRSNE, engines
-from drsne.parallel import Workers
+from drsne.backends.numba.threads import Workers
 
 Map = np.ndarray
 MANY = 10_000  # points from which on the adaptive kernel is tried with one kind of scales only

@@ -143,7 +143,7 @@ def scores(X: Array, Y: Array, groups: Array | None, quantile: float) -> dict[st
 def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
     """Return the estimator of a setting."""
     from drsne import DRSNE, Objective
-    from drsne.objective import NEIGHBORHOODS
+    from drsne.objectives.drsne import NEIGHBORHOODS
     from drsne.presets import default_schedule
 
     weight, adaptive = setting["weight"], setting["kernel"] == "adaptive"
@@ -190,7 +190,7 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
 
 def run(name: str, label: str, seed: int, folder: Path, rows: Path, maps: Path | None) -> None:
     warnings.simplefilter("ignore")
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     X, groups = load(name, folder)
     setting = SETTINGS[label]

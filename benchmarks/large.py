@@ -19,7 +19,7 @@ from data import large
 from report import RESULTS, table, write
 
 from drsne import DRSNE, Adam, metrics
-from drsne.graph import knn
+from drsne.neighbors.search import knn
 from drsne.presets import ADAPTIVE_SHARE, default_schedule
 
 ROWS = RESULTS / "large.jsonl"

@@ -19,11 +19,12 @@ from data import gaussians50, have, large
 from report import table, write
 from torch_loop import DenseLoop, TorchLoop
 
-from drsne import DRSNE, _estimator
-from drsne.graph import knn
+from drsne import DRSNE
+from drsne.estimators import drsne as _estimator
+from drsne.neighbors.search import knn
 from drsne.initialization import pca
 from drsne.metrics import evaluate
-from drsne.parallel import Workers
+from drsne.backends.numba.threads import Workers
 from drsne.presets import default_schedule
 
 WEIGHT, K, ITERATIONS = 2.0, 30, 1000

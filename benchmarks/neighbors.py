@@ -26,13 +26,13 @@ K = 90
 
 
 def drsne_exact(X: np.ndarray, k: int) -> np.ndarray:
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     return knn(X, k, method="exact", n_jobs=-1).indices
 
 
 def drsne_approximate(X: np.ndarray, k: int) -> np.ndarray:
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     return knn(X, k, method="approximate", n_jobs=-1).indices
 

@@ -20,7 +20,7 @@ from report import RESULTS, table, write
 from scipy.spatial import procrustes
 
 from drsne import DRSNE, metrics
-from drsne.path import WEIGHTS
+from drsne.estimators.path import WEIGHTS
 from drsne.presets import PATH_RATE, PATH_STEP
 
 ROWS = RESULTS / "paths.jsonl"

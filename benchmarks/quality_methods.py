@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsne.path import WEIGHTS
+from drsne.estimators.path import WEIGHTS
 
 Params = dict[str, Any]
 

@@ -72,7 +72,7 @@ def default_maps(maps: Maps, data: Path) -> list[tuple[str, str]]:
 
 def log_radius(X: np.ndarray) -> np.ndarray:
     """Return the log of the mean distance to the nearest neighbours, clipped at its 1 % and 99 % quantiles."""
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     radius = np.log(np.maximum(knn(X, CONCENTRATION).distances.mean(axis=1), 1e-12))
     return np.clip(radius, *np.quantile(radius, [0.01, 0.99]))

@@ -75,9 +75,9 @@ def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> 
 def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
     """The optimisation alone, on the affinities that openTSNE gets too."""
     from drsne import Objective, engines, initialization
-    from drsne.objective import Problem
-    from drsne.optimize import minimize
-    from drsne.parallel import Workers
+    from drsne.objectives.drsne import Problem
+    from drsne.optimization.loop import minimize
+    from drsne.backends.numba.threads import Workers
     from drsne.presets import default_schedule
 
     A, n = affinities_of(P, len(X)), len(X)
@@ -152,14 +152,14 @@ def scikit_learn(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
 # method: (modules whose import is timed, function, options, functions that count as phases)
 METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any], dict[str, Any], tuple[tuple[str, str, str], ...]]] = {
     name: (
-        ("drsne", "drsne._estimator"),
+        ("drsne", "drsne.estimators.drsne"),
         ours,
         {"density_weight": weight, "density_neighbors": k},
-        (("drsne._stages", "nearest", "neighbours"), ("drsne._estimator", "minimize", "optimisation")),
+        (("drsne.estimators.preparation", "nearest", "neighbours"), ("drsne.estimators.drsne", "minimize", "optimisation")),
     )
     for name, weight, k in zip(OURS, (0.0, 2.0, 2.0), (30, 30, 300), strict=True)
 } | {
-    "drsne, given P": (("drsne", "drsne._estimator"), ours_given_p, {}, ()),
+    "drsne, given P": (("drsne", "drsne.estimators.drsne"), ours_given_p, {}, ()),
     "openTSNE, given P": (("openTSNE",), open_tsne_given_p, {}, ()),
     "openTSNE": (("openTSNE",), open_tsne, {}, ()),
     "umap-learn": (("umap",), umap, {}, (("umap.umap_", "nearest_neighbors", "neighbours"),)),
@@ -188,8 +188,8 @@ def affinities_of(path: Path, n: int) -> Any:
 def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
     """Files with the data and the common P; made once."""
     from drsne.affinities import DEFAULT_CALIBRATION, affinities
-    from drsne.graph import knn
-    from drsne.parallel import Workers
+    from drsne.neighbors.search import knn
+    from drsne.backends.numba.threads import Workers
 
     X_file, P_file = folder / f"{name}-{n}.npy", folder / f"{name}-{n}-P.npz"
     if not X_file.exists():
@@ -205,7 +205,7 @@ def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
 def kl_divergence(Y: np.ndarray, P: Any, threads: int) -> float:
     """KL of a map on ``P``, with the partition sum over all pairs (by the mesh at high accuracy for many points)."""
     from drsne import engines
-    from drsne.parallel import Workers
+    from drsne.backends.numba.threads import Workers
 
     Y, n = np.asarray(Y, dtype=np.float64), len(Y)
     with Workers(threads) as workers:
@@ -238,7 +238,7 @@ def one(job: dict[str, Any]) -> dict[str, Any]:
         np.savez(small_P, data=A.data / A.data.sum(), indices=A.indices, indptr=A.indptr)
         function(small, job["threads"], Clock(), small_P, **options)
     if function is ours:  # the search that only many rows take
-        from drsne.graph import knn
+        from drsne.neighbors.search import knn
 
         knn(small, 30, method="approximate", n_jobs=job["threads"])
     warmed = time.perf_counter() - begin

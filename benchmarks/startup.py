@@ -22,7 +22,8 @@ t = time.perf_counter()
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 X = StandardScaler().fit_transform(load_digits().data)
-from drsne import DRSNE, _estimator
+from drsne import DRSNE
+from drsne.estimators import drsne as _estimator
 minimize, taken = _estimator.minimize, []
 def timed(*arguments, **options):
     start = time.perf_counter()

@@ -15,8 +15,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import Schedule
-from drsne.objective import Evaluation
-from drsne.optimize import minimize
+from drsne.objectives.drsne import Evaluation
+from drsne.optimization.loop import minimize
 
 EPS = 1e-8
 

@@ -11,29 +11,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from drsne import affinities, anomaly, concentration, datasets, graph, metrics, pl, presets
-    from drsne._densne import DenSNE
-    from drsne._estimator import DRSNE, density_path, memory_estimate
     from drsne.affinities import Calibration
-    from drsne.concentration import Smoothing
-    from drsne.objective import Objective
-    from drsne.optimize import Adam, Momentum, Phase, Schedule
-    from drsne.path import DensityPath
+    from drsne.estimators.density_path import density_path
+    from drsne.estimators.densne import DenSNE
+    from drsne.estimators.drsne import DRSNE
+    from drsne.estimators.memory_estimate import memory_estimate
+    from drsne.estimators.path import DensityPath
+    from drsne.objectives.concentration import Smoothing
+    from drsne.objectives.drsne import Objective
+    from drsne.optimization.optimizers import Adam, Momentum
+    from drsne.optimization.schedule import Phase, Schedule
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "DRSNE": "drsne._estimator",
-    "DenSNE": "drsne._densne",
-    "density_path": "drsne._estimator",
-    "memory_estimate": "drsne._estimator",
+    "DRSNE": "drsne.estimators.drsne",
+    "DenSNE": "drsne.estimators.densne",
+    "density_path": "drsne.estimators.density_path",
+    "memory_estimate": "drsne.estimators.memory_estimate",
     "Calibration": "drsne.affinities",
-    "DensityPath": "drsne.path",
-    "Objective": "drsne.objective",
-    "Smoothing": "drsne.concentration",
-    "Adam": "drsne.optimize",
-    "Momentum": "drsne.optimize",
-    "Phase": "drsne.optimize",
-    "Schedule": "drsne.optimize",
+    "DensityPath": "drsne.estimators.path",
+    "Objective": "drsne.objectives.drsne",
+    "Smoothing": "drsne.objectives.concentration",
+    "Adam": "drsne.optimization.optimizers",
+    "Momentum": "drsne.optimization.optimizers",
+    "Phase": "drsne.optimization.schedule",
+    "Schedule": "drsne.optimization.schedule",
 }
 _MODULES = ("affinities", "anomaly", "concentration", "datasets", "graph", "metrics", "pl", "presets")
 

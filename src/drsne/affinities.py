@@ -15,11 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from drsne import _checks
-from drsne.graph import KnnGraph
-from drsne.kernels import calibration as kernels
-from drsne.kernels import merging
-from drsne.parallel import Workers
+from drsne import checks
+from drsne.backends.numba.kernels import calibration as kernels
+from drsne.backends.numba.kernels import merging
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.graph import KnnGraph
 
 _REACHED = 1e-4  # how near the asked perplexity a row must come
 _SUMS = 1e-4  # how near to one a row of affinities must sum, in single precision too
@@ -59,14 +59,14 @@ class Calibration:
 
     def __post_init__(self) -> None:
         if isinstance(self.neighbors, str):
-            _checks.choice("neighbors", self.neighbors, ("auto", "all"), also=" or an integer")
+            checks.choice("neighbors", self.neighbors, ("auto", "all"), also=" or an integer")
         else:
-            _checks.integer("neighbors", self.neighbors, at_least=1)
-        _checks.choice("search", self.search, ("bracketed", "doubling"))
-        _checks.flag("shift", self.shift)
-        _checks.number("smoothing", self.smoothing, at_least=0)
-        _checks.integer("max_steps", self.max_steps, at_least=1)
-        _checks.number("tolerance", self.tolerance, above=0)
+            checks.integer("neighbors", self.neighbors, at_least=1)
+        checks.choice("search", self.search, ("bracketed", "doubling"))
+        checks.flag("shift", self.shift)
+        checks.number("smoothing", self.smoothing, at_least=0)
+        checks.integer("max_steps", self.max_steps, at_least=1)
+        checks.number("tolerance", self.tolerance, above=0)
         if self.shift and (self.search != "bracketed" or self.smoothing):
             raise ValueError("shift=True needs search='bracketed' and smoothing=0; pass shift=False for the others.")
 
@@ -106,7 +106,7 @@ def calibrated(
         # Written so that a nan counts as missed.
         missed = int((~(np.abs(reached - perplexity) <= _REACHED * max(1.0, perplexity))).sum())
         if missed:
-            _checks.warn(
+            checks.warn(
                 f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points, which have more "
                 "equally near neighbours than that (duplicates), or fewer neighbours; each has the nearest reachable "
                 f"perplexity, from {np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}."

@@ -16,11 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from drsne import _checks
-from drsne._rounding import rounded
-from drsne.kernels import products as kernels
-from drsne.parallel import Workers, n_blocks
-from drsne.search import unit_scale
+from drsne import checks
+from drsne.backends.numba.kernels import products as kernels
+from drsne.backends.numba.threads import Workers, n_blocks
+from drsne.precision import rounded, unit_scale
 
 Array = NDArray[np.float64]
 SCALE = 1e-4  # standard deviation of a start
@@ -40,7 +39,7 @@ def given(init: Any, n_samples: int, n_components: int) -> Array:
     """A copy of a user's start, checked."""
     from sklearn.utils import check_array
 
-    _checks.refuse_text("init", init)
+    checks.refuse_text("init", init)
     try:
         flat = sp.issparse(init) or np.ndim(init) != 2
     except ValueError:  # ragged

@@ -10,11 +10,12 @@ import math
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from drsne import _checks
+from drsne import checks
 from drsne.affinities import Calibration
-from drsne.concentration import Smoothing
-from drsne.objective import Objective
-from drsne.optimize import Adam, Momentum, Phase, Schedule
+from drsne.objectives.concentration import Smoothing
+from drsne.objectives.drsne import Objective
+from drsne.optimization.optimizers import Adam, Momentum
+from drsne.optimization.schedule import Phase, Schedule
 
 # The default schedule, tried by benchmarks/defaults.py.
 DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
@@ -181,12 +182,12 @@ def paper(
     >>> paper(1797, 0.005, 29)["density_weight"]
     8.985
     """
-    n = _checks.integer("n_samples", n_samples, at_least=3)
-    weight = _checks.number("lam", lam, at_least=0) * n
-    neighbors = _checks.integer("k", k, at_least=1)
-    total = _checks.integer("max_iter", max_iter, at_least=1)
-    _checks.choice("variant", variant, ("code", "text"))
-    _checks.choice("perplexity_search", perplexity_search, ("bracketed", "doubling"))
+    n = checks.integer("n_samples", n_samples, at_least=3)
+    weight = checks.number("lam", lam, at_least=0) * n
+    neighbors = checks.integer("k", k, at_least=1)
+    total = checks.integer("max_iter", max_iter, at_least=1)
+    checks.choice("variant", variant, ("code", "text"))
+    checks.choice("perplexity_search", perplexity_search, ("bracketed", "doubling"))
     if variant == "text" and perplexity_search == "doubling":
         raise ValueError(
             "perplexity_search='doubling' is a quirk of the authors' code; pass it with variant='code' only."
@@ -307,16 +308,16 @@ def densne(
     >>> [phase.n_iter for phase in densne(1797, 0.5)["schedule"].phases]
     [250, 149, 401]
     """
-    n = _checks.integer("n_samples", n_samples, at_least=3)
-    weight = _checks.number("lam", lam, at_least=0)
-    total = _checks.integer("max_iter", max_iter, at_least=1)
-    fraction = _checks.number("density_fraction", density_fraction, at_least=0)
+    n = checks.integer("n_samples", n_samples, at_least=3)
+    weight = checks.number("lam", lam, at_least=0)
+    total = checks.integer("max_iter", max_iter, at_least=1)
+    fraction = checks.number("density_fraction", density_fraction, at_least=0)
     if fraction > 1:
         raise ValueError(f"density_fraction must be at most 1; got {density_fraction!r}.")
-    _checks.choice("start", start, ("given", "own"))
+    checks.choice("start", start, ("given", "own"))
     return {
         "n_components": 2,
-        "perplexity": _checks.number("perplexity", perplexity, at_least=1),
+        "perplexity": checks.number("perplexity", perplexity, at_least=1),
         "density_weight": weight,
         "variance_shift": 0.1,
         "init": "random",

@@ -7,7 +7,7 @@ import pytest
 from problems import small_problem, some_log_scales
 
 from drsne import DRSNE, Objective, engines
-from drsne.parallel import Workers
+from drsne.backends.numba.threads import Workers
 
 # In two dimensions the tree expands the field of far nodes around the leaf that reads it, also in the scales. Errors of
 # forces and partition sum that are allowed for it there, on maps as fits have them and on hard ones.
@@ -152,7 +152,7 @@ def test_same_for_every_number_of_threads(name, d):
 
 @pytest.mark.parametrize("name", [name for name in engines.names() if name not in ADAPTIVE])
 def test_engines_without_the_kernel_are_refused_before_anything_is_searched(name, blobs, monkeypatch):
-    from drsne import _stages
+    from drsne.estimators import preparation as _stages
 
     options = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 5, "random_state": 0, "engine": name}
     fixed = Objective(kernel="fixed")

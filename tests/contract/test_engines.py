@@ -7,7 +7,7 @@ import pytest
 from problems import small_problem
 
 from drsne import Objective, engines
-from drsne.parallel import Workers
+from drsne.backends.numba.threads import Workers
 
 
 def direct(Y, smoothing):

@@ -108,7 +108,7 @@ def test_inside_joblib_workers_and_contexts():
 
 
 def test_one_thread_by_default_and_inside_workers():
-    from drsne.parallel import Workers
+    from drsne.backends.numba.threads import Workers
 
     assert Workers(None).n_threads == 1
     assert Workers(3).n_threads == 3

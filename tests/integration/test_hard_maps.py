@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drsne import DRSNE, Adam, Phase, Schedule, engines
-from drsne.parallel import Workers
+from drsne.backends.numba.threads import Workers
 
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 60, "random_state": 0}
 

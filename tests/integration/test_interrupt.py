@@ -84,7 +84,7 @@ def test_interrupts_at_any_moment_never_hang():
 
 
 def test_workers_pass_on_what_a_block_raises_and_go_on():
-    from drsne.parallel import Workers
+    from drsne.backends.numba.threads import Workers
 
     def fails(block, lo, hi):
         if block == 3:
@@ -104,7 +104,7 @@ def test_an_interrupt_waits_for_the_compiler():
     """Raised inside it could leave a lock of the compiler taken, and every other thread would wait for ever."""
     from numba.core import event
 
-    from drsne.kernels._compile import kernel
+    from drsne.backends.numba.kernels._compile import kernel
 
     class Interrupts(event.Listener):
         def on_start(self, event):

@@ -9,10 +9,10 @@ from scipy.sparse import csr_matrix
 
 from drsne import Objective, Smoothing, engines
 from drsne.affinities import affinities
-from drsne.concentration import profile
-from drsne.graph import nearest
-from drsne.objective import Problem
-from drsne.parallel import Workers
+from drsne.objectives.concentration import profile
+from drsne.neighbors.search import nearest
+from drsne.objectives.drsne import Problem
+from drsne.backends.numba.threads import Workers
 
 EXACT = Smoothing(relative=0.0)
 DOUBLE = Objective(precision="double", input_smoothing=EXACT, embedding_smoothing=EXACT)

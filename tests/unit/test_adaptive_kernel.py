@@ -157,7 +157,7 @@ def test_power_zero_is_the_fixed_kernel_bitwise(precision, d):
 
 
 def test_the_order_in_memory_changes_nothing(monkeypatch):
-    from drsne import objective
+    from drsne.objectives import drsne as objective
 
     log_scale, Y = some_log_scales(120), some_map(n=120)
     kept = np.where(np.arange(120) % 4 == 0, 4, 7).astype(np.int32)

@@ -9,7 +9,7 @@ import pytest
 from problems import DOUBLE, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
-from drsne.optimize import minimize
+from drsne.optimization.loop import minimize
 from drsne.presets import ADAPTIVE_SHARE, MAX_STEP, default_schedule, path_schedules
 
 ADAM = Adam(rate=1.0)

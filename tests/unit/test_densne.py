@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
 from drsne import DRSNE, Adam, DenSNE, Momentum, Phase, Schedule
-from drsne.graph import knn
+from drsne.neighbors.search import knn
 from drsne.presets import densne
 
 QUICK = {"perplexity": 10.0, "density_weight": 0.5, "max_iter": 60, "random_state": 0}

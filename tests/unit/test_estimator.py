@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
 from drsne import DRSNE, Adam, Objective, Phase, Schedule
-from drsne.concentration import profile
-from drsne.graph import knn
+from drsne.objectives.concentration import profile
+from drsne.neighbors.search import knn
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 60, "random_state": 0}
 
@@ -218,7 +218,7 @@ def test_interrupt_keeps_the_last_map(blobs):
 
 
 def test_a_second_interrupt_keeps_the_map_too(blobs, monkeypatch):
-    from drsne.objective import Problem
+    from drsne.objectives.drsne import Problem
 
     evaluate = Problem.evaluate
     calls = []

@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import DRSNE
-from drsne.graph import knn
+from drsne.neighbors.search import knn
 from drsne.metrics import fragmentation
 
 SIZES = (100, 300, 1000, 5000)

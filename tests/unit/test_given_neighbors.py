@@ -7,9 +7,9 @@ import pytest
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from drsne import DRSNE
-from drsne.graph import knn
-from drsne.parallel import Workers
-from drsne.ready import given
+from drsne.neighbors.search import knn
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.given import given
 
 QUICK = {"perplexity": 8.0, "density_neighbors": 8, "max_iter": 40, "random_state": 0}
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from drsne.graph import available, knn
+from drsne.neighbors.search import available, knn
 
 
 def brute(X, k, metric="euclidean"):

@@ -245,7 +245,7 @@ def test_wrong_input_is_refused(call, message):
 @pytest.mark.parametrize("seed", range(8))
 def test_ranks_among_a_row(seed):
     """Against counting: spread values, crowded ones, ties, lists with repeats, one value only, inf, nan not listed."""
-    from drsne.kernels.ranks import below
+    from drsne.backends.numba.kernels.ranks import below
 
     rng = np.random.RandomState(seed)
     D = [

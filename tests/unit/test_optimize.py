@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drsne import Adam, Momentum, Phase, Schedule
-from drsne.optimize import minimize
+from drsne.optimization.loop import minimize
 
 
 class At(NamedTuple):
@@ -198,7 +198,7 @@ def test_wrong_settings_are_refused(make, kind, message):
 )
 def test_steps_of_many_points_are_the_same(optimizer, monkeypatch):
     """Compiled in one pass, or with numpy."""
-    from drsne import optimize
+    from drsne.optimization import loop as optimize
 
     rng = np.random.default_rng(0)
     Y, gradients = rng.normal(size=(50, 2)), rng.normal(size=(20, 50, 2))

@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 
 import drsne
 from drsne import DRSNE, DensityPath, density_path, metrics
-from drsne.path import WEIGHTS
+from drsne.estimators.path import WEIGHTS
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 400, "random_state": 0}
 
@@ -99,7 +99,7 @@ def test_scores_of_many_blocks_are_the_same_at_any_number_of_threads(digits, met
     """More rows than a block has, so that each score is shared among threads."""
     from drsne.metrics import evaluation
     from drsne.metrics._inputs import _MAX_BLOCK
-    from drsne.parallel import Workers
+    from drsne.backends.numba.threads import Workers
 
     X, maps, found = digits[:700], [digits[:700, 10:12], digits[:700, 20:22]], []
     assert len(X) > 2 * _MAX_BLOCK
@@ -213,7 +213,7 @@ def test_what_a_path_cannot_take(X):
     assert seen == []  # before anything was computed
     with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 90 to 45"):
         density_path(X, [0, 1], **QUICK | {"n_iter_exaggeration": 90, "max_iter": 100})
-    graph = drsne.graph.knn(X, 30)
+    graph = drsne.neighbors.search.knn(X, 30)
     with pytest.raises(ValueError, match="sparse graph with metric='precomputed'"):
         density_path(sparse_graph(graph, 120), metric="precomputed", **QUICK)
 
@@ -285,7 +285,7 @@ def test_a_plain_fit_has_a_weight_and_no_path(X):
 
 
 def test_auto_returns_plain_tsne_with_a_warning_if_nothing_else_qualifies(X, monkeypatch):
-    from drsne import path
+    from drsne.estimators import path
 
     monkeypatch.setattr(path, "WEIGHTS", (0.0, 1e4, 1e5))
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, **QUICK)
@@ -324,7 +324,7 @@ def test_the_baseline_is_that_of_lambda_zero(X, monkeypatch):
 
 
 def test_scores_are_of_a_sample_of_many(X, monkeypatch):
-    from drsne import path as module
+    from drsne.estimators import path as module
 
     monkeypatch.setattr(module, "SCORED", 40)
     monkeypatch.setattr(module, "SCORED_PAIRWISE", 30)

@@ -39,7 +39,7 @@ def test_code_follows_the_authors_loop(X, search):
 
 @pytest.mark.parametrize("iteration", [0, WARMUP])
 def test_code_has_the_authors_gradient_at_a_finished_map(X, iteration, monkeypatch):
-    from drsne import _estimator
+    from drsne.estimators import drsne as _estimator
 
     kept = {}
     minimize = _estimator.minimize
@@ -109,8 +109,8 @@ def test_text_is_the_paper_as_written():
 def test_doubling_does_not_reach_the_perplexity(X):
     def perplexities(search):
         from drsne.affinities import conditional_affinities
-        from drsne.graph import knn
-        from drsne.parallel import Workers
+        from drsne.neighbors.search import knn
+        from drsne.backends.numba.threads import Workers
 
         calibration = paper(N, LAM, K, perplexity_search=search)["objective"].calibration
         with Workers() as workers:

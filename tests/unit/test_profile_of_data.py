@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from drsne import DRSNE, Objective, Smoothing
-from drsne.concentration import (
+from drsne.objectives.concentration import (
     DEFAULT_SMOOTHING,
     LARGEST_LOG_SCALE,
     LEAST_GROUP,
@@ -17,7 +17,7 @@ from drsne.concentration import (
     repeated,
     winsorized,
 )
-from drsne.graph import knn
+from drsne.neighbors.search import knn
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 30, "random_state": 0}
 

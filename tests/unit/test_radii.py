@@ -9,10 +9,11 @@ from problems import numerical_gradient, relative_error, some_map
 
 from drsne import engines
 from drsne.affinities import DEFAULT_CALIBRATION, calibrated, symmetrize
-from drsne.correlation import CorrelationProblem
-from drsne.graph import KnnGraph, nearest
-from drsne.parallel import Workers
-from drsne.radii import input_log_radii, standardized
+from drsne.objectives.densne import CorrelationProblem
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import nearest
+from drsne.backends.numba.threads import Workers
+from drsne.objectives.radii import input_log_radii, standardized
 
 DIMENSIONS = (1, 2, 3, 4)
 SHIFTS = (0.0, 0.1, 2.0)
@@ -136,7 +137,7 @@ def test_fast_engines_are_near_exact(engine, d):
 
 
 def test_many_points_in_another_order_of_memory(monkeypatch):
-    from drsne import objective
+    from drsne.objectives import drsne as objective
 
     of, Y = problem(n=300), some_map(n=300)
     expected = of.evaluate(Y, losses=True, iteration=0)

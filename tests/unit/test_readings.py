@@ -7,9 +7,9 @@ import pytest
 from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
 
 from drsne import DRSNE, Objective, Smoothing, metrics
-from drsne.concentration import REFRESHED_EVERY, contrast
-from drsne.map_neighbors import nearest_in_map
-from drsne.parallel import Workers
+from drsne.objectives.neighborhoods import REFRESHED_EVERY, contrast
+from drsne.backends.numba.map_neighbors import nearest_in_map
+from drsne.backends.numba.threads import Workers
 
 EMBEDDING = with_(DOUBLE, input_weight=0.0, embedding_weight=1.0)
 
@@ -121,7 +121,7 @@ def test_the_two_readings_add_up():
 
 def test_many_points(monkeypatch):
     """In another order in memory, with sums renewed in turn, the reading is the same."""
-    from drsne import objective
+    from drsne.objectives import drsne as objective
 
     settings = with_(EMBEDDING, input_weight=0.5)
     plain = small_problem(settings, n=120, k=12)
@@ -183,7 +183,7 @@ def test_contrast(spread, expected):
 @pytest.mark.parametrize("mode", ["input", "embedding", "both"])
 def test_the_concentration_of_the_data_has_one_unit(blobs, mode):
     """It is the log of r^-1 over its mean for every mode, though two of them are held against its square."""
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     c = 1 / knn(blobs, 8)[1].mean(axis=1)
     model = DRSNE(neighborhoods=mode, perplexity=10.0, density_neighbors=8, max_iter=20).fit(blobs)
@@ -233,7 +233,7 @@ def test_a_map_that_is_not_finite_has_some_neighbours():
 
 def test_contrast_widens_what_is_wide():
     """In the map the radii of the modes with contrast follow a power of the data's, which is kept."""
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(9.0 * g, s, (80, 8)) for g, s in enumerate((0.7, 1.0, 1.4))])

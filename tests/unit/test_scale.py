@@ -10,9 +10,10 @@ import pytest
 from problems import DOUBLE, neighbors_of, relative_error, small_problem, some_map, with_
 
 import drsne
-from drsne import DRSNE, Objective, memory
-from drsne.arrangement import Arrangement, along_curve
-from drsne.parallel import Workers
+from drsne import DRSNE, Objective
+from drsne.estimators import memory
+from drsne.backends.numba.ordering import Arrangement, along_curve
+from drsne.backends.numba.threads import Workers
 
 QUICK = {"perplexity": 8.0, "density_neighbors": 8, "max_iter": 30, "random_state": 0}
 
@@ -43,7 +44,7 @@ def test_arranged_and_restored():
 @pytest.mark.parametrize("support", ["symmetric", "directed"])
 @pytest.mark.parametrize("d", [2, 3])
 def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
-    from drsne import objective
+    from drsne.objectives import drsne as objective
 
     problem, plain = (small_problem(with_(DOUBLE, support=support), n=120) for _ in range(2))
     Y = some_map(n=120, d=d)
@@ -137,7 +138,7 @@ def test_affinities_can_be_dropped(X):
 )
 def test_wrong_options_are_refused(X, options, error, message, monkeypatch):
     """Before anything is searched."""
-    from drsne import _stages
+    from drsne.estimators import preparation as _stages
 
     monkeypatch.setattr(_stages, "nearest", lambda *a, **k: pytest.fail("too late"))
     if isinstance(options.get("init"), str):  # as if there were many samples
@@ -159,7 +160,7 @@ def test_options_reach_the_engine_that_knows_them(X):
 
 @pytest.mark.parametrize(("factor", "offset"), [(1e200, 0.0), (1e160, 0.0), (1e-170, 0.0), (1.0, 1e8), (1e-3, 1e6)])
 def test_principal_components_of_extreme_data(factor, offset):
-    from drsne.reduction import fitted_pca, scores
+    from drsne.pca import fitted_pca, scores
 
     X = np.random.default_rng(0).normal(size=(200, 60)) * np.logspace(1, -1, 60)
     plain = scores(fitted_pca(X, 3), X)
@@ -175,10 +176,10 @@ def test_principal_components_of_nothing(X):
 
     for flat in (np.ones((30, 70)), csr_matrix((30, 2500))):
         with np.errstate(all="raise"):
-            assert drsne.reduction.fitted_pca(flat, 5) is None
+            assert drsne.pca.fitted_pca(flat, 5) is None
     wide = csr_matrix(np.random.default_rng(0).normal(size=(30, 2500)))
     with pytest.warns(UserWarning, match="Lowered pca_components from 30 to 29"):
-        drsne.reduction.fitted_pca(wide, 30)
+        drsne.pca.fitted_pca(wide, 30)
 
 
 def test_principal_components_only_where_asked_for(X):

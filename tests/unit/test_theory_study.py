@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from drsne import cli, objective
+from drsne import cli
+from drsne.objectives import drsne as objective
 from drsne.experiments import Rows, studies
 from drsne.experiments.checks import Finding, Size, amplification, density, gradients, invariance
 from drsne.experiments.dimension import dimension
@@ -150,7 +151,7 @@ def test_all_with_seeds_leaves_theory_its_own(monkeypatch, capsys, tmp_path):
 
 
 def test_dimension():
-    from drsne.graph import knn
+    from drsne.neighbors.search import knn
 
     X = np.random.default_rng(0).uniform(size=(2000, 3)) @ np.random.default_rng(1).normal(size=(3, 10))
     assert dimension(knn(X, 30).distances) == pytest.approx(3.0, rel=0.1)

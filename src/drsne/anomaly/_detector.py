@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne import _checks
+from drsne import checks
 
 # Half spans, and their distances from 0 in half spans, at which single precision (the forest's) tells points apart.
 _SPANS, _AWAY, _USUAL = (2.0**-6, 2.0**100), 2.0**6, 2.0**6
@@ -45,7 +45,7 @@ class Detector:
 
 def _within_reach(Y: NDArray[np.float64]) -> NDArray[np.float64]:
     """``Y``; moved to the origin, in another unit, where it is too far, too small or too large to be told apart."""
-    from drsne.search import unit_scale
+    from drsne.precision import unit_scale
 
     low, high = Y.min(axis=0) / 2, Y.max(axis=0) / 2
     half, middle = float((high - low).max()), low + high
@@ -76,7 +76,7 @@ def detectors() -> list[str]:
 def find(name: Any, parameter: str = "detector") -> Detector:
     """The ``DETECTOR`` of ``anomaly/<name>.py``; ``parameter`` is who asked for it."""
     known = detectors()
-    _checks.choice(parameter, name, known, hint=near(name, known))
+    checks.choice(parameter, name, known, hint=near(name, known))
     detector: Detector = import_module(f"drsne.anomaly.{name}").DETECTOR
     return detector
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drsne import _checks
+from drsne import checks
 from drsne.anomaly import _detector
 from drsne.anomaly._detector import Detector
 
@@ -108,7 +108,7 @@ def _points(Y: ArrayLike) -> Array:
     if hasattr(Y, "toarray"):
         raise TypeError(f"Y must be a dense array; got {type(Y).__name__}. Pass Y.toarray().")
     _refuse_masked("Y", Y, "coordinates", "Fill them in, or leave their rows out.")
-    _checks.refuse_text("Y", Y)
+    checks.refuse_text("Y", Y)
     given = _as_array("Y", Y)
     if given.ndim != 2 or given.shape[1] == 0 or given.dtype.kind == "c":
         raise ValueError(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsne.anomaly._detector import Detector
-from drsne.search import unit_scale
+from drsne.precision import unit_scale
 
 Array = NDArray[np.float64]
 

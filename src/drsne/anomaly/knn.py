@@ -10,9 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsne import _checks
+from drsne import checks
 from drsne.anomaly._detector import Detector
-from drsne.search import unit_scale
+from drsne.precision import unit_scale
 
 _TREE_DIMENSIONS = 15
 
@@ -65,10 +65,10 @@ class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        k = _checks.integer("n_neighbors", self.n_neighbors, at_least=1)
+        k = checks.integer("n_neighbors", self.n_neighbors, at_least=1)
         self.n_neighbors_ = min(k, len(data) - 1)
         if self.n_neighbors_ < k:
-            _checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, the other rows that there are.")
+            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, the other rows that there are.")
         self._scale = unit_scale(data)
         self._origin = (data / self._scale).mean(axis=0)
         self._rows = self._moved(data)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsne import _checks
+from drsne import checks
 from drsne.anomaly._detector import near
 
 Results = Mapping[Any, Sequence[Mapping[str, float]]]
@@ -79,7 +79,7 @@ def oracle_single(results: Results, detector: str = "isolation_forest") -> dict[
     """
     table = _table(results)
     names = _detectors(table)
-    setting = _best(table, _checks.choice("detector", detector, names, hint=near(detector, names)))
+    setting = _best(table, checks.choice("detector", detector, names, hint=near(detector, names)))
     return {name: _choice(table, setting, name) for name in names}
 
 
@@ -118,7 +118,7 @@ def _columns(setting: Any, runs: Sequence[Any], first: Any, n_seeds: int, names:
             )
     hint = 'Of evaluate_anomaly take the "auprc"; leave out settings without a score.'
     return {
-        name: [_checks.number(f"results[{setting!r}], {name}", run[name], hint=hint) for run in runs] for name in names
+        name: [checks.number(f"results[{setting!r}], {name}", run[name], hint=hint) for run in runs] for name in names
     }
 
 

@@ -26,13 +26,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run what is missing; print the tables."""
-    from drsne import _checks
+    from drsne import checks
     from drsne.experiments import studies
     from drsne.experiments.study import Asked
 
-    jobs = _checks.integer("jobs", options.jobs, at_least=1)
+    jobs = checks.integer("jobs", options.jobs, at_least=1)
     for seed in options.seeds or ():
-        _checks.integer("seeds", seed, at_least=0)
+        checks.integer("seeds", seed, at_least=0)
     every = options.study == "all"
     if every and (options.datasets or options.methods):
         raise ValueError("datasets and methods must not be given with all: every study has its own. Name a study.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drsne import _checks
+from drsne import checks
 from drsne.datasets import _cache
 from drsne.datasets._data import Data, Dataset
 
@@ -49,7 +49,7 @@ def find(name: Any) -> Dataset:
     """The ``DATASET`` of ``datasets/<name>.py``."""
     known = names()
     close = get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
-    _checks.choice("name", name, known, hint=f"Did you mean {close[0]!r}?" if close else "")
+    checks.choice("name", name, known, hint=f"Did you mean {close[0]!r}?" if close else "")
     dataset: Dataset = import_module(f"drsne.datasets.{name}").DATASET
     return dataset
 
@@ -84,7 +84,7 @@ def load(name: str, *, n_samples: int | None = None, random_state: Any = 42, dat
     """
     dataset = find(name)
     if n_samples is not None:
-        n_samples = _checks.integer("n_samples", n_samples, at_least=1, hint="Pass None for all rows.")
+        n_samples = checks.integer("n_samples", n_samples, at_least=1, hint="Pass None for all rows.")
         if not dataset.endless and n_samples > dataset.n_samples:
             raise ValueError(
                 f"n_samples must be at most {dataset.n_samples}, the rows of {name!r}; got {n_samples}. "
@@ -130,7 +130,7 @@ def generator(random_state: Any) -> np.random.RandomState:
     """A RandomState from a seed; data come from a stated seed, so None is refused."""
     if isinstance(random_state, np.random.RandomState):
         return random_state
-    seed = _checks.integer("random_state", random_state, at_least=0, hint="Pass 42 for the paper's data.")
+    seed = checks.integer("random_state", random_state, at_least=0, hint="Pass 42 for the paper's data.")
     if seed >= 2**32:
         raise ValueError(f"random_state must be below 2**32; got {seed}. Pass 42 for the paper's data.")
     return np.random.RandomState(seed)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drsne import _checks
+from drsne import checks
 from drsne.datasets._data import Data
 from drsne.datasets._registry import generator, load
 
@@ -81,7 +81,7 @@ def pca(X: ArrayLike, n_components: int = 50, random_state: Any = _PAPER_SEED) -
     from sklearn.decomposition import PCA
 
     data = np.asarray(X)
-    count = _checks.integer("n_components", n_components, at_least=1)
+    count = checks.integer("n_components", n_components, at_least=1)
     if count > min(data.shape):
         raise ValueError(
             f"n_components must be at most {min(data.shape)} for data of shape {data.shape}; got {count}. Lower it."
@@ -118,7 +118,7 @@ def stratified_rows(y: ArrayLike, n_samples: int, random_state: Any = _PAPER_SEE
     [6, 2]
     """
     labels = np.asarray(y)
-    count = _checks.integer("n_samples", n_samples, at_least=1)
+    count = checks.integer("n_samples", n_samples, at_least=1)
     if count > len(labels):
         raise ValueError(f"n_samples must be at most {len(labels)}, the rows there are; got {count}. Lower it.")
     rng = generator(random_state)
@@ -204,7 +204,7 @@ def cifar10_anomalies(name: str = "cifar10", *, data_home: Any = None) -> Data:
     Data
         ``X`` (5000, 50); ``y`` has 476 anomalies.
     """
-    _checks.choice("name", name, ("cifar10", "cifar10_resnet50"))
+    checks.choice("name", name, ("cifar10", "cifar10_resnet50"))
     data = load(name, data_home=data_home)
     assert data.y is not None
     X, note = data.X, "Here: y is 1 where the class is 0, else 0."
@@ -253,9 +253,9 @@ def pbmc(
     """
     from importlib.util import find_spec
 
-    count = _checks.integer("n_components", n_components, at_least=1)
+    count = checks.integer("n_components", n_components, at_least=1)
     if labels is not None:
-        _checks.choice("labels", labels, ("louvain", "leiden"), also=" or None")
+        checks.choice("labels", labels, ("louvain", "leiden"), also=" or None")
         _needed("leidenalg", _SCANPY_EXTRA, f"labels={labels!r}")  # brings igraph
     scanpy = _needed("scanpy", _SCANPY_EXTRA, "The PBMC recipe")
     from anndata import AnnData
@@ -274,9 +274,9 @@ def pbmc(
     if labels is not None:
         scanpy.pp.neighbors(
             cells,
-            n_neighbors=_checks.integer("graph_neighbors", graph_neighbors, at_least=2),
+            n_neighbors=checks.integer("graph_neighbors", graph_neighbors, at_least=2),
             n_pcs=graph_components,
-            method=_checks.choice("graph_method", graph_method, ("umap", "gauss")),
+            method=checks.choice("graph_method", graph_method, ("umap", "gauss")),
             random_state=_PAPER_SEED,
         )
         by = " (by igraph)"
@@ -337,7 +337,7 @@ def smallest_clusters(labels: ArrayLike, n_clusters: int = 2) -> NDArray[np.int6
     [0, 0, 0, 1, 1, 1]
     """
     values, sizes = np.unique(np.asarray(labels), return_counts=True)
-    count = _checks.integer("n_clusters", n_clusters, at_least=1)
+    count = checks.integer("n_clusters", n_clusters, at_least=1)
     if count >= len(values):
         raise ValueError(
             f"n_clusters must be smaller than {len(values)}, the clusters there are; got {count}. Lower it."
@@ -397,7 +397,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     >>> recipes.paper("digits").X.shape
     (1797, 64)
     """
-    _checks.choice("name", name, _PAPER_NAMES, hint="The other datasets are not in the paper's main comparison.")
+    checks.choice("name", name, _PAPER_NAMES, hint="The other datasets are not in the paper's main comparison.")
     if name == "pbmc3k":
         return pbmc(labels="louvain", data_home=data_home)
     if name == "shuttle":

@@ -1,10 +1,10 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
-One engine a file: ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(workers, precision=...,
-**options)`` with ``repulsion(Y, smoothing, scales) -> (Z, F)``, ``supports(n_components) -> bool``, ``adaptive``,
-whether it supports the adaptive kernel, ``OPTIONS``, the names of its options, ``check_options(options)`` and
-``tolerance``, the error of its forces and of its partition sum that the contract test allows. The registry reads file
-names only, so listing engines imports none.
+There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(backend,
+precision=..., **options)`` with the methods of :class:`Engine`, ``supports(n_components) -> bool``, ``adaptive``, whether
+it supports the adaptive kernel, ``OPTIONS``, the names of its options, ``check_options(options)`` and ``tolerance``, the
+relative errors of its forces and of its partition sum that the contract test allows. The registry reads file names only,
+so listing engines imports none.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.parallel import Workers
+from drsne.backends import Backend
 
 
 class Engine(Protocol):
     """What every engine offers."""
 
+    def start(self) -> Any:
+        """Return the state of an optimisation that has not begun."""
+        ...
+
     def repulsion(
-        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None
+        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None, state: Any = None
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces ``F`` (n, d) of a map ``Y`` (n, d).
 
-        ``scales`` (n,) are those of the adaptive kernel; None is the fixed one.
+        ``scales`` (n,) are those of the adaptive kernel; None is the fixed one. ``state`` is what the optimisation
+        carries on, and is updated; None evaluates the map by itself.
         """
         ...
 
@@ -110,9 +115,9 @@ def check_chosen(name: str, options: Any, n_samples: int, n_components: int, ada
             )
 
 
-def build(name: str, workers: Workers, *, precision: str, options: Any = None) -> Engine:
-    """An engine; of the options, those it knows."""
+def build(name: str, backend: Backend, *, precision: str, options: Any = None) -> Engine:
+    """Return an engine with those of the options that it knows."""
     kind = load(name)
     taken = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
-    engine: Engine = kind(workers, precision=precision, **taken)
+    engine: Engine = kind(backend, precision=precision, **taken)
     return engine

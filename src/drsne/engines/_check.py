@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne._rounding import lane_type, scaled_lane_type
-from drsne.kernels import pairs
-from drsne.parallel import Workers, n_blocks
+from drsne.backends.numba.kernels import repulsion as pairs
+from drsne.backends.numba.threads import Workers, n_blocks
+from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Sample(NamedTuple):
         """Return every so many-th point of ``order``."""
         points, d = order[:: max(1, len(order) // _CHECKED)], Y.shape[1]
         first = np.concatenate((points, np.delete(np.arange(len(Y)), points)))
-        lane: Any = lane_type(Y, precision) if scales is None else scaled_lane_type(Y, scales, precision)
+        lane: Any = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
         lanes = np.ascontiguousarray((Y[first] - Y.mean(axis=0)).T).astype(lane)
         forces, partition = np.empty((len(points), d)), np.empty(n_blocks(len(points), _GRAIN))
         constants = lane(1.0), lane(1.0), forces, partition

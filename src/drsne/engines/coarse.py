@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne import _checks
-from drsne.kernels import coarse as kernels
-from drsne.parallel import Workers, n_blocks
+from drsne import checks
+from drsne.backends.numba.backend import NumbaBackend
+from drsne.backends.numba.kernels import coarse as kernels
+from drsne.backends.numba.threads import n_blocks
 
 _CELLS = 64  # per point at most; points that are nearer than such a tree resolves share a cell
 
@@ -23,8 +24,8 @@ class CoarseEngine:
 
     Parameters
     ----------
-    workers : Workers
-        Threads to run on.
+    backend : NumbaBackend
+        Runs the loops.
     precision : {"single", "double"}, default="single"
         Without effect: always double.
     theta : float, default=0.5
@@ -35,23 +36,27 @@ class CoarseEngine:
     tolerance = (0.5, 0.2)
     adaptive = False
 
-    def __init__(self, workers: Workers, *, precision: str = "single", theta: float = 0.5) -> None:
-        self._workers = workers
+    def __init__(self, backend: NumbaBackend, *, precision: str = "single", theta: float = 0.5) -> None:
+        self._workers = backend.workers
         self._theta = float(theta)
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Two map dimensions."""
+        """Return whether maps can have that many dimensions: two."""
         return n_components == 2
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
         """Raise for a negative theta."""
         if "theta" in options:
-            _checks.number("engine_options['theta']", options["theta"], at_least=0)
+            checks.number("engine_options['theta']", options["theta"], at_least=0)
+
+    @staticmethod
+    def start() -> None:
+        """Return the state of an optimisation that has not begun: nothing is carried on."""
 
     def repulsion(
-        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None
+        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None, state: Any = None
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         if scales is not None:

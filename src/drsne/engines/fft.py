@@ -11,18 +11,19 @@ whose error there is too large is ruled out until the next time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.fft
 from numpy.typing import NDArray
 
-from drsne import _checks
+from drsne import checks
+from drsne.backends.numba.backend import NumbaBackend
+from drsne.backends.numba.kernels import mesh as kernels
+from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.engines import tree
 from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
-from drsne.kernels import mesh as kernels
-from drsne.parallel import Workers, n_blocks
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -74,13 +75,27 @@ class _Mesh(NamedTuple):
         return size * float(np.log2(size))
 
 
+@dataclass
+class FFTState:
+    """What an optimisation carries on: transforms of the last meshes, and what was found out about their accuracy."""
+
+    tree: tree.TreeState = field(default_factory=tree.TreeState)
+    transforms: dict[_Mesh, Single] = field(default_factory=dict)
+    used: str = ""  # how the last evaluation was made: "mesh", "split" or "tree"
+    unchecked: int = 0  # evaluations until the next check
+    ruled_out: set[str] = field(default_factory=set)
+    predictions: dict[str, Prediction] = field(
+        default_factory=lambda: {way: Prediction() for way in ("mesh", "split")}
+    )
+
+
 class FFTEngine:
-    """Repulsion by a mesh.
+    """Sum the repulsion by a mesh.
 
     Parameters
     ----------
-    workers : Workers
-        Threads to run on.
+    backend : NumbaBackend
+        Runs the loops.
     precision : {"single", "double"}, default="single"
         Of the tree that steps in; the mesh is in single precision, well below its own error.
     accuracy : {"normal", "high"}, default="normal"
@@ -91,66 +106,67 @@ class FFTEngine:
     tolerance = (1.5e-2, 5e-4)
     adaptive = True
 
-    def __init__(self, workers: Workers, *, precision: str = "single", accuracy: str = "normal") -> None:
-        self._workers, self._precision = workers, precision
+    def __init__(self, backend: NumbaBackend, *, precision: str = "single", accuracy: str = "normal") -> None:
+        self._workers, self._precision = backend.workers, precision
         self._accuracy = ACCURACIES[accuracy]
-        self._tree = tree.TreeEngine(workers, precision=precision, theta=self._accuracy.theta)
-        self._transforms: dict[_Mesh, Single] = {}
-        self.used = ""  # how the last evaluation was made: "mesh", "split" or "tree"
-        self._unchecked = 0  # evaluations until the next check
-        self._ruled_out: set[str] = set()
-        self._predictions = {way: Prediction() for way in ("mesh", "split")}
+        self._tree = tree.TreeEngine(backend, precision=precision, theta=self._accuracy.theta)
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """One and two map dimensions."""
+        """Return whether maps can have that many dimensions: one or two."""
         return n_components in (1, 2)
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
         """Raise for an unknown accuracy."""
         if "accuracy" in options:
-            _checks.choice("engine_options['accuracy']", options["accuracy"], tuple(ACCURACIES))
+            checks.choice("engine_options['accuracy']", options["accuracy"], tuple(ACCURACIES))
 
-    def repulsion(self, Y: Array, smoothing: float, scales: Array | None = None) -> tuple[float, Array]:
+    start = staticmethod(FFTState)
+
+    def repulsion(
+        self, Y: Array, smoothing: float, scales: Array | None = None, state: FFTState | None = None
+    ) -> tuple[float, Array]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance.
 
         With ``scales`` the tree does all of it: a mesh would have to resolve the smallest scale over the whole map.
         """
+        state = FFTState() if state is None else state
         if scales is not None:
-            self.used = "tree"
-            return self._tree.repulsion(Y, smoothing, scales)
+            state.used = "tree"
+            return self._tree.repulsion(Y, smoothing, scales, state.tree)
         base, d = 1.0 + smoothing, Y.shape[1]
         flat = Y if d == 2 else np.concatenate((Y, np.zeros_like(Y)), axis=1)
         if not smoothing:
-            Z, F = self._unit(flat)
+            Z, F = self._unit(flat, state)
             return Z, F[:, :d]
         # 1 / (base + s) = 1 / base x 1 / (1 + s / base)
-        Z, F = self._unit(flat / np.sqrt(base))
+        Z, F = self._unit(flat / np.sqrt(base), state)
         return Z / base, F[:, :d] / base**1.5
 
-    def _unit(self, Y: Array) -> tuple[float, Array]:
+    def _unit(self, Y: Array, state: FFTState) -> tuple[float, Array]:
         bounds = np.empty((n_blocks(len(Y), _LIGHT), 4))
         self._workers.run(kernels.bounds, len(Y), Y, bounds, grain=_LIGHT)
         low = bounds[:, :2].min(axis=0)
         span = bounds[:, 2:].max(axis=0) - low
         with np.errstate(all="ignore"):
             fits = np.isfinite(span).all() and span.max() >= SMALLEST_SPAN
-            split = self._mesh(span, split=True) if fits else None
+            split = self._mesh(span, state, split=True) if fits else None
         if split is None or split.padded[0] * split.padded[1] > LARGEST_MESH:
-            return self._by_tree(Y)
+            return self._by_tree(Y, state)
         cells = _Cells.of(Y, low, span, self._accuracy.radius / _REACH, self._workers)
-        checked = self._unchecked == 0
+        checked = state.unchecked == 0
         if checked:
-            self._ruled_out = set()
-            self._unchecked = interval(len(Y))
-        self._unchecked -= 1
+            state.ruled_out = set()
+            state.unchecked = interval(len(Y))
+        state.unchecked -= 1
         sample = None
-        while (mesh := self._cheapest(len(Y), span, split, cells)) is not None:
-            Z, F = self._by_mesh(Y, low, mesh, cells)
+        while (mesh := self._cheapest(len(Y), span, split, cells, state)) is not None:
+            Z, F = self._by_mesh(Y, low, mesh, cells, state)
             if LEAST_PARTITION * len(Y) > Z:
                 break
-            allowed, prediction, signs = MARGIN * self._accuracy.force, self._predictions[self.used], Signs.of(Z, F)
+            allowed, signs = MARGIN * self._accuracy.force, Signs.of(Z, F)
+            prediction = state.predictions[state.used]
             if not checked and prediction.at(signs) <= allowed:
                 return Z, F
             sample = sample or Sample.of(Y, cells.order, self._precision, self._workers)
@@ -158,41 +174,41 @@ class FFTEngine:
             prediction.learn(error, signs)
             if error <= allowed:
                 return Z, F
-            self._ruled_out.add(self.used)
-            self._unchecked = _UNCHECKED_RULED_OUT
-        return self._by_tree(Y)
+            state.ruled_out.add(state.used)
+            state.unchecked = _UNCHECKED_RULED_OUT
+        return self._by_tree(Y, state)
 
-    def _by_tree(self, Y: Array) -> tuple[float, Array]:
-        self.used = "tree"
-        return self._tree.repulsion(Y, 0.0)
+    def _by_tree(self, Y: Array, state: FFTState) -> tuple[float, Array]:
+        state.used = "tree"
+        return self._tree.repulsion(Y, 0.0, state=state.tree)
 
-    def _mesh(self, span: Array, *, split: bool) -> _Mesh:
+    def _mesh(self, span: Array, state: FFTState, *, split: bool) -> _Mesh:
         spacing = self._accuracy.split_spacing if split else self._accuracy.spacing
         if not split and span.min() < _THIN:  # all points at one height between the nodes: errors do not cancel
             spacing = min(spacing, ACCURACIES["high"].spacing)
         radius = self._accuracy.radius if split else 0.0
         nodes = (_nodes(span[0], spacing), _nodes(span[1], spacing))
-        for kept in self._transforms:
+        for kept in state.transforms:
             room = [has / needs for has, needs in zip(kept.nodes, nodes, strict=True)]
             if (kept.spacing, kept.radius) == (spacing, radius) and min(room) >= 1.0 and max(room) <= _SPARE:
                 return kept
         padded = (scipy.fft.next_fast_len(2 * nodes[0], real=True), scipy.fft.next_fast_len(2 * nodes[1], real=True))
         return _Mesh(spacing, nodes, padded, radius)
 
-    def _cheapest(self, n: int, span: Array, split: _Mesh, cells: _Cells) -> _Mesh | None:
-        """The mesh to use, or None for the tree."""
+    def _cheapest(self, n: int, span: Array, split: _Mesh, cells: _Cells, state: FFTState) -> _Mesh | None:
+        """Return the mesh to use, or None for the tree."""
         near = cells.pairs()
-        plain = self._mesh(span, split=False)
+        plain = self._mesh(span, state, split=False)
         of_tree = TREE_COST * n * np.log2(n + 1) * (ACCURACIES["normal"].theta / self._accuracy.theta) ** 2
-        of_split = np.inf if "split" in self._ruled_out else split.cost + PAIR_COST * near
+        of_split = np.inf if "split" in state.ruled_out else split.cost + PAIR_COST * near
         possible = near >= self._accuracy.least_crowding * n and plain.padded[0] * plain.padded[1] <= LARGEST_MESH
-        of_plain = plain.cost if possible and "mesh" not in self._ruled_out else np.inf
+        of_plain = plain.cost if possible and "mesh" not in state.ruled_out else np.inf
         if of_tree <= min(of_split, of_plain):
             return None
         return plain if of_plain <= of_split else split
 
-    def _by_mesh(self, Y: Array, low: Array, mesh: _Mesh, cells: _Cells) -> tuple[float, Array]:
-        self.used = "split" if mesh.radius else "mesh"
+    def _by_mesh(self, Y: Array, low: Array, mesh: _Mesh, cells: _Cells, state: FFTState) -> tuple[float, Array]:
+        state.used = "split" if mesh.radius else "mesh"
         n, run = len(Y), self._workers.run
         # The mesh's corner is the cells' corner less the margin: lanes are relative to the mesh.
         corner = low - _MARGIN * mesh.spacing
@@ -203,7 +219,7 @@ class FFTEngine:
         shift = _MARGIN * mesh.spacing
         geometry: tuple[Any, ...] = (cells.shape[1], cells.side, shift, per_unit)
         run(kernels.spread, mesh.nodes[0], lanes, cells.starts, *geometry, charges, grain=_LINES)
-        potential = self._convolve(charges, mesh)
+        potential = self._convolve(charges, mesh, _transform(mesh, state))
         near = np.empty((3, n if mesh.radius else 0), np.float32)
         if mesh.radius:
             square = mesh.radius**2
@@ -214,13 +230,13 @@ class FFTEngine:
         run(kernels.read, n, lanes, cells.order, per_unit, potential, near, forces, partition)
         return float(partition.sum()), forces
 
-    def _convolve(self, charges: Single, mesh: _Mesh) -> Single:
+    def _convolve(self, charges: Single, mesh: _Mesh, kernel: Single) -> Single:
         """Charges to potential. Rows of zeros are not transformed, nor rows that nobody reads.
 
         Transforms run on fixed blocks of lines: scipy's own ``workers`` cut them by the number of threads, and lines
         that fill no whole vector round differently.
         """
-        kernel, (rows, columns) = self._transform(mesh), mesh.padded
+        rows, columns = mesh.padded
         spectrum = np.empty((mesh.nodes[0], kernel.shape[1]), np.complex64)
         potential = np.empty(mesh.nodes, np.float32)
 
@@ -242,12 +258,13 @@ class FFTEngine:
             self._workers.run(transform, -(-lines // _LINES), grain=1)
         return potential
 
-    def _transform(self, mesh: _Mesh) -> Single:
-        """The kernel's transform over the square of the B-spline's, kept while the mesh stands."""
-        if mesh not in self._transforms:
-            self._transforms = {old: values for old, values in self._transforms.items() if old.radius != mesh.radius}
-            self._transforms[mesh] = _kernel_transform(mesh)
-        return self._transforms[mesh]
+
+def _transform(mesh: _Mesh, state: FFTState) -> Single:
+    """Return the transform of the kernel over the square of that of the B-spline, kept as long as the mesh is used."""
+    if mesh not in state.transforms:
+        state.transforms = {old: values for old, values in state.transforms.items() if old.radius != mesh.radius}
+        state.transforms[mesh] = _kernel_transform(mesh)
+    return state.transforms[mesh]
 
 
 class _Cells(NamedTuple):

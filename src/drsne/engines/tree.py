@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne import _checks
-from drsne._rounding import lane_type, scaled_lane_type
-from drsne.cells import cells, scaled_cells
+from drsne import checks
+from drsne.backends.numba.backend import NumbaBackend
+from drsne.backends.numba.cells import cells, scaled_cells
+from drsne.backends.numba.kernels import adaptive_tree as adaptive
+from drsne.backends.numba.kernels import tree as kernels
+from drsne.backends.numba.threads import n_blocks
 from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
-from drsne.kernels import adaptive_tree as adaptive
-from drsne.kernels import tree as kernels
-from drsne.parallel import Workers, n_blocks
+from drsne.precision import pair_type, scaled_pair_type
 
 _GRAIN = 8  # leaves per block
 # With the adaptive kernel: points in a leaf by map dimensions, how much larger theta may be where the extents of the
@@ -39,26 +41,34 @@ class _Sums(NamedTuple):
     order: NDArray[np.int32]  # points along the curve
 
 
-class _State:
+@dataclass
+class _Checked:
     """What the last check of a kernel found."""
 
-    def __init__(self) -> None:
-        self.prediction = Prediction()
-        self.unchecked = 0  # evaluations until the next check
-        self.share = 1.0  # of theta
-        self.ratio = 1.0  # of the partition sum over all pairs to that over the tree
+    prediction: Prediction = field(default_factory=Prediction)
+    unchecked: int = 0  # evaluations until the next check
+    share: float = 1.0  # of theta
+    ratio: float = 1.0  # of the partition sum over all pairs to that over the tree
+
+
+@dataclass
+class TreeState:
+    """What an optimisation carries on: the last checks of the fixed and of the adaptive kernel."""
+
+    fixed: _Checked = field(default_factory=_Checked)
+    adaptive: _Checked = field(default_factory=_Checked)
 
 
 class TreeEngine:
-    """Repulsion over a tree of cells, with second moments.
+    """Sum the repulsion over a tree of cells, with second moments.
 
     Now and then the forces on some points are summed over all pairs too. If the error there is too large, theta is
     lowered for the next evaluations, and the partition sum is corrected by the same points.
 
     Parameters
     ----------
-    workers : Workers
-        Threads to run on.
+    backend : NumbaBackend
+        Runs the loops.
     precision : {"single", "double"}, default="single"
         Arithmetic of a pair.
     theta : float, default=0.45
@@ -69,48 +79,56 @@ class TreeEngine:
     tolerance = (1e-2, 5e-4)
     adaptive = True
 
-    def __init__(self, workers: Workers, *, precision: str = "single", theta: float = 0.45) -> None:
-        self._workers = workers
+    def __init__(self, backend: NumbaBackend, *, precision: str = "single", theta: float = 0.45) -> None:
+        self._workers = backend.workers
         self._precision = precision
         self._theta = float(theta)
         # Errors fall with the fourth power of theta: 1 % and 0.05 % at 0.45.
         self._allowed = tuple(bound * (self._theta / 0.45) ** 4 for bound in self.tolerance)
-        self._states = {adaptive: _State() for adaptive in (False, True)}
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Up to three map dimensions."""
+        """Return whether maps can have that many dimensions: up to three."""
         return 1 <= n_components <= 3
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
-        """Raise for a theta that is no share."""
-        if "theta" in options and _checks.number("engine_options['theta']", options["theta"], at_least=0) > 1:
+        """Raise for a theta that is not between 0 and 1."""
+        if "theta" in options and checks.number("engine_options['theta']", options["theta"], at_least=0) > 1:
             raise ValueError(
                 f"engine_options['theta'] must be between 0 (exact) and 1; got {options['theta']!r}. "
                 "The default is 0.45."
             )
 
+    start = staticmethod(TreeState)
+
     def repulsion(
-        self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None
+        self,
+        Y: NDArray[np.float64],
+        smoothing: float,
+        scales: NDArray[np.float64] | None = None,
+        state: TreeState | None = None,
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         base = 1.0 + smoothing
         Y = (Y - Y.mean(axis=0)) / np.sqrt(base)
-        sums = self._sums(Y, scales)
+        state = TreeState() if state is None else state
+        last = state.fixed if scales is None else state.adaptive
+        sums = self._sums(Y, scales, last.share)
         if self._theta > 0.0:
-            sums = self._checked(Y, scales, sums)
+            sums = self._checked(Y, scales, sums, last)
         return sums.partition / base, sums.forces / base**1.5
 
-    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None) -> _Sums:
-        return self._fixed(Y) if scales is None else self._adaptive(Y, scales)
+    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, share: float) -> _Sums:
+        return self._fixed(Y, share) if scales is None else self._adaptive(Y, scales, share)
 
-    def _checked(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums) -> _Sums:
+    def _checked(
+        self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums, state: _Checked
+    ) -> _Sums:
         """Return the sums, with a smaller theta if these are not accurate enough, and the partition sum corrected.
 
         What a check finds holds until the next one: the share of theta, and the factor on the partition sum.
         """
-        state = self._states[scales is not None]
         allowed, signs = MARGIN * self._allowed[0], Signs.of(sums.partition, sums.forces)
         state.unchecked -= 1
         if state.unchecked >= 0 and state.prediction.at(signs) <= allowed:
@@ -120,7 +138,7 @@ class TreeEngine:
         while error > allowed and state.share > _LEAST_SHARE:
             share, before = state.share, error
             state.share = max(share * _step(error / self._allowed[0]), _LEAST_SHARE)
-            sums = self._sums(Y, scales)
+            sums = self._sums(Y, scales, state.share)
             error = sample.force_error(sums.forces)
             if error > MARGIN * before and state.share < _LOWERED_ANYWAY:  # what remains is rounding
                 state.share, error = share, 0.0
@@ -133,24 +151,24 @@ class TreeEngine:
         state.ratio = ratio if abs(ratio - 1.0) > _UNCORRECTED * self._allowed[1] else 1.0
         return sums._replace(partition=sums.partition * state.ratio)
 
-    def _fixed(self, Y: NDArray[np.float64]) -> _Sums:
+    def _fixed(self, Y: NDArray[np.float64], share: float) -> _Sums:
         n, d = Y.shape
-        lane: Any = lane_type(Y, self._precision)
+        lane: Any = pair_type(Y, self._precision)
         order, lanes, nodes, summed = cells(Y, lane, self._workers)
         leaves = np.flatnonzero(nodes[3] == 0)
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        opening, one = lane((self._states[False].share * self._theta) ** 2), lane(1.0)
+        opening, one = lane((share * self._theta) ** 2), lane(1.0)
         arguments = (lanes, order, nodes, leaves, summed, opening, one, forces, potential, partition)
         self._workers.run(kernels.forces, len(leaves), *arguments, grain=_GRAIN)
         return _Sums(float(partition.sum()), forces, potential, order)
 
-    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64]) -> _Sums:
+    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64], share: float) -> _Sums:
         n, d = Y.shape
-        lane: Any = scaled_lane_type(Y, scales, self._precision)
+        lane: Any = scaled_pair_type(Y, scales, self._precision)
         order, lanes, scale, nodes, summed = scaled_cells(Y, scales, lane, self._workers, _LEAF[d])
         leaves = np.flatnonzero(nodes[3] == 0)
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        theta = self._states[True].share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
+        theta = share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
         constants = lane(theta**2), lane(_SPREADING), lane(1.0)
         kernel = adaptive.forces_2d if d == 2 else adaptive.forces_any
         arguments = (lanes, scale, order, nodes, leaves, summed, constants, forces, potential, partition)

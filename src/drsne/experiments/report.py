@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from drsne import _checks
+from drsne import checks
 from drsne.experiments import claims, document, studies
 from drsne.experiments.document import Block, Figure, Heading, Table, Text, escaped, inline
 from drsne.experiments.rows import Row
@@ -104,7 +104,7 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
     str
         HTML that refers to no other file.
     """
-    limit = _checks.number("max_mb", max_mb, above=0)
+    limit = checks.number("max_mb", max_mb, above=0)
     parts = _parts(folder, quick)
     style = (files("drsne.experiments") / "report.css").read_text(encoding="utf-8")
     body = "\n".join([*_head(parts, quick), _claims(parts), *(_section(part) for part in parts)])

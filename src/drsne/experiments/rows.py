@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from drsne import _checks
+from drsne import checks
 
 Row = dict[str, Any]
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scanpy", "igraph", "louvain")
@@ -51,7 +51,7 @@ class Rows:
             except json.JSONDecodeError as error:
                 if number < len(lines):
                     raise self._damaged(number, "is not JSON") from error
-                _checks.warn(f"The last row of {self.path} was cut off and is left out; its run is made again.")
+                checks.warn(f"The last row of {self.path} was cut off and is left out; its run is made again.")
                 continue
             if not isinstance(row, dict) or "key" not in row:
                 raise self._damaged(number, "is not a row: it has no key")

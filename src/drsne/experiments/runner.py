@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from drsne import _checks
+from drsne import checks
 from drsne.experiments import methods, scoring
 from drsne.experiments.methods import Ready
 from drsne.experiments.rows import Row, Rows, key, make_folder, provenance
@@ -114,7 +114,7 @@ def _with_data(todo: list[tuple[Study, Job]], *, anything: bool) -> list[tuple[S
     if failed and len(failed) == len(wanted) and not anything:
         raise next(iter(failed.values()))
     for dataset, reason in failed.items():
-        _checks.warn(f"{dataset} is left out: {reason}")
+        checks.warn(f"{dataset} is left out: {reason}")
     return [(part, job) for part, job in todo if job.dataset not in failed]
 
 

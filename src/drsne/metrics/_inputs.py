@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from drsne import _checks
-from drsne.graph import check_metric, check_precomputed
-from drsne.parallel import Workers
-from drsne.search import unit_scale
+from drsne import checks
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.precomputed import check_precomputed
+from drsne.neighbors.search import check_metric
+from drsne.precision import unit_scale
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -28,7 +29,7 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
 
     check_metric(metric)
     for name, values in (("X", X), ("Y", Y)):
-        _checks.refuse_text(name, values)
+        checks.refuse_text(name, values)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
     if X.shape[0] != Y.shape[0]:
@@ -50,7 +51,7 @@ def is_precomputed(metric: Any) -> bool:
 
 def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> int:
     """``n_neighbors`` as an int that the data allow (below half of them for rank-based scores)."""
-    k = _checks.integer("n_neighbors", n_neighbors, at_least=1)
+    k = checks.integer("n_neighbors", n_neighbors, at_least=1)
     limit, rule = (n_samples / 2, "n_samples / 2") if half else (n_samples, "n_samples")
     if k >= limit:
         raise ValueError(f"n_neighbors must be smaller than {rule}={limit:g}; got {k}. Lower it.")
@@ -61,7 +62,7 @@ def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> 
     """All rows, or a random ``max_samples`` of them, ascending."""
     from sklearn.utils import check_random_state
 
-    if max_samples is None or _checks.integer("max_samples", max_samples, at_least=2) >= n_samples:
+    if max_samples is None or checks.integer("max_samples", max_samples, at_least=2) >= n_samples:
         return np.arange(n_samples)
     return np.sort(check_random_state(random_state).choice(n_samples, max_samples, replace=False))
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.graph import KnnGraph, nearest
+from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import Array, Rows, blocks, check_neighbors, check_pair, pearson, sampled_rows
-from drsne.parallel import Workers
-from drsne.search import unit_scale
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import nearest
+from drsne.precision import unit_scale
 
 _FLOOR = 1e-8  # of the median radius: stands for the radius 0 of points on k duplicates
 

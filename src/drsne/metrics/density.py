@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne._rounding import rounded
-from drsne.graph import nearest
+from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, pearson, sampled_rows
-from drsne.parallel import Workers
-from drsne.search import unit_scale
+from drsne.neighbors.search import nearest
+from drsne.precision import rounded, unit_scale
 
 
 def density_rank_correlation(

@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.graph import KnnGraph, nearest
+from drsne.backends.numba.threads import Workers
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import Array, Rows, check_pair, euclidean, sampled_rows, space_of
 from drsne.metrics.fragmentation import N_NEIGHBORS, torn_share
 from drsne.metrics.separation import silhouette
 from drsne.metrics.stress import of_maps as stress_of_maps
 from drsne.metrics.trust import kept, own_neighbors
-from drsne.parallel import Workers
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import nearest
 
 NAMES = (
     "trustworthiness",

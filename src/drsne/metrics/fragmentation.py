@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drsne.graph import KnnGraph, nearest
-from drsne.kernels import linkage
+from drsne.backends.numba.kernels import linkage
+from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, sampled_rows
-from drsne.parallel import Workers
-from drsne.search import unit_scale
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import nearest
+from drsne.precision import unit_scale
 
 N_NEIGHBORS = 10  # of the data
 _THIRD = 3  # nearest neighbour whose distance is the spacing: pieces of up to three points are never counted

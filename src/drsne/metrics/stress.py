@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, in_turn, sampled_rows, space_of
-from drsne.parallel import Workers
-from drsne.search import unit_scale
+from drsne.precision import unit_scale
 
 
 def stress(

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from drsne.graph import nearest
-from drsne.kernels.ranks import below
+from drsne.backends.numba.kernels.ranks import below
+from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import (
     Array,
     Rows,
@@ -22,8 +22,8 @@ from drsne.metrics._inputs import (
     sampled_rows,
     space_of,
 )
-from drsne.parallel import Workers
-from drsne.search import unit_scale
+from drsne.neighbors.search import nearest
+from drsne.precision import unit_scale
 
 _TREE_DIMENSIONS = 15
 

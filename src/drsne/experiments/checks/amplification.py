@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from drsne import datasets
-from drsne._densne import DenSNE
-from drsne.concentration import DEFAULT_SMOOTHING, loss_and_slope, profile
+from drsne.estimators.densne import DenSNE
 from drsne.experiments.checks import DOUBLE_ROUNDING, Check, Finding, Size
 from drsne.experiments.checks.problems import NONE, Array, K, digits
-from drsne.graph import knn
-from drsne.radii import correlation_and_slope, standardized
+from drsne.neighbors.search import knn
+from drsne.objectives.concentration import DEFAULT_SMOOTHING, loss_and_slope, profile
+from drsne.objectives.densne import correlation_and_slope, standardized
 
 GROUP = "amplification"
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)

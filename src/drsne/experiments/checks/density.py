@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from drsne.concentration import profile
 from drsne.experiments.checks import DOUBLE_ROUNDING, Check, Finding, Size
 from drsne.experiments.checks.problems import NONE, Array, K, digits, mapped_digits
 from drsne.experiments.dimension import dimension
-from drsne.graph import knn
 from drsne.metrics import density_rank_correlation
+from drsne.neighbors.search import knn
+from drsne.objectives.concentration import profile
 
 GROUP, RANKS = "concentration and density", "ranks of density"
 DIMENSIONS = (1, 2, 5, 10)

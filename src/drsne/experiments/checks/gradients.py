@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from drsne.concentration import DEFAULT_SMOOTHING, Smoothing, loss_and_slope, profile
 from drsne.experiments.checks import DOUBLE_ROUNDING, Check, Finding, Size
 from drsne.experiments.checks.problems import (
     NONE,
@@ -19,6 +18,7 @@ from drsne.experiments.checks.problems import (
     problem,
     radii,
 )
+from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing, loss_and_slope, profile
 
 SCALE, DIFFERENCES = "scale component", "finite differences"
 SMALL_K = 7

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsne import presets
-from drsne.concentration import DEFAULT_SMOOTHING, Smoothing
 from drsne.experiments.checks import DOUBLE_ROUNDING, SINGLE_ROUNDING, Check, Finding, Size
 from drsne.experiments.checks.problems import Array, K, Mapped, loss, mapped_digits, objective, problem, radii
-from drsne.graph import knn
-from drsne.objective import Objective
+from drsne.neighbors.search import knn
+from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing
+from drsne.objectives.drsne import Objective
 
 GROUP = "invariance"
 FACTORS = (1e-3, 1e-2, 0.1, 0.3, 3.0, 10.0, 1e2, 1e3)

@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 
 from drsne import datasets, engines
 from drsne.affinities import DEFAULT_CALIBRATION, affinities
-from drsne.concentration import DEFAULT_SMOOTHING, Neighborhoods, Smoothing, profile
+from drsne.backends.numba.backend import NumbaBackend
+from drsne.backends.numba.threads import Workers
 from drsne.datasets import recipes
-from drsne.graph import KnnGraph, knn
-from drsne.objective import Objective, Problem
-from drsne.parallel import Workers
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import knn
+from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing, profile
+from drsne.objectives.drsne import DRSNEProblem, Objective
+from drsne.objectives.neighborhoods import NeighborTable
 
 Array = NDArray[np.float64]
 K = 30
@@ -57,26 +60,26 @@ def objective(
     return Objective(precision=precision, normalizer=mean, input_smoothing=smoothing, embedding_smoothing=smoothing)
 
 
-def problem(given: Objective, mapped: Mapped) -> Problem:
+def problem(given: Objective, mapped: Mapped) -> DRSNEProblem:
     """The objective on the data."""
-    workers = Workers(1)
-    return Problem(
+    backend = NumbaBackend(Workers(1))
+    return DRSNEProblem(
         given,
         P=mapped.P,
         neighbors=mapped.near.indices,
         target=profile(mapped.near.distances.mean(axis=1), 1.0, given.input_smoothing).log,
         weight=WEIGHT,
-        engine=engines.load("exact")(workers, precision=given.precision),
-        workers=workers,
+        engine=engines.load("exact")(backend, precision=given.precision),
+        backend=backend,
     )
 
 
-def loss(of: Problem, Y: Array) -> float:
+def loss(of: DRSNEProblem, Y: Array) -> float:
     """``L_conc`` of a map."""
-    return float(of.evaluate(Y, density=0.0, losses=True).concentration)
+    return float(of.evaluate(Y, density=0.0, losses=True).density or 0.0)
 
 
-def gradient(of: Problem, Y: Array) -> Array:
+def gradient(of: DRSNEProblem, Y: Array) -> Array:
     """The gradient of ``L_conc``."""
     both, neighbors = of.evaluate(Y).gradient, of.evaluate(Y, density=0.0).gradient
     return np.asarray((both - neighbors) / (of.weight * len(Y)))
@@ -84,4 +87,4 @@ def gradient(of: Problem, Y: Array) -> Array:
 
 def radii(mapped: Mapped, Y: Array) -> Array:
     """Mean distances in the map to the neighbours in the data."""
-    return Neighborhoods(mapped.near.indices).radii(Y, NONE, Workers(1))
+    return NeighborTable(mapped.near.indices, NumbaBackend(Workers(1))).radii(Y, 0.0)

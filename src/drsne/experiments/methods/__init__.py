@@ -17,8 +17,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne import _checks
-from drsne.graph import KnnGraph, knn
+from drsne import checks
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import knn
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -94,7 +95,7 @@ def names() -> list[str]:
 
 def find(name: str) -> Method:
     """The method in ``methods/<name>.py``, whether or not it can be run here."""
-    _checks.choice("method", name, tuple(names()))
+    checks.choice("method", name, tuple(names()))
     method: Method = import_module(f"drsne.experiments.methods.{name}").METHOD
     return method
 

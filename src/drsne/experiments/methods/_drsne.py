@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from drsne import DRSNE, Objective, density_path, initialization
-from drsne._stages import Stage, prepare
+from drsne.backends.numba.threads import Workers
+from drsne.estimators.path import Weighted
+from drsne.estimators.preparation import PreparationSettings, Prepared, prepare_drsne
 from drsne.experiments.methods import Array, Maps, Ready, Run
-from drsne.objective import NEIGHBORHOODS, Problem
-from drsne.optimize import Schedule
-from drsne.parallel import Workers
-from drsne.path import alone
+from drsne.objectives.drsne import NEIGHBORHOODS, DRSNEProblem
+from drsne.optimization.loop import minimize
+from drsne.optimization.schedule import Schedule
 from drsne.presets import PATH_RATE, PATH_STEP, paper
 
 STEPS = {"path_step": PATH_STEP, "path_rate": PATH_RATE}  # so that rows of another path are not taken for these
@@ -24,8 +25,8 @@ STEPS = {"path_step": PATH_STEP, "path_rate": PATH_RATE}  # so that rows of anot
 FIXED_KERNEL = {
     "input": Objective(kernel="fixed", target_quantile=0.0, small_groups=False),
     "both": Objective(
-        input_weight=NEIGHBORHOODS["both"].input_weight,
-        embedding_weight=NEIGHBORHOODS["both"].embedding_weight,
+        input_weight=NEIGHBORHOODS["both"].input,
+        embedding_weight=NEIGHBORHOODS["both"].embedding,
         input_exponent="auto",
         kernel="fixed",
         target_quantile=0.0,
@@ -71,11 +72,12 @@ def of_the_paper(
         if every_pair:
             settings |= _over_every_pair(**settings)
 
-        def stage(workers: Workers) -> Stage[Problem]:
-            return prepare(DRSNE(**settings), ready.X, settings["objective"], 1.0, workers)
+        def prepare(workers: Workers) -> Prepared[DRSNEProblem]:
+            parameters = PreparationSettings.of(DRSNE(**settings).get_params(deep=False))
+            return prepare_drsne(parameters, ready.X, settings["objective"], 1.0, workers)
 
         key = ("paper", variant, k, perplexity, every_pair, *numbers.items())
-        yield from from_one_stage(ready, key, stage, settings["schedule"], {value: n * value for value in values}, seed)
+        yield from from_one_preparation(ready, key, prepare, settings["schedule"], {value: n * value for value in values}, seed)
 
     return maps
 
@@ -85,32 +87,32 @@ def _over_every_pair(*, objective: Objective, schedule: Schedule, **_: Any) -> d
     return {"objective": replace(objective, support="symmetric"), "schedule": replace(schedule, phases=phases)}
 
 
-def from_one_stage(
+def from_one_preparation(
     ready: Ready,
     key: Any,
-    make: Callable[[Workers], Stage[Any]],
+    prepare: Callable[[Workers], Prepared[Any]],
     schedule: Schedule,
     weights: Mapping[float, float],
     seed: int,
     *,
     term: str = "concentration",
 ) -> Iterator[Run]:
-    """Maps at the ``weights`` of values, from a random start; affinities and target are found once for the data.
+    """Return maps at the ``weights`` of values, from a random start; affinities and target are found once for the data.
 
-    The stage that is made under ``key`` has the weight one.
+    What is prepared, and kept under ``key``, has the weight one.
     """
 
-    def alone_on_a_thread() -> Stage[Any]:
+    def on_one_thread() -> Prepared[Any]:
         with Workers(1) as workers:
-            return make(workers)
+            return prepare(workers)
 
     start = time.perf_counter()
     plain = sum(phase.n_iter for phase in takewhile(lambda phase: not phase.density, schedule.phases))
-    problem = ready.lately(key, lambda: Remembered(alone_on_a_thread().problem, plain))
+    problem = ready.lately(key, lambda: Remembered(on_one_thread().problem, plain))
     preparing = time.perf_counter() - start
     for value, weight in weights.items():
         start = time.perf_counter()
-        outcome = alone(problem, _start(len(ready.X), seed), weight, schedule, term=term)
+        outcome = minimize(Weighted(problem, weight), _start(len(ready.X), seed), schedule, term=term)
         yield Run(value, outcome.embedding, {"neighbors": preparing, "optimization": time.perf_counter() - start})
 
 
@@ -123,6 +125,7 @@ class Remembered:
     def __init__(self, problem: Any, n_iter: int) -> None:
         self._problem, self._n_iter = problem, n_iter
         self._known: dict[int, tuple[Array, Any]] = {}
+        self.backend, self.start = problem.backend, problem.start
 
     def evaluate(self, Y: Array, *, iteration: int | None, **options: Any) -> Any:
         """As of the problem; known again where the map is the same."""

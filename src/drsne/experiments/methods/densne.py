@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from drsne import DenSNE
-from drsne._stages import Stage, prepare_radii
-from drsne.correlation import CorrelationProblem
+from drsne.backends.numba.threads import Workers
+from drsne.estimators.preparation import PreparationSettings, Prepared, prepare_densne
 from drsne.experiments.methods import Method, Ready, Run
-from drsne.experiments.methods._drsne import from_one_stage
-from drsne.parallel import Workers
+from drsne.experiments.methods._drsne import from_one_preparation
+from drsne.objectives.densne import DenSNEProblem
 from drsne.presets import densne
 
 _GRID = (1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0)
@@ -20,12 +20,20 @@ def maps(ready: Ready, values: Sequence[float], seed: int, **numbers: Any) -> It
     """A map for each density weight."""
     settings = densne(len(ready.X), 1.0, **numbers)
 
-    def stage(workers: Workers) -> Stage[CorrelationProblem]:
-        return prepare_radii(DenSNE(**settings), ready.X, workers).stage
+    def prepare(workers: Workers) -> Prepared[DenSNEProblem]:
+        parameters = DenSNE(**settings).get_params(deep=False)
+        return prepare_densne(
+            PreparationSettings.of(parameters),
+            ready.X,
+            weight=1.0,
+            variance_shift=parameters["variance_shift"],
+            precision=parameters["precision"],
+            workers=workers,
+        )
 
     weights = {value: value for value in values}
     key = ("densne", *numbers.items())
-    yield from from_one_stage(ready, key, stage, settings["schedule"], weights, seed, term="correlation")
+    yield from from_one_preparation(ready, key, prepare, settings["schedule"], weights, seed, term="correlation")
 
 
 METHOD = Method(

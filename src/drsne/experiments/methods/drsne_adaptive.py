@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from drsne.estimators.path import WEIGHTS
 from drsne.experiments.methods import Method
 from drsne.experiments.methods._drsne import STEPS, along_a_path
-from drsne.path import WEIGHTS
 
 METHOD = Method(
     title="DR-SNE (ours, default)",

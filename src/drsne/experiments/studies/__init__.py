@@ -10,7 +10,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import ClassVar
 
-from drsne import _checks
+from drsne import checks
 from drsne.experiments.document import Block, Figure, markdown
 from drsne.experiments.rows import Row, Rows, make_folder
 from drsne.experiments.runner import of_study, run
@@ -73,7 +73,7 @@ class PaperStudy(ABC):
         """Write figures and tables, and return the tables; without matplotlib figures are left out, which is told."""
         self.write(parts, rows, folder)
         if find_spec("matplotlib") is None:
-            _checks.warn("Figures are left out: they need matplotlib, pip install 'drsne[plot]'.")
+            checks.warn("Figures are left out: they need matplotlib, pip install 'drsne[plot]'.")
         else:
             self.draw(parts, rows, folder)
         blocks = self.blocks(parts, rows, folder)

@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from drsne import _checks, datasets
+from drsne import checks, datasets
 from drsne.datasets import recipes
 from drsne.experiments import figures, methods, published, tables
 from drsne.experiments.document import Block, Figure, Heading, Text
@@ -288,5 +288,5 @@ def _kept(pack: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, BadZipFile) as error:
-        _checks.warn(f"{pack} cannot be read ({error}) and is made again of the maps that are at hand.")
+        checks.warn(f"{pack} cannot be read ({error}) and is made again of the maps that are at hand.")
         return {}

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import clone
 
 from drsne import datasets as sets
+from drsne.backends.numba.threads import Workers
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
 from drsne.experiments.document import Block, Bullets, Figure, Heading, Table, Text
@@ -24,7 +25,6 @@ from drsne.experiments.methods._drsne import FIXED_KERNEL
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
 from drsne.experiments.study import USUAL, Asked, Study, check_names
-from drsne.parallel import Workers
 
 SIZES = (1000, 3000, 5000, 7000, 9000, 11000, 13000)
 MORE = (20000, 40000, 70000)  # of the fast engine alone

@@ -1,0 +1,153 @@
+"""Backends: the loops over pairs and points that an optimisation needs.
+
+The objectives, the schedule and the loop of an optimisation are written once. What they leave to a backend is listed in
+:class:`Backend`: sums over pairs of points, sums over neighbours, the neighbours in a map, steps of the optimisers, and
+the order of the points in memory. A backend works on arrays and small named tuples, and validates nothing.
+
+``drsne.backends.numba`` is the one that fits use. ``drsne.backends.numpy`` has the same methods in a few lines of NumPy
+each, for all pairs only; it is the readable reference that the tests compare with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+class PairList(NamedTuple):
+    """Pairs (i, j) of points with a value each, as the rows of a CSR matrix."""
+
+    indptr: NDArray[Any]  # (n + 1,)
+    columns: NDArray[np.int32]  # (nnz,)
+    values: NDArray[Any]  # (nnz,)
+
+
+class NeighborList(NamedTuple):
+    """Neighbours of every point, and the points that list it as a neighbour."""
+
+    neighbors: NDArray[np.int32]  # (n, m)
+    offsets: NDArray[np.int64]  # (n + 1,)
+    listed_by: NDArray[np.int32]  # (n * m,), those that list point i from offsets[i] to offsets[i + 1]
+
+
+class Order(Protocol):
+    """An order of the points in memory."""
+
+    def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of the points, (n,) or (n, d), in this order."""
+        ...
+
+    def restored(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values that are in this order in the order of the data."""
+        ...
+
+    def pair_list(self, pairs: PairList) -> PairList:
+        """Return pairs with rows in this order and points numbered by it."""
+        ...
+
+    def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a table (n, k) of neighbours with rows in this order and points numbered by it."""
+        ...
+
+
+class Backend(Protocol):
+    """The loops over pairs and points.
+
+    Maps ``Y`` (n, d) have the type in which pairs are computed, single or double precision; sums over many pairs are
+    double precision. The kernel of a pair is ``w_ij = 1 / (base + |y_i - y_j|^2)``, or with the inverse scales ``u`` of
+    the adaptive kernel ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``.
+    """
+
+    def attraction(
+        self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
+    ) -> tuple[Array, float | None]:
+        """Return ``sum_j a_ij u_i u_j w_ij (y_i - y_j)`` for every point, (n, d), and the damped sum of the ``a_ij``.
+
+        With a positive ``delta`` every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. Without it the second value
+        is None.
+        """
+        ...
+
+    def energy(
+        self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
+    ) -> float:
+        """Return ``-sum_ij a_ij log(w_ij + delta)``."""
+        ...
+
+    def repulsion(
+        self, Y: Array, *, smoothing: float, scales: Array | None, precision: str
+    ) -> tuple[float, Array]:
+        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, for ``base = 1 + smoothing``."""
+        ...
+
+    def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
+        """Return a table (n, m) of neighbours together with the points that list each point."""
+        ...
+
+    def lengths(
+        self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
+    ) -> None:
+        """Write ``sum_j l_ij`` and ``sum_j (y_i - y_j) / l_ij`` over the neighbours of every point.
+
+        Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``. Points that coincide have no direction.
+        """
+        ...
+
+    def pull_back(
+        self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]
+    ) -> None:
+        """Write ``sum_l slope_l (y_i - y_l) / l_il`` over the points l that list point i."""
+        ...
+
+    def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
+        """Add ``slope_i directions_i + back_i`` to ``forces``, each summed over its first axis (shares, n, d)."""
+        ...
+
+    def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
+        """Return ``sum_j w_ij`` and ``sum_j w_ij |y_i - y_j|^2`` over the pairs of every point, with ``base = 1``."""
+        ...
+
+    def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
+        """Add ``sum_j w_ij^2 (pull_i + pull_j) (y_i - y_j)`` over the pairs of every point, with ``base = 1``."""
+        ...
+
+    def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
+        """Return the ``k`` nearest neighbours of every point of a map, (n, k), nearest first."""
+        ...
+
+    def momentum_step(
+        self,
+        gradient: Array,
+        step: Array,
+        gains: Array,
+        *,
+        rate: float,
+        momentum: float,
+        min_gain: float | None,
+        grow_from_rest: bool,
+    ) -> Array:
+        """Update ``step`` and ``gains`` in place and return the step; without ``min_gain`` there are no gains."""
+        ...
+
+    def adam_step(
+        self,
+        gradient: Array,
+        mean: Array,
+        square: Array,
+        *,
+        rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        n_steps: int,
+    ) -> Array:
+        """Update ``mean`` and ``square`` in place for the step number ``n_steps`` and return the step."""
+        ...
+
+    def order(self, Y: Array) -> Order:
+        """Return an order in which points that are near in the map are near in memory."""
+        ...

@@ -1,0 +1,181 @@
+"""The methods of :class:`drsne.backends.Backend`, by compiled loops on threads."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends import NeighborList, PairList
+from drsne.backends import steps as formulas
+from drsne.backends.numba import map_neighbors
+from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
+from drsne.backends.numba.ordering import Ordering, along_curve
+from drsne.backends.numba.threads import Workers, n_blocks
+from drsne.precision import pair_type, scaled_pair_type
+
+Array = NDArray[np.float64]
+_COMPILED_FROM = 8192  # points from which on a compiled step is faster than NumPy
+_REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
+
+
+class NumbaBackend:
+    """Compiled loops on the threads of ``workers``.
+
+    Functions for two dimensions are separate, because a loop over coordinates of unknown number is not vectorised.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+
+    def attraction(
+        self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
+    ) -> tuple[Array, float | None]:
+        """Return the attractive forces, and the damped sum of the affinities if there is a ``delta``."""
+        n, flat = len(Y), Y.shape[1] == 2
+        forces, masses = np.empty(Y.shape), np.empty(n_blocks(n))
+        edges = self._edges(Y, pairs, base, inverse_scales)
+        if inverse_scales is not None:
+            if flat and not delta:
+                self.workers.run(attraction.adaptive_attraction_2d, n, *edges, forces)
+            else:
+                self.workers.run(attraction.adaptive_attraction, n, *edges, delta, forces, masses)
+        elif delta:
+            kernel = attraction.smoothed_attraction_2d if flat else attraction.smoothed_attraction
+            self.workers.run(kernel, n, *edges, delta, forces, masses)
+        else:
+            self.workers.run(attraction.attraction_2d if flat else attraction.attraction_any, n, *edges, forces)
+        return forces, float(masses.sum()) if delta else None
+
+    def energy(
+        self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
+    ) -> float:
+        """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
+        sums = np.empty(n_blocks(len(Y)))
+        kernel = attraction.energy if inverse_scales is None else attraction.adaptive_energy
+        self.workers.run(kernel, len(Y), *self._edges(Y, pairs, base, inverse_scales), delta, sums)
+        return float(sums.sum())
+
+    @staticmethod
+    def _edges(Y: NDArray[Any], pairs: PairList, base: float, inverse_scales: NDArray[Any] | None) -> tuple[Any, ...]:
+        points = (Y,) if inverse_scales is None else (Y, inverse_scales)
+        return (*points, pairs.indptr, pairs.columns, pairs.values, Y.dtype.type(base))
+
+    def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
+        """Return the partition sum and the repulsive forces over all pairs."""
+        n, d = Y.shape
+        real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
+        coordinates = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=real)
+        arguments: tuple[Any, ...] = (coordinates, real(1.0), real(1.0 + smoothing))
+        if scales is not None:
+            arguments = (coordinates, (1.0 / scales).astype(real), *arguments[1:])
+        forces = np.empty((n, d))
+        if d == 2:  # every pair once
+            half = (n + 1) // 2
+            back, partition = np.empty((n_blocks(half), 2, n), dtype=real), np.empty(n_blocks(half))
+            kernel = repulsion.half_2d if scales is None else repulsion.adaptive_half_2d
+            self.workers.run(kernel, half, *arguments, forces, back, partition)
+            forces += back.sum(axis=0, dtype=np.float64).T
+            return float(partition.sum()), forces
+        partition = np.empty(n_blocks(n))
+        kernel = _REPULSION.get(d, repulsion.repulsion_any) if scales is None else repulsion.adaptive_any
+        self.workers.run(kernel, n, *arguments, forces, partition)
+        return float(partition.sum()), forces
+
+    def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
+        """Return a table of neighbours together with the points that list each point."""
+        neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
+        offsets, listed_by = np.empty(len(neighbors) + 1, np.int64), np.empty(neighbors.size, np.int32)
+        concentration.list_back(neighbors, offsets, listed_by)
+        return NeighborList(neighbors, offsets, listed_by)
+
+    def lengths(
+        self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
+    ) -> None:
+        """Write the summed distances to the neighbours, and how these change with the point."""
+        kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
+        self.workers.run(kernel, len(Y), Y, near.neighbors, *_constants(Y, floor), lengths, directions)
+
+    def pull_back(
+        self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]
+    ) -> None:
+        """Write the forces through the lengths of the points that list a point."""
+        kernel = concentration.pull_back_2d if Y.shape[1] == 2 else concentration.pull_back_any
+        listed = (near.offsets, near.listed_by, slope.astype(Y.dtype))
+        self.workers.run(kernel, len(Y), Y, *listed, *_constants(Y, floor), forces)
+
+    def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
+        """Add the forces of a density term through its own lengths and through those of others."""
+        if len(directions) == 1:  # no need to compile what is only faster for several shares
+            forces += slope[:, None] * directions[0] + back[0]
+            return
+        self.workers.run(concentration.add_forces, len(slope), slope, directions, back, forces)
+
+    def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
+        """Return the summed kernel of every point, and the summed squared distance weighted by it."""
+        near, far = np.empty(len(Y)), np.empty(len(Y))
+        kernel = radii.sums_2d if Y.shape[1] == 2 else radii.sums_any
+        self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), near, far)
+        return near, far
+
+    def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
+        """Add the forces of den-SNE's density term."""
+        kernel = radii.forces_2d if Y.shape[1] == 2 else radii.forces_any
+        self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), pull, forces)
+
+    def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
+        """Return the nearest neighbours of every point of a map."""
+        return map_neighbors.nearest_in_map(Y, k, self.workers)
+
+    def momentum_step(
+        self,
+        gradient: Array,
+        step: Array,
+        gains: Array,
+        *,
+        rate: float,
+        momentum: float,
+        min_gain: float | None,
+        grow_from_rest: bool,
+    ) -> Array:
+        """Update ``step`` and ``gains`` in place and return the step."""
+        if len(gradient) < _COMPILED_FROM:
+            return formulas.momentum_step(
+                gradient, step, gains, rate=rate, momentum=momentum, min_gain=min_gain, grow_from_rest=grow_from_rest
+            )
+        steps.momentum(gradient, step, gains, min_gain or 0.0, grow_from_rest, momentum, rate)
+        return step
+
+    def adam_step(
+        self,
+        gradient: Array,
+        mean: Array,
+        square: Array,
+        *,
+        rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        n_steps: int,
+    ) -> Array:
+        """Update ``mean`` and ``square`` in place and return the step."""
+        if len(gradient) < _COMPILED_FROM:
+            return formulas.adam_step(gradient, mean, square, rate=rate, betas=betas, eps=eps, n_steps=n_steps)
+        one, two = betas
+        unbias, rate = 1.0 / math.sqrt(1.0 - two**n_steps), -rate / (1.0 - one**n_steps)
+        step = np.empty_like(gradient)
+        steps.adam(gradient, mean, square, one, two, unbias, eps, rate, step)
+        return step
+
+    def order(self, Y: Array) -> Ordering:
+        """Return the points along a Z-order curve of the map."""
+        return Ordering(along_curve(Y, self.workers).order, self.workers)
+
+
+def _constants(Y: NDArray[Any], floor: float) -> tuple[Any, ...]:
+    real = Y.dtype.type
+    return real(floor), real(1.0), np.finfo(real).tiny
+
+
+BACKEND = NumbaBackend

@@ -1,0 +1,313 @@
+"""Barnes-Hut sums of the adaptive kernel, in one to three dimensions (docs/theory.md, eqs. 52 to 55).
+
+The kernel of a pair is ``g = a b / (a b + s)`` with the scales ``a`` of the target and ``b`` of the source and
+``s`` the squared distance, so a scale is one more coordinate of a point: a node has the mean of its points' positions
+and scales, and their second moments. In two dimensions the field of all nodes that are far enough from a leaf is
+expanded once, around the leaf's own centre and mean scale, to third order, and each point of the leaf reads it there.
+In one and three dimensions each point adds up the nodes by itself. Nodes are those of :mod:`drsne.backends.numba.kernels.tree`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+N_SUMMED = 20  # rows of a node's summary, see moments
+_FAR = 15  # rows of a list of far nodes
+
+
+@kernel
+def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Summaries of nodes lo to hi, rows of ``summed`` (20, m).
+
+    0-3: mean position and mean scale b. 4-9: sums of squared deviations xx, yy, zz, xy, xz, yz. 10-12: of position
+    times scale, xb, yb, zb. 13: bb. 14: largest extent of the box. 15: extent of the scale. 16-18: half the box along
+    each axis about its middle (only their differences from the mean matter). 19: number of points.
+    """
+    for v in range(lo, hi):
+        begin, end = first[v], last[v]
+        m = end - begin
+        widest = 0.0
+        for c in range(3):
+            total = 0.0
+            least, most = lanes[c, begin], lanes[c, begin]
+            for i in range(begin, end):
+                x = lanes[c, i]
+                total += x
+                least, most = min(least, x), max(most, x)
+            mean = total / m
+            summed[c, v] = mean
+            summed[16 + c, v] = max(most - mean, mean - least)
+            widest = max(widest, most - least)
+        total = 0.0
+        least, most = scale[begin], scale[begin]
+        for i in range(begin, end):
+            total += scale[i]
+            least, most = min(least, scale[i]), max(most, scale[i])
+        summed[3, v] = total / m
+        summed[14, v] = widest
+        summed[15, v] = most - least
+        summed[19, v] = m
+        cx, cy, cz, cb = summed[0, v], summed[1, v], summed[2, v], summed[3, v]
+        xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        xb, yb, zb, bb = 0.0, 0.0, 0.0, 0.0
+        for i in range(begin, end):
+            x, y, z, b = lanes[0, i] - cx, lanes[1, i] - cy, lanes[2, i] - cz, scale[i] - cb
+            xx += x * x
+            yy += y * y
+            zz += z * z
+            xy += x * y
+            xz += x * z
+            yz += y * z
+            xb += x * b
+            yb += y * b
+            zb += z * b
+            bb += b * b
+        summed[4, v], summed[5, v], summed[6, v] = xx, yy, zz
+        summed[7, v], summed[8, v], summed[9, v] = xy, xz, yz
+        summed[10, v], summed[11, v], summed[12, v], summed[13, v] = xb, yb, zb, bb
+
+
+@kernel
+def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Sums of the points of leaves lo to hi in two dimensions.
+
+    A node is far enough from a leaf where ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
+    times ``a b + distance^2``: e and e' are the extents of the two, Da and Db those of their scales (eq. 55).
+    """
+    first, last, after, height = nodes
+    opening, spreading, one = constants
+    zero, two = one - one, one + one
+    three = two + one
+    four, six = two + two, three + three
+    half, third, sixth = one / two, one / three, one / six
+    n_nodes = first.shape[0]
+    far = np.empty((_FAR, n_nodes), lanes.dtype)
+    begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
+    total = 0.0
+    for at in range(lo, hi):
+        leaf = leaves[at]
+        cx, cy, a = summed[0, leaf], summed[1, leaf], summed[3, leaf]
+        own_extent = summed[14, leaf]
+        own_spread = summed[15, leaf] * summed[15, leaf] / (a * a)
+        n_far, n_near = 0, 0
+        v = 0
+        while v < n_nodes:
+            dx, dy, b = cx - summed[0, v], cy - summed[1, v], summed[3, v]
+            h = a * b
+            extent = summed[14, v] + own_extent
+            spread = summed[15, v] * summed[15, v] / (b * b) + own_spread
+            if extent * extent + spreading * h * spread <= opening * (h + dx * dx + dy * dy):
+                far[0, n_far], far[1, n_far], far[2, n_far] = dx, dy, b
+                far[3, n_far], far[4, n_far], far[5, n_far] = summed[4, v], summed[5, v], summed[7, v]
+                far[6, n_far], far[7, n_far], far[8, n_far] = summed[10, v], summed[11, v], summed[13, v]
+                far[9, n_far] = summed[19, v]
+                n_far += 1
+                v = after[v]
+            elif height[v] == 0:
+                if n_near > 0 and end[n_near - 1] == first[v]:
+                    end[n_near - 1] = last[v]
+                else:
+                    begin[n_near], end[n_near] = first[v], last[v]
+                    n_near += 1
+                v = after[v]
+            else:
+                v += 1
+        # Coefficients of the field around the leaf's centre, named by the powers of x, y and the scale a.
+        f, fx, fy, fa = zero, zero, zero, zero
+        fxx, fxy, fyy, fxa, fya, faa = zero, zero, zero, zero, zero, zero
+        fxxx, fxxy, fxyy, fyyy = zero, zero, zero, zero
+        fxxa, fxya, fyya, fxaa, fyaa, faaa = zero, zero, zero, zero, zero, zero
+        for t in range(n_far):
+            x, y, b = far[0, t], far[1, t], far[2, t]
+            xx, yy, xy = far[3, t], far[4, t], far[5, t]
+            xb, yb, bb = far[6, t], far[7, t], far[8, t]
+            n = far[9, t]
+            s = x * x + y * y
+            h = a * b
+            m = one / (h + s)
+            w = h * m  # the kernel
+            r = s * m  # one less it
+            # Derivatives by the squared distance s and the scales a and b.
+            ws = -w * m
+            wss = -two * ws * m
+            wsss = -three * wss * m
+            bm, am = b * m, a * m
+            was = bm * m * (w - r)
+            wbs = am * m * (w - r)
+            wass = two * bm * m * m * (r - two * w)
+            wbss = two * am * m * m * (r - two * w)
+            wa = bm * r
+            waa = -two * bm * wa
+            waaa = -three * bm * waa
+            waas = two * bm * bm * m * (two * r - w)
+            wbbs = two * am * am * m * (two * r - w)
+            wbb = -two * am * am * r
+            wabs = m * m * (four * r * w - r * r - w * w)
+            wabb = two * am * m * r * (w - two * r)
+            # Second moments of the node.
+            trace = xx + yy
+            px, py = xx * x + xy * y, xy * x + yy * y
+            q = px * x + py * y
+            c = xb * x + yb * y
+            f += n * w + ws * trace + two * wss * q - two * wbs * c + half * wbb * bb
+            g = n * ws + wss * trace + two * wsss * q - two * wbss * c + half * wbbs * bb
+            fx += two * (g * x + two * wss * px - wbs * xb)
+            fy += two * (g * y + two * wss * py - wbs * yb)
+            fa += n * wa + was * trace + two * wass * q - two * wabs * c + half * wabb * bb
+            # The points of the leaf, about its centre.
+            fxx += n * (ws + two * wss * x * x)
+            fyy += n * (ws + two * wss * y * y)
+            fxy += n * four * wss * x * y
+            fxa += n * two * was * x
+            fya += n * two * was * y
+            faa += n * half * waa
+            g = two * n * wss
+            k = four * third * n * wsss
+            fxxx += x * (g + k * x * x)
+            fyyy += y * (g + k * y * y)
+            fxxy += y * (g + three * k * x * x)
+            fxyy += x * (g + three * k * y * y)
+            fxxa += n * (was + two * wass * x * x)
+            fyya += n * (was + two * wass * y * y)
+            fxya += n * four * wass * x * y
+            fxaa += n * waas * x
+            fyaa += n * waas * y
+            faaa += n * sixth * waaa
+        for i in range(first[leaf], last[leaf]):
+            xi, yi, ai = lanes[0, i], lanes[1, i], scale[i]
+            x, y, z = xi - cx, yi - cy, ai - a
+            value = (
+                f
+                + x * (fx + x * (fxx + x * fxxx + y * fxxy + z * fxxa) + z * (fxa + z * fxaa))
+                + y * (fy + y * (fyy + y * fyyy + x * fxyy + z * fyya) + x * (fxy + z * fxya) + z * (fya + z * fyaa))
+                + z * (fa + z * (faa + z * faaa))
+            )
+            gx = fx + two * x * (fxx + y * fxxy + z * fxxa) + three * x * x * fxxx
+            gx += y * (fxy + y * fxyy + z * fxya) + z * (fxa + z * fxaa)
+            gy = fy + two * y * (fyy + x * fxyy + z * fyya) + three * y * y * fyyy
+            gy += x * (fxy + x * fxxy + z * fxya) + z * (fya + z * fyaa)
+            gx *= -half
+            gy *= -half
+            for p in range(n_near):
+                nx, ny = lanes[0, begin[p] : end[p]], lanes[1, begin[p] : end[p]]
+                na = scale[begin[p] : end[p]]
+                for t in range(end[p] - begin[p]):
+                    x, y = xi - nx[t], yi - ny[t]
+                    h = ai * na[t]
+                    m = one / (h + x * x + y * y)
+                    w = h * m
+                    value += w
+                    gx += w * m * x
+                    gy += w * m * y
+            total += value - one  # less the point itself
+            j = order[i]
+            potential[j] = value - one
+            out[j, 0] = gx
+            out[j, 1] = gy
+    partition[block] = total
+
+
+@kernel
+def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The same in one and three dimensions, where each point adds up the far nodes of its leaf by itself.
+
+    A node must be far enough for every point of the leaf: its extent counts most at the smallest scale, the extent of
+    its scales at the largest.
+    """
+    first, last, after, height = nodes
+    opening, spreading, one = constants
+    zero, two = one - one, one + one
+    three = two + one
+    half = one / two
+    n_nodes = first.shape[0]
+    far = np.empty((_FAR, n_nodes), lanes.dtype)
+    begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
+    total = 0.0
+    for at in range(lo, hi):
+        leaf = leaves[at]
+        least, most = scale[first[leaf]], scale[first[leaf]]
+        for i in range(first[leaf], last[leaf]):
+            least, most = min(least, scale[i]), max(most, scale[i])
+        n_far, n_near = 0, 0
+        v = 0
+        while v < n_nodes:
+            distance = zero
+            for c in range(3):
+                gap = max(abs(summed[c, leaf] - summed[c, v]) - summed[16 + c, leaf], zero)
+                distance += gap * gap
+            extent, spread = summed[14, v] * summed[14, v], summed[15, v] / summed[3, v]
+            h = most * summed[3, v]
+            # Kept apart, because products of two such terms can leave single precision.
+            share = spreading * spread * spread * (h / (h + distance))
+            if extent <= (opening - share) * (least * summed[3, v] + distance):
+                for c in range(14):
+                    far[c, n_far] = summed[c, v]
+                far[14, n_far] = summed[19, v]
+                n_far += 1
+                v = after[v]
+            elif height[v] == 0:
+                if n_near > 0 and end[n_near - 1] == first[v]:
+                    end[n_near - 1] = last[v]
+                else:
+                    begin[n_near], end[n_near] = first[v], last[v]
+                    n_near += 1
+                v = after[v]
+            else:
+                v += 1
+        for i in range(first[leaf], last[leaf]):
+            xi, yi, zi, a = lanes[0, i], lanes[1, i], lanes[2, i], scale[i]
+            value, gx, gy, gz = zero, zero, zero, zero
+            for t in range(n_far):
+                x, y, z, b = xi - far[0, t], yi - far[1, t], zi - far[2, t], far[3, t]
+                xx, yy, zz = far[4, t], far[5, t], far[6, t]
+                xy, xz, yz = far[7, t], far[8, t], far[9, t]
+                xb, yb, zb, bb = far[10, t], far[11, t], far[12, t], far[13, t]
+                n = far[14, t]
+                s = x * x + y * y + z * z
+                h = a * b
+                m = one / (h + s)
+                w = h * m
+                r = s * m
+                am = a * m
+                ws = -w * m
+                wss = -two * ws * m
+                wsss = -three * wss * m
+                wbs = am * m * (w - r)
+                wbss = two * am * m * m * (r - two * w)
+                wbb = -two * am * am * r
+                wbbs = two * am * am * m * (two * r - w)
+                trace = xx + yy + zz
+                px = xx * x + xy * y + xz * z
+                py = xy * x + yy * y + yz * z
+                pz = xz * x + yz * y + zz * z
+                q = px * x + py * y + pz * z
+                c = xb * x + yb * y + zb * z
+                value += n * w + ws * trace + two * wss * q - two * wbs * c + half * wbb * bb
+                g = n * ws + wss * trace + two * wsss * q - two * wbss * c + half * wbbs * bb
+                k = two * wss
+                gx -= g * x + k * px - wbs * xb
+                gy -= g * y + k * py - wbs * yb
+                gz -= g * z + k * pz - wbs * zb
+            for p in range(n_near):
+                nx, ny, nz = lanes[0, begin[p] : end[p]], lanes[1, begin[p] : end[p]], lanes[2, begin[p] : end[p]]
+                na = scale[begin[p] : end[p]]
+                for t in range(end[p] - begin[p]):
+                    x, y, z = xi - nx[t], yi - ny[t], zi - nz[t]
+                    h = a * na[t]
+                    m = one / (h + x * x + y * y + z * z)
+                    w = h * m
+                    value += w
+                    gx += w * m * x
+                    gy += w * m * y
+                    gz += w * m * z
+            total += value - one
+            j = order[i]
+            potential[j] = value - one
+            out[j, 0] = gx
+            if out.shape[1] > 1:
+                out[j, 1] = gy
+            if out.shape[1] > 2:
+                out[j, 2] = gz
+    partition[block] = total

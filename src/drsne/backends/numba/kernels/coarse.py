@@ -1,0 +1,77 @@
+"""Barnes-Hut as in van der Maaten's and den-SNE's programs: square cells of one point each, masses without moments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+
+@kernel
+def build(Y, centre, half, child, mass, point, com):  # type: ignore[no-untyped-def]
+    """Cells (m, ...) of points (n, 2), one after the other; points that coincide share one. The number of cells."""
+    n, room = Y.shape[0], child.shape[0]
+    for c in range(2):
+        mean = Y[:, c].mean()
+        centre[0, c] = mean
+        half[0, c] = max(Y[:, c].max() - mean, mean - Y[:, c].min()) + 1e-5
+        com[0, c] = 0.0
+    child[0], mass[0], point[0] = -1, 0, -1
+    count = 1
+    for i in range(n):
+        v = 0
+        while True:
+            mass[v] += 1
+            for c in range(2):
+                com[v, c] += (Y[i, c] - com[v, c]) / mass[v]
+            if child[v] < 0:
+                if point[v] < 0:
+                    point[v] = i
+                    break
+                j = point[v]
+                if (Y[i, 0] == Y[j, 0] and Y[i, 1] == Y[j, 1]) or count + 4 > room:
+                    break
+                # Four cells for those that were here so far, all in one place.
+                child[v] = count
+                for q in range(4):
+                    w = count + q
+                    child[w], mass[w], point[w] = -1, 0, -1
+                    for c in range(2):
+                        half[w, c] = half[v, c] / 2
+                        centre[w, c] = centre[v, c] + (half[w, c] if (q >> c) & 1 else -half[w, c])
+                        com[w, c] = 0.0
+                w = count + (Y[j, 0] > centre[v, 0]) + 2 * (Y[j, 1] > centre[v, 1])
+                mass[w], point[w] = mass[v] - 1, j
+                com[w, 0], com[w, 1] = Y[j, 0], Y[j, 1]
+                point[v] = -1
+                count += 4
+            v = child[v] + (Y[i, 0] > centre[v, 0]) + 2 * (Y[i, 1] > centre[v, 1])
+    return count
+
+
+@kernel
+def sums(Y, half, child, mass, point, com, theta, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Forces (n, 2) and partial partition sums; a cell counts as one where half its side is below theta distances."""
+    total = 0.0
+    stack = np.empty(4096, np.int64)
+    for i in range(lo, hi):
+        depth, stack[0] = 1, 0
+        fx, fy = 0.0, 0.0
+        while depth > 0:
+            depth -= 1
+            v = stack[depth]
+            if mass[v] == 0 or (child[v] < 0 and point[v] == i):
+                continue
+            x, y = Y[i, 0] - com[v, 0], Y[i, 1] - com[v, 1]
+            s = x * x + y * y
+            if child[v] < 0 or max(half[v, 0], half[v, 1]) < theta * np.sqrt(s):
+                w = 1.0 / (base + s)
+                total += mass[v] * w
+                fx += mass[v] * w * w * x
+                fy += mass[v] * w * w * y
+            else:
+                for q in range(4):
+                    stack[depth] = child[v] + q
+                    depth += 1
+        forces[i, 0], forces[i, 1] = fx, fy
+    partition[block] = total

@@ -1,0 +1,142 @@
+"""Neighbourhood radii of a map and the forces through them (docs/theory.md, eqs. 15 and 21).
+
+Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``; ``neighbors`` is ``(n, k)``; ``floor``, ``one`` and
+``least`` have the type of the map. Coincident points have no direction and exert no force: their difference is zero,
+and ``least``, the smallest positive number, only keeps their quotient finite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+_TILE = 64
+
+
+@kernel
+def radii_2d(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``out_i`` = sum over j in N(i) of l_ij, and ``own_i`` = sum of (y_i - y_j) / l_ij, its derivative."""
+    k = neighbors.shape[1]
+    zero = one - one
+    x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
+    for i in range(lo, hi):
+        xi, yi = Y[i, 0], Y[i, 1]
+        total, px, py = 0.0, 0.0, 0.0
+        for start in range(0, k, _TILE):
+            m = min(_TILE, k - start)
+            for t in range(m):
+                j = neighbors[i, start + t]
+                x[t], y[t] = Y[j, 0], Y[j, 1]
+            length, sx, sy = zero, zero, zero
+            for t in range(m):
+                dx = xi - x[t]
+                dy = yi - y[t]
+                s = dx * dx + dy * dy + floor
+                inverse = one / np.sqrt(max(s, least))
+                length += s * inverse
+                sx += dx * inverse
+                sy += dy * inverse
+            total += length
+            px += sx
+            py += sy
+        out[i] = total
+        own[i, 0] = px
+        own[i, 1] = py
+
+
+@kernel
+def radii_any(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`radii_2d` for any number of dimensions."""
+    d = Y.shape[1]
+    for i in range(lo, hi):
+        total = 0.0
+        for c in range(d):
+            own[i, c] = 0.0
+        for m in range(neighbors.shape[1]):
+            j = neighbors[i, m]
+            s = floor
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+            inverse = one / np.sqrt(max(s, least))
+            total += s * inverse
+            for c in range(d):
+                own[i, c] += inverse * (Y[i, c] - Y[j, c])
+        out[i] = total
+
+
+@kernel
+def pull_back_2d(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``back_i = sum_l slope_l (y_i - y_l) / l_il`` over the points l that list i."""
+    zero = one - one
+    x, y, g = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
+    for i in range(lo, hi):
+        xi, yi = Y[i, 0], Y[i, 1]
+        px, py = 0.0, 0.0
+        last = offsets[i + 1]
+        for start in range(offsets[i], last, _TILE):
+            m = min(_TILE, last - start)
+            for t in range(m):
+                j = listed_by[start + t]
+                x[t], y[t], g[t] = Y[j, 0], Y[j, 1], slope[j]
+            sx, sy = zero, zero
+            for t in range(m):
+                dx = xi - x[t]
+                dy = yi - y[t]
+                s = dx * dx + dy * dy + floor
+                inverse = g[t] / np.sqrt(max(s, least))
+                sx += dx * inverse
+                sy += dy * inverse
+            px += sx
+            py += sy
+        back[i, 0] = px
+        back[i, 1] = py
+
+
+@kernel
+def pull_back_any(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`pull_back_2d` for any number of dimensions."""
+    d = Y.shape[1]
+    for i in range(lo, hi):
+        for c in range(d):
+            back[i, c] = 0.0
+        for e in range(offsets[i], offsets[i + 1]):
+            j = listed_by[e]
+            s = floor
+            for c in range(d):
+                s += (Y[i, c] - Y[j, c]) * (Y[i, c] - Y[j, c])
+            inverse = slope[j] / np.sqrt(max(s, least))
+            for c in range(d):
+                back[i, c] += inverse * (Y[i, c] - Y[j, c])
+
+
+@kernel
+def add_forces(slope, own, back, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``forces_i += slope_i own_i + back_i``, each of these summed over its shares (shares, n, d)."""
+    for i in range(lo, hi):
+        for c in range(forces.shape[1]):
+            pull, rest = 0.0, 0.0
+            for p in range(own.shape[0]):
+                pull += own[p, i, c]
+                rest += back[p, i, c]
+            forces[i, c] += slope[i] * pull + rest
+
+
+@kernel
+def list_back(neighbors, offsets, listed_by):  # type: ignore[no-untyped-def]
+    """The points that list i, point after point, in ascending order; ``offsets`` is filled and left as CSR offsets."""
+    n, k = neighbors.shape
+    offsets[:] = 0
+    for i in range(n):
+        for m in range(k):
+            offsets[neighbors[i, m] + 1] += 1
+    for i in range(n):
+        offsets[i + 1] += offsets[i]
+    for i in range(n):
+        for m in range(k):
+            j = neighbors[i, m]
+            listed_by[offsets[j]] = i
+            offsets[j] += 1
+    for i in range(n, 0, -1):
+        offsets[i] = offsets[i - 1]
+    offsets[0] = 0

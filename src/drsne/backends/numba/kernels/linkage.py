@@ -1,0 +1,42 @@
+"""Single linkage: the widest step that is needed to walk from one point to another."""
+
+from __future__ import annotations
+
+from drsne.backends.numba.kernels._compile import kernel
+
+
+@kernel
+def link(rows, columns, lengths, order, parent, size, length):  # type: ignore[no-untyped-def]
+    """Join points along edges, shortest first (``order``), into a forest.
+
+    ``length[i]`` is the length of the edge that joined i's tree to that of ``parent[i]``, infinite for a root. The
+    smaller tree goes below the larger one: no path is longer than log2(n), and lengths ascend along it.
+    """
+    for e in order:
+        i, j = rows[e], columns[e]
+        while parent[i] != i:
+            i = parent[i]
+        while parent[j] != j:
+            j = parent[j]
+        if i != j:
+            if size[i] > size[j]:
+                i, j = j, i
+            parent[i] = j
+            length[i] = lengths[e]
+            size[j] += size[i]
+
+
+@kernel
+def widest_steps(parent, length, rows, columns, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``out[e]``: the longest edge between ``rows[e]`` and ``columns[e]``; infinite if they are in different trees."""
+    for e in range(lo, hi):
+        i, j, widest = rows[e], columns[e], 0.0
+        while i != j:
+            # Lengths ascend towards the root, so the shorter way up comes first.
+            if length[i] > length[j]:
+                i, j = j, i
+            widest = max(widest, length[i])
+            if parent[i] == i:
+                break
+            i = parent[i]
+        out[e] = widest

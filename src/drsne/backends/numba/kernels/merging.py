@@ -1,0 +1,56 @@
+"""Rows of neighbours and their transpose, merged into a symmetric CSR matrix (docs/theory.md, eq. 5)."""
+
+from __future__ import annotations
+
+from drsne.backends.numba.kernels._compile import kernel
+
+
+@kernel
+def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[no-untyped-def]
+    """Row j of the transpose: who lists j, in ascending order, from ``offsets[j]`` on. Twice over, it sorts rows."""
+    n = starts.shape[0] - 1
+    offsets[:] = 0
+    for e in range(columns.shape[0]):
+        offsets[columns[e] + 1] += 1
+    for i in range(n):
+        offsets[i + 1] += offsets[i]
+    for i in range(n):
+        for e in range(starts[i], starts[i + 1]):
+            at = offsets[columns[e]]
+            names[at] = i
+            moved[at] = values[e]
+            offsets[columns[e]] = at + 1
+    for i in range(n, 0, -1):
+        offsets[i] = offsets[i - 1]
+    offsets[0] = 0
+
+
+@kernel
+def merge(starts, columns, values, offsets, names, moved, indptr, into, data, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Rows of ``(C + C^T) / (2 n)`` without zeros, from the sorted rows of both.
+
+    Where ``into`` is empty only counts: ``indptr[i + 1]`` is then the length of row i.
+    """
+    scale = 0.5 / (starts.shape[0] - 1)
+    counting = into.shape[0] == 0
+    for i in range(lo, hi):
+        a, a_end, b, b_end = starts[i], starts[i + 1], offsets[i], offsets[i + 1]
+        e = 0 if counting else indptr[i]
+        while a < a_end or b < b_end:
+            v = 0.0
+            left = b == b_end or (a < a_end and columns[a] <= names[b])
+            right = a == a_end or (b < b_end and names[b] <= columns[a])
+            j = columns[a] if left else names[b]
+            if left:
+                v += values[a]
+                a += 1
+            if right:
+                v += moved[b]
+                b += 1
+            if values.dtype.type(v * scale) > 0:
+                if not counting:
+                    into[e] = j
+                    data[e] = v * scale
+                e += 1
+        if counting:
+            indptr[i + 1] = e

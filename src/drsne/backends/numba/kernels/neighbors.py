@@ -1,0 +1,337 @@
+"""Nearest neighbours: a shortlist from matrix products, ranked by distances summed here.
+
+Products round differently with the number of BLAS threads, so they only propose: candidates are ranked by their own
+distance, ties by index. In an exact search a row whose shortlist cannot be proved complete is searched in full.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+_CHUNK = 64
+
+
+@kernel
+def _dense_distance(X, i, j):  # type: ignore[no-untyped-def]
+    """|x_i - x_j|^2, feature by feature."""
+    s = 0.0
+    for f in range(X.shape[1]):
+        s += (X[i, f] - X[j, f]) ** 2
+    return s
+
+
+@kernel
+def _sparse_distance(indptr, columns, values, i, j):  # type: ignore[no-untyped-def]
+    """|x_i - x_j|^2 of two CSR rows with sorted columns."""
+    a, b = indptr[i], indptr[j]
+    a_end, b_end = indptr[i + 1], indptr[j + 1]
+    s = 0.0
+    while a < a_end or b < b_end:
+        if b >= b_end or (a < a_end and columns[a] < columns[b]):
+            s += values[a] ** 2
+            a += 1
+        elif a >= a_end or columns[b] < columns[a]:
+            s += values[b] ** 2
+            b += 1
+        else:
+            s += (values[a] - values[b]) ** 2
+            a += 1
+            b += 1
+    return s
+
+
+@kernel
+def _sink(value, index, size):  # type: ignore[no-untyped-def]
+    """Restore the max-heap ordered by (value, index) after its root changed."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            return
+        right = child + 1
+        if right < size and (
+            value[right] > value[child] or (value[right] == value[child] and index[right] > index[child])
+        ):
+            child = right
+        if value[at] > value[child] or (value[at] == value[child] and index[at] > index[child]):
+            return
+        value[at], value[child] = value[child], value[at]
+        index[at], index[child] = index[child], index[at]
+        at = child
+
+
+@kernel
+def _offer(value, index, v, j):  # type: ignore[no-untyped-def]
+    """Put (v, j) into the full heap if it is smaller than the root."""
+    if v < value[0] or (v == value[0] and j < index[0]):
+        value[0] = v
+        index[0] = j
+        _sink(value, index, value.shape[0])
+
+
+@kernel
+def _sort(value, index):  # type: ignore[no-untyped-def]
+    """Heap sort, ascending by (value, index), of a valid max-heap."""
+    for size in range(value.shape[0] - 1, 0, -1):
+        value[0], value[size] = value[size], value[0]
+        index[0], index[size] = index[size], index[0]
+        _sink(value, index, size)
+
+
+@kernel
+def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
+    """Move the ``size`` least of the first ``count`` values to the front (quickselect)."""
+    lo, hi = 0, count - 1
+    while lo < hi:
+        pivot = value[(lo + hi) // 2]
+        i, j = lo, hi
+        while i <= j:
+            while value[i] < pivot:
+                i += 1
+            while value[j] > pivot:
+                j -= 1
+            if i <= j:
+                value[i], value[j] = value[j], value[i]
+                index[i], index[j] = index[j], index[i]
+                i += 1
+                j -= 1
+        if size - 1 <= j:
+            hi = j
+        elif size - 1 >= i:
+            lo = i
+        else:
+            return
+
+
+@kernel
+def scan(products, norms, points, row, own, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Offer ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``, by their inner products.
+
+    A list gathers the ``count`` least values of ``own_i + norms_j - 2 g_ij`` below its ``bound``; when it is full it
+    keeps two thirds, and its bound is the least value left out so far. In an exact search norms come less their
+    doubt, so that no value exceeds the true squared distance.
+    """
+    m = points.shape[0]
+    two, zero = norms.dtype.type(2), norms.dtype.type(0)
+    room = value.shape[1]
+    size = 2 * room // 3
+    for r in range(lo, hi):
+        i, list_, names, g = row[r], value[at[r]], index[at[r]], products[r]
+        filled, limit = count[at[r]], bound[at[r]] - own[r]
+        for start in range(0, m, _CHUNK):
+            length = min(_CHUNK, m - start)
+            norm, product = norms[start : start + length], g[start : start + length]
+            # Most chunks hold nothing near: look first, in vector lanes.
+            below = zero
+            for t in range(length):
+                below += max(limit - (norm[t] - two * product[t]), zero)
+            if below > zero:
+                for t in range(length):
+                    v = norm[t] - two * product[t]
+                    if v < limit and points[start + t] != i:
+                        list_[filled] = v + own[r]
+                        names[filled] = points[start + t]
+                        filled += 1
+                        if filled == room:
+                            _keep_least(list_, names, filled, size + 1)
+                            largest = list_[size]
+                            for q in range(size + 1):
+                                largest = max(largest, list_[q])
+                            filled, spare = 0, 1  # one of those at the bound goes, be they many
+                            for q in range(size + 1):
+                                if list_[q] < largest or spare == 0:
+                                    list_[filled], names[filled] = list_[q], names[q]
+                                    filled += 1
+                                else:
+                                    spare = 0
+                            bound[at[r]] = largest
+                            limit = largest - own[r]
+        count[at[r]] = filled
+
+
+@kernel
+def nearest_centre(products, norms, X, centres, doubt, label, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The nearest centre of each row, by products where they can tell and by distances where not; ties by number."""
+    m = centres.shape[0]
+    for r in range(lo, hi):
+        least = norms[0] - 2.0 * products[r, 0]
+        for c in range(m):
+            least = min(least, norms[c] - 2.0 * products[r, c])
+        own = 0.0
+        for f in range(X.shape[1]):
+            own += X[r, f] * X[r, f]
+        best, distance = -1, 0.0
+        for c in range(m):
+            v = norms[c] - 2.0 * products[r, c]
+            if v - least <= doubt * (own + norms[c]) or v == least:
+                s = 0.0
+                for f in range(X.shape[1]):
+                    s += (X[r, f] - centres[c, f]) ** 2
+                if best < 0 or s < distance:
+                    best, distance = c, s
+        label[r] = best
+
+
+@kernel
+def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The nearest candidates of each row, or of all points where the list cannot be proved complete."""
+    n, k = X.shape[0], indices.shape[1]
+    value = np.empty(k)
+    index = np.empty(k, np.int32)
+    for r in range(lo, hi):
+        i = row[r]
+        value[:] = np.inf
+        index[:] = n
+        for c in range(count[r]):
+            j = int(candidates[r, c])
+            _offer(value, index, _dense_distance(X, i, j), j)
+        if value[0] >= bounds[r] and value[0] > 0.0:  # nothing is nearer than a duplicate
+            value[:] = np.inf
+            index[:] = n
+            for j in range(n):
+                if j != i:
+                    _offer(value, index, _dense_distance(X, i, j), j)
+        _sort(value, index)
+        for m in range(k):  # loops: an assignment of arrays takes a second longer to compile
+            indices[r, m] = index[m]
+            distances[r, m] = np.sqrt(value[m])
+
+
+@kernel
+def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """:func:`rank_dense` for CSR rows with sorted columns."""
+    n, k = indptr.shape[0] - 1, indices.shape[1]
+    value = np.empty(k)
+    index = np.empty(k, np.int32)
+    for r in range(lo, hi):
+        i = row[r]
+        value[:] = np.inf
+        index[:] = n
+        for c in range(count[r]):
+            j = int(candidates[r, c])
+            _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
+        if value[0] >= bounds[r] and value[0] > 0.0:  # nothing is nearer than a duplicate
+            value[:] = np.inf
+            index[:] = n
+            for j in range(n):
+                if j != i:
+                    _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
+        _sort(value, index)
+        for m in range(k):  # loops: an assignment of arrays takes a second longer to compile
+            indices[r, m] = index[m]
+            distances[r, m] = np.sqrt(value[m])
+
+
+@kernel
+def nearest_in_cells(lanes, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The nearest of all points for those at places lo to hi of a tree's curve (kernels/tree.py), nearest first.
+
+    A list gathers what is nearer than ``limit``; when it is full it keeps the k nearest and the limit falls to the
+    farthest of those. Points beside each other on the curve give the first limit.
+    """
+    n, k = lanes.shape[1], out.shape[1]
+    room = 4 * k + 64
+    value, index = np.empty(room, lanes.dtype), np.empty(room, np.int64)
+    for r in range(lo, hi):
+        x, y, z = lanes[0, r], lanes[1, r], lanes[2, r]
+        start = max(0, min(r - k, n - 2 * k - 1))
+        count = 0
+        for j in range(start, min(n, start + 2 * k + 1)):
+            if j != r:
+                value[count] = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                count += 1
+        _keep_least(value, index, count, k)
+        limit = value[0]
+        for m in range(1, k):
+            limit = max(limit, value[m])
+        limit = np.nextafter(limit, limit + limit + 1)  # those at the limit too, once
+        count = 0
+        v = 0
+        while v < first.shape[0]:
+            dx = max(box[0, v] - x, max(x - box[3, v], lanes.dtype.type(0)))
+            dy = max(box[1, v] - y, max(y - box[4, v], lanes.dtype.type(0)))
+            dz = max(box[2, v] - z, max(z - box[5, v], lanes.dtype.type(0)))
+            if not dx * dx + dy * dy + dz * dz < limit:
+                v = after[v]
+                continue
+            if height[v] == 0:
+                for j in range(first[v], last[v]):
+                    s = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                    if s < limit and j != r:
+                        value[count] = s
+                        index[count] = j
+                        count += 1
+                        if count == room:
+                            _keep_least(value, index, count, k)
+                            count = k
+                            limit = value[0]
+                            for m in range(1, k):
+                                limit = max(limit, value[m])
+            v += 1
+        _keep_least(value, index, count, k)
+        ascending = np.argsort(value[:k])
+        for m in range(k):
+            out[order[r], m] = order[index[ascending[m]]]
+
+
+@kernel
+def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """The k smallest entries of each row of a distance matrix, the row's own point left out."""
+    k = indices.shape[1]
+    value = np.empty(k)
+    index = np.empty(k, np.int32)
+    for r in range(lo, hi):
+        value[:] = np.inf
+        index[:] = D.shape[1]
+        for j in range(D.shape[1]):
+            if j != row[r]:
+                _offer(value, index, D[r, j], j)
+        _sort(value, index)
+        for m in range(k):
+            indices[r, m] = index[m]
+            distances[r, m] = value[m]
+
+
+@kernel
+def sparse_manhattan(indptr, columns, values, row, D, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Rows of Manhattan distances to every point, from CSR rows with sorted columns."""
+    for r in range(lo, hi):
+        for j in range(D.shape[1]):
+            a, b = indptr[row[r]], indptr[j]
+            a_end, b_end = indptr[row[r] + 1], indptr[j + 1]
+            s = 0.0
+            while a < a_end or b < b_end:
+                if b >= b_end or (a < a_end and columns[a] < columns[b]):
+                    s += abs(values[a])
+                    a += 1
+                elif a >= a_end or columns[b] < columns[a]:
+                    s += abs(values[b])
+                    b += 1
+                else:
+                    s += abs(values[a] - values[b])
+                    a += 1
+                    b += 1
+            D[r, j] = s
+
+
+@kernel
+def tidy(indptr, listed, given, counts, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Counts each row's distinct neighbours (listed once or more, not -1, not itself); writes the nearest of them."""
+    seen = np.full(counts.shape[0], -1, np.int64)
+    k = indices.shape[1]
+    for i in range(lo, hi):
+        names, lengths = listed[indptr[i] : indptr[i + 1]], given[indptr[i] : indptr[i + 1]]
+        by_index = np.argsort(names)
+        order = by_index[np.argsort(lengths[by_index], kind="mergesort")]
+        count = 0
+        for e in order:
+            j = names[e]
+            if j >= 0 and j != i and seen[j] != i:
+                seen[j] = i
+                if count < k:
+                    indices[i, count] = j
+                    distances[i, count] = lengths[e]
+                count += 1
+        counts[i] = count

@@ -1,0 +1,40 @@
+"""Arrays in another order of the points: row r of the result belongs to point ``rows[r]``."""
+
+from __future__ import annotations
+
+from drsne.backends.numba.kernels._compile import kernel
+
+
+@kernel
+def gather(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``out[r] = values[rows[r]]``, for (n, d)."""
+    for r in range(lo, hi):
+        for c in range(values.shape[1]):
+            out[r, c] = values[rows[r], c]
+
+
+@kernel
+def scatter(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """``out[rows[r]] = values[r]``, for (n, d)."""
+    for r in range(lo, hi):
+        for c in range(values.shape[1]):
+            out[rows[r], c] = values[r, c]
+
+
+@kernel
+def csr_rows(indptr, columns, data, rows, position, starts, new_columns, new_data, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Rows of a CSR matrix and the names of its columns; row r begins at ``starts[r]``."""
+    for r in range(lo, hi):
+        at = starts[r]
+        for e in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            new_columns[at] = position[columns[e]]
+            new_data[at] = data[e]
+            at += 1
+
+
+@kernel
+def table(neighbors, rows, position, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Rows of a table (n, k) of points, and their names in it."""
+    for r in range(lo, hi):
+        for m in range(neighbors.shape[1]):
+            out[r, m] = position[neighbors[rows[r], m]]

@@ -1,0 +1,61 @@
+"""Ranks of listed values among the entries of a row, without sorting the row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+_BINS = 512
+
+
+@kernel
+def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
+    """How many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
+
+    ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry.
+    Bins of equal width tell where among the listed values an entry is to be looked for. nan is larger than all.
+    """
+    m = listed.shape[1]
+    values, places, equal = np.empty(m), np.empty(m + 1, np.int64), np.empty(m, np.int64)
+    starts = np.empty(_BINS, np.int64)  # of each bin: the first listed value in it or above
+    for r in range(D.shape[0]):
+        row = D[r]
+        for c in range(m):
+            values[c] = row[listed[r, order[r, c]]]
+            places[c] = 0
+            equal[c] = 0
+        smallest, largest = values[0], values[m - 1]
+        spread = largest - smallest
+        scale = (_BINS - 1) / spread if spread > 0.0 else 0.0
+        binned = 0.0 < scale < np.inf  # else: all alike, differing by rounding alone, or not finite
+        at = 0
+        for c in range(m):
+            bin_ = int((values[c] - smallest) * scale) if binned else 0
+            while at <= bin_:
+                starts[at] = c
+                at += 1
+        while at < _BINS:  # an entry equal to the largest value may round into a later bin than that value did
+            starts[at] = m - 1
+            at += 1
+        for d in row:
+            if d > largest or np.isnan(d):
+                continue
+            first = 0
+            if d > smallest:
+                first = starts[int((d - smallest) * scale)] if binned else 0
+                while first > 0 and values[first - 1] >= d:  # by rounding
+                    first -= 1
+                while values[first] < d:
+                    first += 1
+            if values[first] == d:
+                equal[first] += 1
+                while first < m and values[first] == d:
+                    first += 1
+            places[first] += 1
+        so_far, several = 0, False
+        for c in range(m):
+            so_far += places[c]
+            counts[r, order[r, c]] = so_far
+            several = several or equal[c] > 1
+        tied[r] = several

@@ -1,0 +1,87 @@
+"""The order of the points in memory: along a Z-order curve of the map, neighbours lie close together.
+
+Sums over neighbours read all over memory; in this order most of the points they read are near each other.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends import PairList
+from drsne.backends.numba.kernels import curve
+from drsne.backends.numba.kernels import order as kernels
+from drsne.backends.numba.threads import Workers
+
+_LIGHT = 8192  # points that a block takes at least
+BITS = {1: 60, 2: 30, 3: 20}  # of a code, per coordinate
+
+
+class Curve(NamedTuple):
+    """Points along a curve."""
+
+    order: NDArray[np.int32]  # points, in the order of the curve
+    codes: NDArray[np.int64]  # their places on it, ascending
+
+
+def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
+    """Points of a map along a Z-order curve through its first three coordinates; ties by index."""
+    Y = Y[:, :3]
+    n, d = Y.shape
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    extent = float((high - low).max())
+    code = np.empty(n, np.int64)
+    workers.run(curve.codes, n, Y, low, 2.0 ** BITS[d] / extent if extent > 2.0**-900 else 0.0, BITS[d], code)
+    order = np.argsort(code, kind="stable").astype(np.int32)
+    return Curve(order, code[order])
+
+
+class Ordering:
+    """An order of the points: row r is point ``rows[r]``.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n,)
+        Points, in their new order.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(self, rows: NDArray[np.int32], workers: Workers) -> None:
+        self._rows, self._workers = rows, workers
+        self._position = np.empty_like(rows)
+        self._position[rows] = np.arange(len(rows), dtype=np.int32)
+
+    def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of the points, (n,) or (n, d), in this order."""
+        out = np.empty_like(values)
+        self._workers.run(kernels.gather, len(out), _wide(values), self._rows, _wide(out), grain=_LIGHT)
+        return out
+
+    def restored(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values that are in this order in the order of the data."""
+        out = np.empty_like(values)
+        self._workers.run(kernels.scatter, len(out), _wide(values), self._rows, _wide(out), grain=_LIGHT)
+        return out
+
+    def pair_list(self, pairs: PairList) -> PairList:
+        """Return pairs with rows in this order and points numbered by it."""
+        indptr, columns, values = pairs
+        starts = np.zeros_like(indptr)
+        np.cumsum(np.diff(indptr)[self._rows], out=starts[1:])
+        out = np.empty_like(columns), np.empty_like(values)
+        order = (self._rows, self._position, starts)
+        self._workers.run(kernels.csr_rows, len(self._rows), indptr, columns, values, *order, *out)
+        return PairList(starts, *out)
+
+    def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a table (n, k) of neighbours with rows in this order and points numbered by it."""
+        out = np.empty(neighbors.shape, np.int32)
+        self._workers.run(kernels.table, len(out), neighbors, self._rows, self._position, out)
+        return out
+
+
+def _wide(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.ndim == 2 else values[:, None]

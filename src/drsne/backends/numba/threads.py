@@ -1,0 +1,205 @@
+"""Threads over fixed row blocks: the same result for every number of threads.
+
+The blocks depend on the number of rows alone. Each block writes its own rows and its own slot of the
+partial sums, and partial sums are added in block order, so who computed what leaves no trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+from queue import SimpleQueue
+from threading import Lock, Thread
+from time import sleep
+from types import TracebackType
+from typing import Any
+
+from drsne import checks
+
+_ROWS_PER_BLOCK = 256
+_MAX_BLOCKS = 64
+
+
+def n_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> int:
+    """How many blocks ``n_rows`` rows are cut into (the length of a kernel's partial sums)."""
+    return max(1, min(_MAX_BLOCKS, n_rows // grain))
+
+
+def row_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> list[tuple[int, int, int]]:
+    """``(block, lo, hi)`` for each block."""
+    blocks = n_blocks(n_rows, grain)
+    edges = [block * n_rows // blocks for block in range(blocks + 1)]
+    return [(block, edges[block], edges[block + 1]) for block in range(blocks)]
+
+
+class Workers:
+    """Up to ``n_jobs`` threads for the length of a ``with`` block.
+
+    ``n_jobs`` follows joblib: None is 1 unless a joblib context says otherwise, -1 is every core, and
+    it is 1 inside a joblib worker. The pool belongs to one fit, so forked children and concurrent fits
+    each have their own. Meanwhile BLAS has one thread: matrix products are made by ours.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        from joblib import effective_n_jobs
+        from joblib.parallel import get_active_backend
+
+        checks.jobs(n_jobs)
+        nested = (get_active_backend()[0].nesting_level or 0) > 0
+        self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
+        self._helpers: list[_Helper] = []
+
+    def __enter__(self) -> Workers:
+        _Blas.limit()
+        self._helpers = [_Helper() for _ in range(self.n_threads - 1)]
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for helper in self._helpers:
+            helper.tasks.put(None)
+        self._helpers = []
+        _Blas.restore()
+
+    def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
+        """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows, at least ``grain`` each."""
+        blocks = row_blocks(n_rows, grain)
+        if not self._helpers or len(blocks) == 1:
+            for block in blocks:
+                kernel(*arguments, *block)
+            return
+        helpers = self._helpers[: len(blocks) - 1]
+        job = _Job(kernel, arguments, blocks, len(helpers))
+        try:
+            for slot, helper in enumerate(helpers):
+                helper.tasks.put((job, slot))
+            job.work()
+            job.wait()
+        finally:
+            if not job.complete:
+                job.abandon()
+        if job.error is not None:
+            raise job.error
+
+    def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """``function`` of every item, in their order."""
+        results: list[Any] = [None] * len(items)
+
+        def some(block: int, lo: int, hi: int) -> None:
+            results[lo:hi] = [function(item) for item in items[lo:hi]]
+
+        if items:
+            self.run(some, len(items), grain=1)
+        return results
+
+
+class _Job:
+    """Blocks that several threads take in turn.
+
+    An interrupt may come between any two instructions of the main thread, so nothing is told by a token that could be
+    taken and lost: ``over`` is a flag that is looked at again, and whoever works raises one of ``busy`` first.
+    """
+
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        blocks: list[tuple[int, int, int]],
+        n_helpers: int,
+    ) -> None:
+        self._kernel, self._arguments, self._blocks = kernel, arguments, blocks
+        self._turns, self._ends = count(), count(1)
+        self._busy = [False] * n_helpers
+        self._over = self._abandoned = False
+        self._news: SimpleQueue[None] = SimpleQueue()
+        self.complete = False
+        self.error: BaseException | None = None
+
+    def work(self, slot: int | None = None) -> None:
+        """Do blocks while there are any; in the thread of a helper, keep what they raise."""
+        if slot is None:
+            self._take()
+            return
+        self._busy[slot] = True
+        try:
+            self._take()
+        except BaseException as error:
+            self.error, self._abandoned = error, True
+            self._end()
+        finally:
+            self._busy[slot] = False
+
+    def _take(self) -> None:
+        while not self._abandoned and (turn := next(self._turns)) < len(self._blocks):
+            self._kernel(*self._arguments, *self._blocks[turn])
+            if next(self._ends) == len(self._blocks):
+                self.complete = True
+                self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        self._news.put(None)
+
+    def wait(self) -> None:
+        """Until the last block is done, or one has failed."""
+        while not self._over:
+            self._news.get()
+
+    def abandon(self) -> None:
+        """Let nobody start another block, and wait for those at work, through interrupts: nobody may go on writing."""
+        interrupt: KeyboardInterrupt | None = None
+        while not self._abandoned or any(self._busy):
+            try:
+                self._abandoned = True
+                sleep(1e-4)
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+
+class _Helper(Thread):
+    """A thread that does what it is given; an executor's futures take as long as a kernel on a few thousand points."""
+
+    def __init__(self) -> None:
+        super().__init__(name="drsne", daemon=True)
+        self.tasks: SimpleQueue[tuple[_Job, int] | None] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while (task := self.tasks.get()) is not None:
+            job, slot = task
+            job.work(slot)
+            del job, task  # the arrays of a job that is done must not wait for the next one
+
+
+class _Blas:
+    """One BLAS thread while any :class:`Workers` run in this process.
+
+    A second pool would wait for work at full speed beside ours (kernels take 1.6 times as long), and its products
+    round differently with its size. The old number comes back when the last of several at a time ends.
+    """
+
+    _lock = Lock()
+    _asking = 0
+    _limits: Any = None
+
+    @classmethod
+    def limit(cls) -> None:
+        from threadpoolctl import threadpool_limits
+
+        with cls._lock:
+            if cls._asking == 0:
+                cls._limits = threadpool_limits(1, user_api="blas")
+            cls._asking += 1
+
+    @classmethod
+    def restore(cls) -> None:
+        with cls._lock:
+            cls._asking -= 1
+            if cls._asking == 0:
+                cls._limits.restore_original_limits()

@@ -1,0 +1,155 @@
+"""The backend in plain NumPy: the reference that every other backend is tested against.
+
+Each method is its formula. Memory grows with the square of the number of points, so it serves for small data only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends import NeighborList, PairList
+from drsne.backends.steps import adam_step, momentum_step
+
+Array = NDArray[np.float64]
+
+
+class NumpyOrder:
+    """An order of the points: row r is point ``rows[r]``."""
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self._rows = rows
+        self._position = np.argsort(rows)
+
+    def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values of the points in this order."""
+        return np.asarray(values[self._rows])
+
+    def restored(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return values that are in this order in the order of the data."""
+        return np.asarray(values[self._position])
+
+    def pair_list(self, pairs: PairList) -> PairList:
+        """Return pairs with rows in this order and points numbered by it."""
+        counts = np.diff(pairs.indptr)[self._rows]
+        places = np.concatenate([np.arange(pairs.indptr[i], pairs.indptr[i + 1]) for i in self._rows])
+        indptr = np.concatenate(([0], np.cumsum(counts))).astype(pairs.indptr.dtype)
+        return PairList(indptr, self._position[pairs.columns[places]].astype(np.int32), pairs.values[places])
+
+    def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return a table of neighbours with rows in this order and points numbered by it."""
+        return np.asarray(self._position[neighbors[self._rows]], dtype=np.int32)
+
+
+class NumpyBackend:
+    """The loops over pairs and points, see :class:`drsne.backends.Backend`."""
+
+    momentum_step = staticmethod(momentum_step)
+    adam_step = staticmethod(adam_step)
+
+    def attraction(
+        self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
+    ) -> tuple[Array, float | None]:
+        """Return the attractive forces, and the damped sum of the affinities if there is a ``delta``."""
+        i, j = _ends(pairs)
+        u = _factor(inverse_scales, i, j)
+        w = _kernel(Y, i, j, base, u)
+        a = pairs.values.astype(np.float64)
+        a = a * w / (w + delta) if delta else a
+        return _summed(i, (a * u * w)[:, None] * _difference(Y, i, j), len(Y)), float(a.sum()) if delta else None
+
+    def energy(
+        self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
+    ) -> float:
+        """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
+        i, j = _ends(pairs)
+        w = _kernel(Y, i, j, base, _factor(inverse_scales, i, j))
+        return -float((pairs.values * np.log(w + delta)).sum())
+
+    def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
+        """Return the partition sum and the repulsive forces over all pairs, always in double precision."""
+        u = 1.0 if scales is None else 1.0 / np.outer(scales, scales)
+        away = Y[:, None, :] - Y[None, :, :]
+        w = 1.0 / (1.0 + smoothing + u * (away**2).sum(axis=2))
+        np.fill_diagonal(w, 0.0)
+        return float(w.sum()), np.einsum("ij,ijc->ic", u * w**2, away)
+
+    def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
+        """Return a table of neighbours together with the points that list each point."""
+        n, m = neighbors.shape
+        listed = np.argsort(neighbors.ravel(), kind="stable") // m
+        offsets = np.concatenate(([0], np.cumsum(np.bincount(neighbors.ravel(), minlength=n))))
+        return NeighborList(np.ascontiguousarray(neighbors), offsets, listed.astype(np.int32))
+
+    def lengths(
+        self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
+    ) -> None:
+        """Write the summed distances to the neighbours, and how these change with the point."""
+        away = Y[:, None, :].astype(np.float64) - Y[near.neighbors]
+        length = np.sqrt((away**2).sum(axis=2) + floor)
+        lengths[:] = length.sum(axis=1)
+        directions[:] = (away / np.where(length > 0.0, length, 1.0)[:, :, None]).sum(axis=1)
+
+    def pull_back(
+        self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]
+    ) -> None:
+        """Write the forces through the lengths of the points that list a point."""
+        i, j = np.repeat(np.arange(len(Y)), np.diff(near.offsets)), near.listed_by
+        away = _difference(Y, i, j)
+        length = np.sqrt((away**2).sum(axis=1) + floor)
+        forces[:] = _summed(i, (slope[j] / np.where(length > 0.0, length, 1.0))[:, None] * away, len(Y))
+
+    def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
+        """Add the forces of a density term through its own lengths and through those of others."""
+        forces += slope[:, None] * directions.sum(axis=0) + back.sum(axis=0)
+
+    def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
+        """Return the summed kernel of every point, and the summed squared distance weighted by it."""
+        i, j = _ends(pairs)
+        w = _kernel(Y, i, j, 1.0, 1.0)
+        square = (_difference(Y, i, j) ** 2).sum(axis=1)
+        n = len(Y)
+        return np.asarray(np.bincount(i, w, n)), np.asarray(np.bincount(i, w * square, n))
+
+    def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
+        """Add the forces of den-SNE's density term."""
+        i, j = _ends(pairs)
+        w = _kernel(Y, i, j, 1.0, 1.0)
+        forces += _summed(i, (w**2 * (pull[i] + pull[j]))[:, None] * _difference(Y, i, j), len(Y))
+
+    def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
+        """Return the nearest neighbours of every point of a map, by all distances."""
+        square = ((Y[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
+        np.fill_diagonal(square, np.inf)
+        return np.argsort(square, axis=1, kind="stable")[:, :k].astype(np.int32)
+
+    def order(self, Y: Array) -> NumpyOrder:
+        """Return the points sorted by their first coordinate."""
+        return NumpyOrder(np.argsort(Y[:, 0], kind="stable"))
+
+
+def _ends(pairs: PairList) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the two points of every pair."""
+    return np.repeat(np.arange(len(pairs.indptr) - 1), np.diff(pairs.indptr)), pairs.columns
+
+
+def _difference(Y: NDArray[Any], i: NDArray[Any], j: NDArray[Any]) -> Array:
+    return np.asarray(Y[i].astype(np.float64) - Y[j])
+
+
+def _factor(inverse_scales: NDArray[Any] | None, i: NDArray[Any], j: NDArray[Any]) -> Any:
+    return 1.0 if inverse_scales is None else inverse_scales[i].astype(np.float64) * inverse_scales[j]
+
+
+def _kernel(Y: NDArray[Any], i: NDArray[Any], j: NDArray[Any], base: float, u: Any) -> Array:
+    return np.asarray(1.0 / (base + u * (_difference(Y, i, j) ** 2).sum(axis=1)))
+
+
+def _summed(i: NDArray[Any], values: Array, n: int) -> Array:
+    """Return the sums of the rows of ``values`` that belong to each point."""
+    return np.stack([np.bincount(i, column, n) for column in values.T], axis=1)
+
+
+BACKEND = NumpyBackend

@@ -1,0 +1,180 @@
+"""What the estimators share: scikit-learn's contract, checks of parameters and data, the schedule, fitted attributes.
+
+A subclass provides three hooks: ``_check_parameters`` raises for wrong parameters, ``_fit`` runs the optimisation, and
+``_NAME`` is shown by the progress bar.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from drsne import checks, engines
+from drsne.estimators import memory, parameters
+from drsne.estimators.preparation import PreparationSettings, Prepared
+from drsne.neighbors.precomputed import check_precomputed
+from drsne.objectives.problem import State
+from drsne.optimization.loop import Outcome, minimize
+from drsne.optimization.schedule import Schedule
+from drsne.presets import default_schedule, most_exaggerated
+from drsne.progress import ProgressBar
+
+
+class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator whose ``fit`` sets ``embedding_``."""
+
+    _NAME: ClassVar[str]  # of the method, for the progress bar
+    _TERM: ClassVar[str]  # name of the density term in losses and history
+    _LOWER: ClassVar[str]  # the parameters to lower if a fit overflows
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Embed ``X``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        data, dtype = self._checked(X)
+        self._fit(data, dtype)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
+        """Embed ``X`` and return the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            ``embedding_``.
+        """
+        return self.fit(X).embedding_
+
+    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
+        """Raise for the first parameter that is wrong for every data set."""
+        raise NotImplementedError
+
+    def _fit(self, X: Any, dtype: type) -> None:
+        """Run the optimisation on checked data and set the fitted attributes."""
+        raise NotImplementedError
+
+    @property
+    def _precomputed(self) -> bool:
+        return isinstance(self.metric, str) and self.metric == "precomputed"
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _checked(self, X: Any) -> tuple[Any, type]:
+        """Check parameters and data, and return the data as float64 and the type in which the map is returned."""
+        defaults = type(self)().get_params(deep=False)
+        given = {name: getattr(self, name) for name in defaults}
+        self._check_parameters(given, defaults)
+        data, dtype = self._check_data(X)
+        parameters.check_for(given, data.shape[0])
+        memory.warn_if_short(data, given)
+        return data, dtype
+
+    def _check_data(self, X: Any) -> tuple[Any, type]:
+        checks.refuse_text("X", X)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
+        X = check_precomputed(X) if self._precomputed else X
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        if sp.issparse(X):
+            return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
+        return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
+
+    def _settings(self) -> PreparationSettings:
+        return PreparationSettings.of(self.get_params(deep=False))
+
+    def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
+        """Return the given schedule, or the default one with the density term in the last ``share`` of it."""
+        if self.schedule is not None:
+            given: Schedule = self.schedule
+            return given
+        self._warn_if_lowered(most_exaggerated(self.max_iter, density=density, share=share))
+        return default_schedule(
+            n_samples,
+            max_iter=self.max_iter,
+            n_iter_exaggeration=self.n_iter_exaggeration,
+            early_exaggeration=float(self.early_exaggeration),
+            learning_rate=self.learning_rate,
+            density=density,
+            share=share,
+            adaptive=adaptive,
+        )
+
+    def _warn_if_lowered(self, most: int) -> None:
+        asked = self.n_iter_exaggeration
+        if asked > most and asked != type(self)().n_iter_exaggeration:
+            checks.warn(
+                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
+                "Raise max_iter, or pass a schedule."
+            )
+
+    def _progress(self, n_iter: int) -> ProgressBar:
+        return ProgressBar(n_iter, self._NAME, visible=bool(self.verbose))
+
+    def _minimize(self, prepared: Prepared[Any], schedule: Schedule) -> tuple[Outcome, State]:
+        """Run a schedule, with the callbacks and the progress bar of this estimator."""
+        state = prepared.problem.start()
+        with self._progress(schedule.n_iter) as bar:
+            outcome = minimize(
+                prepared.problem,
+                prepared.start,
+                schedule,
+                state=state,
+                callbacks=parameters.callbacks(self.callbacks),
+                progress=bar,
+                term=self._TERM,
+            )
+        return outcome, state
+
+    def _keep_shared(self, outcome: Outcome, prepared: Prepared[Any], dtype: type, adaptive: bool = False) -> None:
+        """Set the fitted attributes that every map has."""
+        self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
+        self.precisions_ = prepared.affinities.precisions
+        self.engine_ = engines.resolve(self.engine, len(outcome.embedding), outcome.embedding.shape[1], adaptive)
+        self.__dict__.pop("affinities_", None)
+        if self.keep_affinities:
+            self.affinities_ = prepared.affinities.P
+        self.pca_ = prepared.pca
+        self.kl_divergence_ = outcome.kl
+        self.n_iter_ = outcome.n_iter
+        self.history_ = outcome.history
+
+    def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
+        """Warn if the run was interrupted, and raise if it overflowed."""
+        if outcome.stopped_by == "interrupt":
+            checks.warn(f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to go on.")
+        if outcome.stopped_by == "overflow":
+            raise FloatingPointError(
+                f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "
+                f"{self._LOWER} or the scale of init."
+            )

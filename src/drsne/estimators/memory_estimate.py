@@ -1,0 +1,37 @@
+"""The function ``memory_estimate``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drsne import checks
+from drsne.estimators import memory, parameters
+from drsne.estimators.drsne import DRSNE
+
+
+def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
+    """Peak memory of ``DRSNE(**params).fit(X)``, in bytes.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        Shape of dense data.
+    **params
+        Parameters of :class:`drsne.DRSNE`; those not given have their defaults.
+
+    Returns
+    -------
+    int
+        Bytes, the interpreter and its libraries included; an estimate, within about a third.
+
+    Examples
+    --------
+    >>> import drsne
+    >>> drsne.memory_estimate(1_000_000, 50) < 8e9
+    True
+    """
+    n = checks.integer("n_samples", n_samples, at_least=1)
+    d = checks.integer("n_features", n_features, at_least=1)
+    given = DRSNE(**params).get_params(deep=False)
+    parameters.check(given, DRSNE().get_params(deep=False))
+    return memory.estimate(n, d, given)

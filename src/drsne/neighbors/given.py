@@ -1,0 +1,116 @@
+"""Ready neighbours -> our form: nearest first, ties by index, each once, the point itself left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne.backends.numba.kernels import neighbors as kernels
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.graph import KnnGraph
+
+
+def given(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
+    """Ready neighbours, checked and brought into our form: nearest first, without the point itself, each once.
+
+    Parameters
+    ----------
+    neighbors : (indices, distances) or sparse matrix of shape (n_samples, n_samples)
+        Arrays of shape (n_samples, m), columns in any order; an index of -1 is no neighbour. Or a graph of
+        distances, as scikit-learn's ``kneighbors_graph(mode="distance")`` makes.
+    n_samples : int
+        Rows of the data.
+    workers : Workers
+        Threads.
+
+    Returns
+    -------
+    KnnGraph
+        As many neighbours as every row has.
+    """
+    if sp.issparse(neighbors):
+        indptr, indices, distances = _given_graph(neighbors, n_samples)
+    else:
+        indptr, indices, distances = _given_arrays(neighbors, n_samples)
+    listed = indices >= 0
+    if indices.size and (indices.min() < -1 or indices.max() >= n_samples):
+        wrong = indices.max() if indices.max() >= n_samples else indices.min()
+        raise ValueError(
+            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for none; got {wrong}. "
+            "Build them on the same rows as X."
+        )
+    some = distances[listed]
+    if not np.isfinite(some).all() or some.min(initial=0.0) < 0:
+        wrong = some.min() if some.min(initial=0.0) < 0 else "nan or inf"
+        raise ValueError(
+            f"neighbors must have finite distances of at least 0; got {wrong}. Pass distances, not similarities."
+        )
+    return tidied(indptr, indices, distances, workers)
+
+
+def check_kind(neighbors: Any) -> None:
+    """Raise unless ``neighbors`` may be ready neighbours."""
+    if not sp.issparse(neighbors) and (not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2):
+        raise TypeError(
+            "neighbors must be a pair (indices, distances), a sparse graph of distances or None; got "
+            f"{type(neighbors).__name__}."
+        )
+
+
+def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+    check_kind(neighbors)
+    try:
+        indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
+    except ValueError as error:  # ragged
+        raise ValueError(
+            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got rows of different lengths. Fill up "
+            "with indices of -1."
+        ) from error
+    if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples or indices.shape[1] < 1:
+        raise ValueError(
+            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got {indices.shape} and "
+            f"{distances.shape}. Pass one row per sample in both."
+        )
+    if indices.dtype.kind not in "iu" or distances.dtype.kind not in "fiu":
+        raise ValueError(
+            f"neighbors must be integer indices and real distances; got {indices.dtype} and {distances.dtype}. "
+            "Pass (indices, distances), in this order."
+        )
+    n, m = indices.shape
+    starts = np.arange(0, n * m + 1, m, dtype=np.int64)
+    return starts, indices.astype(np.int64).ravel(), distances.astype(np.float64).ravel()
+
+
+def _given_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+    if neighbors.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"neighbors must be a graph of shape (n_samples, n_samples)={(n_samples, n_samples)}; got "
+            f"{neighbors.shape}. Build it on the same rows as X."
+        )
+    if neighbors.dtype.kind not in "fiu":
+        raise ValueError(f"neighbors must be a graph of real distances; got {neighbors.dtype}. Pass their lengths.")
+    graph = sp.csr_matrix(neighbors)
+    return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data.astype(np.float64)
+
+
+def tidied(
+    indptr: NDArray[Any], indices: NDArray[Any], distances: NDArray[Any], workers: Workers, at_most: int | None = None
+) -> KnnGraph:
+    """Neighbours of every row, nearest first, ties by index, each once and without the row itself or entries of -1."""
+    n = len(indptr) - 1
+    stored = (indptr.astype(np.int64), indices.astype(np.int64), distances.astype(np.float64))
+    counts, nothing = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
+    workers.run(kernels.tidy, n, *stored, counts, *nothing, grain=4096)
+    if counts.min() < 1:
+        row = int(counts.argmin())
+        raise ValueError(
+            f"neighbors must list at least one other sample for every sample; row {row} lists none. "
+            "Build them with more neighbours."
+        )
+    k = int(counts.min() if at_most is None else min(at_most, counts.min()))
+    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+    workers.run(kernels.tidy, n, *stored, counts, *graph, grain=4096)
+    return graph

@@ -1,0 +1,74 @@
+"""Nearest neighbours from distances: from a full matrix, or from a sparse graph of neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne.backends.numba.kernels import neighbors as kernels
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.given import tidied
+from drsne.neighbors.graph import KnnGraph
+
+_BLOCK_BYTES = 16 * 2**20
+NOISE = 1e-9  # a distance below zero by less than this is rounding
+
+
+def check_precomputed(X: Any) -> Any:
+    """A distance matrix or neighbour graph that is square and, if sparse, lists each pair once."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"X must be square with metric='precomputed', a distance matrix or a sparse neighbour graph; got shape "
+            f"{X.shape}. Pass distances between all samples, or another metric."
+        )
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def available(graph: sp.csr_matrix) -> int:
+    """How many neighbours every row of a sparse neighbour graph has, itself left out."""
+    graph = sp.csr_matrix(graph)
+    own = np.zeros(graph.shape[0], dtype=np.int64)
+    row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
+    np.add.at(own, row[row == graph.indices], 1)
+    return int((np.diff(graph.indptr) - own).min())
+
+
+def blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
+    """``rows`` in blocks whose values for all ``n`` points take a bounded space, and where their results go."""
+    step = max(1, _BLOCK_BYTES // (8 * n))
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step], slice(start, min(start + step, len(rows)))
+
+
+
+def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    for some, out in blocks(rows, D.shape[1]):
+        block = np.array(D[some], dtype=np.float64, order="C")
+        block[np.arange(len(some)), some] = np.inf
+        if (least := block.min()) < -NOISE:
+            raise ValueError(
+                f"X must hold distances of at least 0 with metric='precomputed'; got {least:g}. "
+                "Pass distances, not similarities."
+            )
+        np.maximum(block, 0.0, out=block)
+        workers.run(kernels.nearest_in_rows, len(some), block, some, indices[out], distances[out])
+    return KnnGraph(indices, distances)
+
+
+def from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGraph:
+    if graph.nnz and graph.data.min() < 0:
+        raise ValueError(
+            f"X must hold distances of at least 0 with metric='precomputed'; got {graph.data.min():g}. "
+            "Pass a graph built with mode='distance'."
+        )
+    with Workers(1) as workers:
+        found = tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
+    return KnnGraph(found.indices[rows], found.distances[rows])

@@ -1,0 +1,200 @@
+"""From data to nearest neighbours: indices and distances, without the row itself.
+
+Euclidean and cosine distances have searches of our own (``exact`` and ``inverted_file``), whose result does not depend on
+the number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``
+the data are a distance matrix or a sparse neighbour graph (``precomputed``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from drsne import checks
+from drsne.backends.numba.kernels import neighbors as kernels
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.exact import exact
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.inverted_file import APPROXIMATE_FROM, approximate
+from drsne.neighbors.precomputed import NOISE, available, blocks, check_precomputed, from_graph, from_matrix
+from drsne.precision import NEARLY_DOUBLE, rounded
+
+_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski at its default, p = 2
+_MANHATTAN = ("cityblock", "l1", "manhattan")
+_SPARSE = (*_MANHATTAN, "cosine")  # beside the Euclidean ones
+
+
+def check_metric(metric: Any) -> None:
+    """Raise unless ``metric`` is callable, "precomputed" or a name that scikit-learn's neighbours know."""
+    from sklearn.neighbors import VALID_METRICS
+
+    if not callable(metric):
+        allowed = {name for name in VALID_METRICS["brute"] if name != "nan_euclidean"} | {"precomputed"}
+        checks.choice("metric", metric, allowed, also=" or a callable")
+
+
+def knn(
+    X: ArrayLike, k: int, *, metric: Any = "euclidean", method: str = "auto", n_jobs: int | None = None
+) -> KnnGraph:
+    """The ``k`` nearest neighbours of every row of ``X``, the row itself left out.
+
+    Parameters
+    ----------
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        The data; a distance matrix or a sparse neighbour graph with ``metric="precomputed"``.
+    k : int
+        Neighbours per row, without the row itself.
+    metric : str or callable, default="euclidean"
+        What scikit-learn's neighbours offer, or "precomputed".
+    method : {"auto", "exact", "approximate"}, default="auto"
+        Exact search, or an approximate one for dense data with a Euclidean or cosine metric: near-linear, with the
+        same answer at every call and for every number of threads. "auto" is exact below 50,000 rows and wherever
+        the approximate search does not serve.
+    n_jobs : int, default=None
+        Threads, as in joblib.
+
+    Returns
+    -------
+    KnnGraph
+        ``indices`` (int32) and ``distances`` (float64), both (n_samples, k).
+
+    Examples
+    --------
+    >>> from drsne.neighbors.search import knn
+    >>> graph = knn([[0.0], [1.0], [3.0]], 1)
+    >>> graph.indices.ravel().tolist(), graph.distances.ravel().tolist()
+    ([1, 0, 1], [1.0, 1.0, 2.0])
+    """
+    from sklearn.utils import check_array
+
+    check_metric(metric)
+    checks.choice("method", method, ("auto", "exact", "approximate"))
+    checks.refuse_text("X", X)
+    data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
+    k = checks.integer("k", k, at_least=1)
+    if k >= data.shape[0]:
+        raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower it.")
+    if isinstance(metric, str) and metric == "precomputed":
+        if method == "approximate":
+            raise ValueError("method must be 'auto' or 'exact' with metric='precomputed'; got 'approximate'.")
+        data = check_precomputed(data)
+        if sp.issparse(data) and k > (most := available(data)):
+            raise ValueError(
+                f"k must be at most {most}, the fewest neighbours that a row of X lists; got {k}. Lower it, or build "
+                "the graph with more neighbours."
+            )
+    with Workers(n_jobs) as workers:
+        return nearest(data, k, metric=metric, workers=workers, method=method)
+
+
+def nearest(
+    X: Any,
+    k: int,
+    *,
+    metric: Any,
+    workers: Workers,
+    rows: NDArray[np.intp] | None = None,
+    method: str = "auto",
+) -> KnnGraph:
+    """:func:`knn` on checked float64 data; for ``rows`` of it, always exact."""
+    graph = _search(X, k, metric, rows, method, workers)
+    worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
+    if worst[0] < 0 or not np.isfinite(worst).all():
+        raise ValueError(
+            f"Distances must be finite and at least 0; metric={metric!r} gave {worst[0] if worst[0] < 0 else worst[1]} "
+            "or nan. Rescale or drop the rows it cannot compare, or choose another metric."
+        )
+    return graph
+
+
+def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
+    if isinstance(metric, str) and metric == "precomputed":
+        return from_graph(X, k, _every(X, rows)) if sp.issparse(X) else from_matrix(X, k, _every(X, rows), workers)
+    if metric in _EUCLIDEAN:
+        graph = _euclidean(_canonical(X) if sp.issparse(X) else X, k, rows, method, workers)
+        if metric != "sqeuclidean":
+            return graph
+        with np.errstate(over="ignore"):  # the caller checks that distances are finite
+            return KnnGraph(graph.indices, graph.distances**2)
+    if metric == "cosine" and (unit := _unit_rows(X)) is not None:
+        graph = _euclidean(unit, k, rows, method, workers)
+        return KnnGraph(graph.indices, 0.5 * graph.distances**2)
+    if method == "approximate":
+        raise ValueError(
+            f"method='approximate' needs a Euclidean or cosine metric and no zero rows; got metric={metric!r}. "
+            "Pass method='exact'."
+        )
+    return _by_blocks(X, k, metric, _every(X, rows), workers)
+
+
+def _every(X: Any, rows: NDArray[np.intp] | None) -> NDArray[np.intp]:
+    return np.arange(X.shape[0]) if rows is None else rows
+
+
+def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
+    n = X.shape[0]
+    lists = method == "approximate" or (method == "auto" and n >= APPROXIMATE_FROM and not sp.issparse(X))
+    if lists and rows is None:
+        if sp.issparse(X):
+            raise ValueError("method='approximate' needs dense data; got a sparse matrix. Pass method='exact'.")
+        return approximate(X, k, workers)
+    return exact(X, k, np.arange(n) if rows is None else rows, workers)
+
+
+def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
+    """A copy with sorted columns, each listed once: what sorts in place must never meet the caller's arrays."""
+    Z = sp.csr_matrix(X, copy=True)
+    Z.sum_duplicates()
+    return Z
+
+
+def _unit_rows(X: Any) -> Any:
+    """Rows scaled to length one, whose squared distances are twice the cosine distances; None if a row is zero."""
+    from sklearn.preprocessing import normalize
+
+    if sp.issparse(X):
+        X = _canonical(X)
+        X.eliminate_zeros()
+        largest = np.asarray(abs(X).max(axis=1).todense()).ravel()
+    else:
+        largest = np.abs(X).max(axis=1)
+    if (largest == 0).any():
+        return None
+    return normalize(sp.csr_matrix(sp.diags(1.0 / largest) @ X) if sp.issparse(X) else X / largest[:, None])
+
+
+def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    """scikit-learn's distances, block by block, ranked here: its own search uses OpenMP, which cannot fork."""
+    from sklearn.metrics import pairwise_distances
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+    if sp.issparse(X):
+        X = _canonical(X)
+        if not callable(metric) and metric not in _SPARSE:
+            raise ValueError(f"metric must take sparse data where X is sparse; got {metric!r}. Pass X.toarray().")
+    if metric == "haversine" and X.shape[1] != 2:
+        raise ValueError(f"metric='haversine' needs two columns, latitude and longitude in radians; got {X.shape[1]}.")
+    options = {}
+    if metric == "seuclidean":
+        options["V"] = X.var(axis=0, ddof=1)
+    elif metric == "mahalanobis":
+        options["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(X.T)))
+    X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
+    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
+    for some, out in blocks(rows, X.shape[0]):
+        if sp.issparse(X) and metric in _MANHATTAN:  # scikit-learn's uses OpenMP here too
+            D = np.empty((len(some), X.shape[0]))
+            parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
+            workers.run(kernels.sparse_manhattan, len(some), *parts, some, D)
+        else:
+            with np.errstate(all="ignore"):  # what comes out is checked
+                D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
+        if not callable(metric):
+            D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)
+        workers.run(kernels.nearest_in_rows, len(some), D, some, indices[out], distances[out])
+    return KnnGraph(indices, distances)
+
+

@@ -1,0 +1,6 @@
+"""What is minimised: the equations of docs/theory.md on arrays. Loops over pairs and points are left to a backend.
+
+``kl`` is the KL divergence of t-SNE, ``concentration`` the profiles and their loss, ``kernel`` the scales of the
+adaptive kernel, ``neighborhoods`` the radii of a map, ``problem`` what every objective shares, and ``drsne`` and
+``densne`` the two objectives.
+"""

@@ -1,0 +1,140 @@
+"""den-SNE's objective: the KL term less 2 lambda times the correlation of log radii (docs/theory.md, eqs. 42 to 48).
+
+A radius is a weighted mean of squared distances. In the data the weights are the affinities; in the map they are
+``w_ij = 1 / (1 + |y_i - y_j|^2)`` over the same stored pairs. ``rho`` is the correlation of the logarithms, with a
+constant added to the variance of the map's.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne.backends import Backend, PairList
+from drsne.engines import Engine
+from drsne.neighbors.graph import KnnGraph
+from drsne.objectives.kl import StoredPairs, prepared
+from drsne.objectives.problem import Problem, State, Terms
+
+Array = NDArray[np.float64]
+_LEAST_SHARE = 1e-6  # of the median radius (a squared length), the smallest radius in the data
+_LEAST_IN_MAP = 1e-12  # the smallest radius in the map, in map units: neighbours that coincide have no direction
+_SAME = 1e-6  # a standard deviation of log radii that is rounding, not data
+
+
+class MapRadii(NamedTuple):
+    """Log radii of a map, with what the gradient needs."""
+
+    log: Array  # r_i, (n,)
+    sensitivity: Array  # -dr_i / dS_i for S_i = sum_j w_ij, (n,)
+
+
+def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
+    """Return ``log(sum_j p_ij d_ij^2 / sum_j p_ij)`` for the symmetric affinities of conditional rows (n, k).
+
+    Sums over a row of ``C + C^T`` are the sums over a row and a column of ``C``: the distances of the transposed pairs
+    are never stored.
+    """
+    largest = float(graph.distances.max())
+    n = len(graph.distances)
+    if not largest > 0.0:
+        return np.zeros(n)  # all points coincide
+    weights = conditional.astype(np.float64, copy=False)
+    squares = weights * (graph.distances / largest) ** 2  # no overflow, whatever the units
+    columns = np.ascontiguousarray(graph.indices).ravel()
+
+    def both(values: Array) -> Array:
+        return np.asarray(values.sum(axis=1) + np.bincount(columns, weights=values.ravel(), minlength=n))
+
+    radii = both(squares) / both(weights)
+    positive = radii[radii > 0.0]
+    if len(positive) == 0:
+        return np.zeros(n)  # all affinity sits on duplicates
+    least = _LEAST_SHARE * float(np.median(positive))
+    return np.asarray(np.log(np.maximum(radii, least)) + 2.0 * np.log(largest))
+
+
+def standardized(values: Array) -> Array:
+    """Return ``values`` less their mean, divided by their standard deviation; all 0 if they do not differ."""
+    away = values - values.mean()
+    spread = float(np.sqrt((away * away).sum() / (len(values) - 1)))
+    return np.asarray(away / spread) if spread > _SAME else np.zeros_like(values)
+
+
+def map_radii(Y: NDArray[Any], pairs: PairList, backend: Backend) -> MapRadii:
+    """Return the log radii of a map over the stored pairs."""
+    near, far = backend.kernel_sums(Y, pairs)  # S_i = sum_j w_ij, and sum_j w_ij d_ij^2
+    radius = far / near
+    held = radius < _LEAST_IN_MAP
+    # w d^2 = 1 - w, so r = log(m / S - 1) for the row's m pairs: dr/dS = -(1 / S + 1 / (m - S)) = -m / (S (m - S)).
+    sensitivity = np.where(held, 0.0, np.diff(pairs.indptr) / (near * np.where(held, 1.0, far)))
+    return MapRadii(np.log(np.maximum(radius, _LEAST_IN_MAP)), sensitivity)
+
+
+def correlation_and_slope(target: Array, log: Array, shift: float) -> tuple[float, Array]:
+    """Return ``rho`` and ``drho/dr_i``: with ``c`` the covariance and ``s`` the shifted deviation, ``rho = c / s``."""
+    away, others = log - log.mean(), len(log) - 1
+    s = float(np.sqrt((away * away).sum() / others + shift))
+    if not s > 0.0:
+        return 0.0, np.zeros_like(log)
+    c = float((away * target).sum()) / others
+    return c / s, (target / s - (c / s**3) * away) / others  # the mean of the target is 0
+
+
+class DenSNEProblem(Problem):
+    """The objective of den-SNE on given data: ``L_KL - 2 lambda rho``.
+
+    Parameters
+    ----------
+    P : csr_matrix of shape (n, n)
+        Symmetric affinities; the radii of the map are over its stored pairs.
+    target : ndarray of shape (n,)
+        Standardised log radii of the data, R_i.
+    weight : float
+        lambda, on the scale of den-SNE's program.
+    variance_shift : float
+        Added to the variance of the map's log radii.
+    precision : {"single", "double"}
+        Arithmetic of a pair.
+    engine : Engine
+        Evaluates the repulsion.
+    backend : Backend
+        Evaluates all other sums.
+    """
+
+    def __init__(
+        self,
+        *,
+        P: sp.csr_matrix,
+        target: Array,
+        weight: float,
+        variance_shift: float,
+        precision: str,
+        engine: Engine,
+        backend: Backend,
+    ) -> None:
+        pairs = {"objective": StoredPairs.of(prepared(P, precision), 0.0)}
+        super().__init__(Terms(pairs, target), weight=weight, precision=precision, engine=engine, backend=backend)
+        self._shift = variance_shift
+
+    def log_radii(self, Y: Array, state: State | None = None) -> Array:
+        """Return the log radii of a map, r_i."""
+        state = self.start() if state is None else state
+        pairs = state.terms.pairs["objective"].pairs
+        return state.restored(map_radii(self.typed(state.in_order(Y)), pairs, self.backend).log)
+
+    def _density_term(
+        self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
+    ) -> float | None:
+        pairs = state.terms.pairs["objective"].pairs
+        radii = map_radii(Y, pairs, self.backend)
+        rho, slope = correlation_and_slope(state.terms.target, radii.log, self._shift)
+        if weight:
+            # The program leaves 4 out of the gradient of KL but 2 out of that of rho: its lambda counts twice.
+            # dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both rows.
+            pull = (2.0 * ((-2.0 * weight * len(Y)) * slope) * radii.sensitivity).astype(Y.dtype)
+            self.backend.add_kernel_forces(Y, pairs, pull, gradient)
+        return rho if losses else None

@@ -1,0 +1,312 @@
+"""The objective of DR-SNE: the KL divergence plus the density weight times the concentration loss (theory, eq. 26)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne import checks
+from drsne.affinities import DEFAULT_CALIBRATION, Calibration
+from drsne.backends import Backend
+from drsne.engines import Engine
+from drsne.objectives.concentration import (
+    DEFAULT_QUANTILE,
+    DEFAULT_SMOOTHING,
+    Profile,
+    Smoothing,
+    contrast,
+    loss_and_slope,
+    profile,
+    repeated,
+)
+from drsne.objectives.kernel import KERNELS, adaptation
+from drsne.objectives.kl import StoredPairs, prepared
+from drsne.objectives.neighborhoods import (
+    EmbeddingNeighborhoods,
+    InputNeighborhoods,
+    Memory,
+    Neighborhoods,
+    NeighborTable,
+)
+from drsne.objectives.problem import MANY, Problem, Smoothings, State, Terms
+
+Array = NDArray[np.float64]
+_LEAST_SAMPLE = 10  # neighbours
+
+
+class NeighborhoodWeights(NamedTuple):
+    """What a value of ``neighborhoods`` stands for (docs/theory.md, section 8)."""
+
+    input: float  # weight of the loss over the neighbours in the data
+    embedding: float  # weight of the loss over the neighbours in the map
+    contrasted: bool  # whether small differences of the data's concentration are made larger
+
+
+NEIGHBORHOODS = {
+    "input": NeighborhoodWeights(1.0, 0.0, contrasted=False),  # the paper's
+    "embedding": NeighborhoodWeights(0.0, 1.0, contrasted=True),
+    "both": NeighborhoodWeights(1.0, 0.7, contrasted=True),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """What is minimised, beyond the estimator's plain parameters.
+
+    Parameters
+    ----------
+    support : {"symmetric", "directed"}, default="symmetric"
+        Pairs of the KL term: every pair with affinity, or (the paper) only j among the k density
+        neighbours of i.
+    normalizer : {"attached", "detached"}, default="attached"
+        Whether the mean concentration of the map is differentiated. Detached (the authors' code) adds a
+        net force that swells or shrinks the map.
+    input_weight, embedding_weight : float, default=1.0 and 0.0
+        Weights, beside lambda, of the two readings of a map's concentration: over each point's neighbours in the
+        data (the paper's), and over its own nearest neighbours in the map. Both are held against the same profile of
+        the data.
+    input_exponent, embedding_exponent : float, default=1.0
+        alpha in ``c = r^-alpha``, in each space. An ``input_exponent`` of "auto" is that of the map, up to doubled
+        where the radii of the data differ so little that their differences would drown in chance.
+    input_smoothing, embedding_smoothing : Smoothing
+        Small constants of the concentration in each space.
+    affinity_smoothing : float, default=0.0
+        delta in log(q + delta) and log(p + delta).
+    distance_smoothing : float, default=0.0
+        Added to the squared distance in ``w = 1 / (1 + d^2)``; with the adaptive kernel, to the squared distance in
+        units of the two points' scales, ``w = 1 / (1 + d^2 / (rho_i rho_j) + distance_smoothing)``.
+    kernel : {"auto", "adaptive", "fixed"}, default="auto"
+        The kernel of the map's affinities q. "fixed" is that of t-SNE and of the paper, one width for all points;
+        "adaptive" gives every point the scale that its neighbourhood has in the data (docs/theory.md, section 11).
+        "auto" is adaptive if the density term takes part and fixed at ``density_weight=0``. In between, below
+        ``density_weight=0.1``, it adapts in part: the scales are raised to the power ``10 * density_weight``.
+    target_quantile : float, default=0.01
+        The data's concentrations below this quantile, and above one less it, count as that quantile in the target
+        of the density term (they are winsorised): otherwise a few very sparse points are sent so far away that the
+        rest of the map shrinks. 0 takes all as they are.
+    small_groups : bool, default=True
+        Measure the radius of a point over fewer than k neighbours, in the data and in the map, if the others lie
+        beyond a clear gap: groups of fewer than k + 1 points then have a concentration of their own.
+    calibration : Calibration
+        How affinities reach the perplexity.
+    precision : {"single", "double"}, default="single"
+        Arithmetic of a pair; sums over many are double.
+    sampled_neighbors : int, "auto" or None, default="auto"
+        Density neighbours that an iteration visits at most: of more, iterations renew the share of every s-th in
+        turn, and keep the others' from a few iterations before. The losses are always over all of them as they
+        are. "auto" is a sixth, but at least 10, from 8192 points on where the map's own neighbours play no part: those
+        change, and old shares of them pull points away from their neighbours. None is all.
+
+    Examples
+    --------
+    >>> from drsne import Objective
+    >>> Objective(normalizer="detached").normalizer
+    'detached'
+    """
+
+    support: str = "symmetric"
+    normalizer: str = "attached"
+    input_weight: float = 1.0
+    embedding_weight: float = 0.0
+    input_exponent: float | str = 1.0
+    embedding_exponent: float = 1.0
+    input_smoothing: Smoothing = DEFAULT_SMOOTHING
+    embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
+    affinity_smoothing: float = 0.0
+    distance_smoothing: float = 0.0
+    kernel: str = "auto"
+    target_quantile: float = DEFAULT_QUANTILE
+    small_groups: bool = True
+    calibration: Calibration = DEFAULT_CALIBRATION
+    precision: str = "single"
+    sampled_neighbors: int | str | None = "auto"
+
+    def __post_init__(self) -> None:
+        checks.choice("support", self.support, ("symmetric", "directed"))
+        checks.choice("normalizer", self.normalizer, ("attached", "detached"))
+        checks.choice("precision", self.precision, ("single", "double"))
+        checks.choice("kernel", self.kernel, KERNELS)
+        checks.flag("small_groups", self.small_groups)
+        if checks.number("target_quantile", self.target_quantile, at_least=0) >= 0.5:
+            raise ValueError(
+                f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 to leave the target as it is."
+            )
+        if isinstance(self.input_exponent, str):
+            checks.choice("input_exponent", self.input_exponent, ("auto",), also=" or a number above 0")
+        else:
+            checks.number("input_exponent", self.input_exponent, above=0)
+        checks.number("embedding_exponent", self.embedding_exponent, above=0)
+        for name in ("input_weight", "embedding_weight"):
+            checks.number(name, getattr(self, name), at_least=0)
+        if not self.input_weight + self.embedding_weight:
+            raise ValueError(
+                "input_weight and embedding_weight must not both be 0. Pass density_weight=0 for plain t-SNE."
+            )
+        if isinstance(self.sampled_neighbors, str):
+            checks.choice("sampled_neighbors", self.sampled_neighbors, ("auto",), also=", an integer or None")
+        elif self.sampled_neighbors is not None:
+            checks.integer("sampled_neighbors", self.sampled_neighbors, at_least=1, hint="None takes all.")
+        for name in ("affinity_smoothing", "distance_smoothing"):
+            checks.number(name, getattr(self, name), at_least=0)
+        for name, kind in (
+            ("input_smoothing", Smoothing),
+            ("embedding_smoothing", Smoothing),
+            ("calibration", Calibration),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}.")
+
+    def at(self, radii: Array) -> Objective:
+        """The objective for data with these radii: an automatic exponent has its value."""
+        if not isinstance(self.input_exponent, str):
+            return self
+        return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))
+
+    def adapts(self, weight: float) -> bool:
+        """Return whether the kernel is adaptive at that ``weight`` of the density term."""
+        return self.kernel == "adaptive" or (self.kernel == "auto" and weight > 0)
+
+    def adaptation(self, weight: float) -> float:
+        """Return how far the kernel adapts at that ``weight``: the power to which its scales are raised."""
+        return adaptation(self.kernel, weight)
+
+    def sample_of(self, k: int, n_samples: int) -> int | None:
+        """Density neighbours that an iteration visits, of k; None for all."""
+        if self.sampled_neighbors != "auto":
+            return self.sampled_neighbors  # type: ignore[return-value]
+        few = n_samples >= MANY and self.embedding_weight == 0
+        return max(_LEAST_SAMPLE, -(-k // 6)) if few else None
+
+
+class DRSNEProblem(Problem):
+    """The objective of DR-SNE on given data.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to minimise.
+    P : csr_matrix of shape (n, n)
+        Symmetric affinities.
+    neighbors : ndarray of shape (n, k)
+        Density neighbours N_k(i).
+    target : ndarray of shape (n,)
+        Profile of the data, log c~_i, that the map should have.
+    weight : float
+        lambda, the weight of the concentration loss.
+    engine : Engine
+        Evaluates the repulsion.
+    backend : Backend
+        Evaluates all other sums.
+    log_scales : ndarray of shape (n,), default=None
+        log rho_i of the adaptive kernel; None is the fixed one.
+    adaptation : float, default=1.0
+        How far the kernel adapts: the power to which its scales are raised.
+    kept : ndarray of shape (n,), default=None
+        How many of a point's k nearest neighbours, in the data and in the map, count in the concentration; None is all.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        P: sp.csr_matrix,
+        neighbors: NDArray[np.int32],
+        target: Array,
+        weight: float,
+        engine: Engine,
+        backend: Backend,
+        log_scales: Array | None = None,
+        adaptation: float = 1.0,
+        kept: NDArray[np.int32] | None = None,
+    ) -> None:
+        self.objective = objective
+        P, delta = prepared(P, objective.precision), objective.affinity_smoothing
+        pairs = {"objective": StoredPairs.of(P, delta)}
+        if objective.support == "directed":
+            scaled = P / P.sum(dtype=np.float64)
+            pairs = {"objective": StoredPairs.directed(P, neighbors, delta), "all": StoredPairs.of(scaled, delta)}
+        k = neighbors.shape[1]
+        sample = objective.sample_of(k, len(target))
+        listed: list[Neighborhoods] = []
+        if objective.input_weight:
+            near = np.ascontiguousarray(repeated(neighbors, kept))
+            listed.append(InputNeighborhoods(objective.input_weight, near, sample))
+        if objective.embedding_weight:
+            listed.append(EmbeddingNeighborhoods(objective.embedding_weight, k, sample, kept))
+        super().__init__(
+            Terms(pairs, target, tuple(listed), log_scales),
+            weight=weight,
+            precision=objective.precision,
+            engine=engine,
+            backend=backend,
+            smoothings=Smoothings(delta, objective.distance_smoothing),
+            adaptation=adaptation,
+        )
+
+    @property
+    def target(self) -> Array:
+        """The profile that the map should have."""
+        return self.terms.target
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether the kernel is adaptive."""
+        return self.terms.log_scales is not None
+
+    def scales_at(self, power: float) -> Array:
+        """Return the scales of the kernel, rho_i, raised to a power; all 1 for the fixed kernel."""
+        log_scales = self.terms.log_scales
+        return np.ones(len(self.target)) if log_scales is None else np.exp(power * log_scales)
+
+    def concentration(self, Y: Array, state: State | None = None) -> Array:
+        """Return the profile of a map, log c~_i, over the neighbours in the data if these take part, else in the map."""
+        state = self.start() if state is None else state
+        typed = self.typed(state.in_order(Y))
+        table = state.terms.neighborhoods[0].table(typed, state.memories[0], self.backend)
+        return state.restored(self._profile(typed, table).log)
+
+    def _profile(self, Y: NDArray[Any], table: NeighborTable) -> Profile:
+        smoothing = self.objective.embedding_smoothing
+        return profile(table.radii(Y, smoothing.squared_distance), self.objective.embedding_exponent, smoothing)
+
+    def _density_term(
+        self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
+    ) -> float | None:
+        total = 0.0
+        for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
+            loss = self._term(neighborhoods, memory, Y, state, weight, gradient, losses, iteration)
+            total += neighborhoods.weight * loss if losses else 0.0
+        return total if losses else None
+
+    def _term(
+        self,
+        neighborhoods: Neighborhoods,
+        memory: Memory,
+        Y: NDArray[Any],
+        state: State,
+        weight: float,
+        gradient: Array,
+        losses: bool,
+        iteration: int | None,
+    ) -> float:
+        """Add the gradient of the loss over one kind of neighbours, and return the loss over all of them."""
+        if not weight:  # what the next iterations remember must not depend on whether somebody looks at the loss
+            return self._loss(self._profile(Y, neighborhoods.table(Y, memory, self.backend)), state)[0]
+        objective, smoothing = self.objective, self.objective.embedding_smoothing
+        floor = smoothing.squared_distance
+        sums = neighborhoods.sums(Y, memory, iteration, self.backend)
+        radii = sums.radii(Y, floor, iteration)
+        loss, slope = self._loss(profile(radii, objective.embedding_exponent, smoothing), state)
+        sums.add_forces(Y, (len(Y) * weight * neighborhoods.weight) * slope, floor, gradient)
+        if losses and sums.table.n_shares > 1 and iteration is not None:  # some shares are old
+            loss, _ = self._loss(self._profile(Y, sums.table), state)
+        return loss
+
+    def _loss(self, low: Profile, state: State) -> tuple[float, Array]:
+        exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
+        attached = self.objective.normalizer == "attached"
+        return loss_and_slope(state.terms.target, low, exponent, smoothing, attached=attached)

@@ -1,0 +1,101 @@
+"""The KL divergence of a map over its stored pairs, and its gradient (docs/theory.md, eqs. 7 to 13 and 49 to 51)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne.backends import Backend, Order, PairList
+
+Array = NDArray[np.float64]
+_LEAST_PARTITION = np.finfo(np.float64).tiny  # the map is so wide that no pair repels
+
+
+class StoredPairs(NamedTuple):
+    """Pairs of a KL term: ``A = (P_s + P_s^T) / 2`` for the stored part P_s of P, with its sum and its entropy."""
+
+    pairs: PairList
+    mass: float  # the sum of P_s
+    entropy: float  # the sum of p log p over P_s
+
+    @classmethod
+    def of(cls, P: sp.csr_matrix, smoothing: float) -> StoredPairs:
+        """Return all pairs of a symmetric ``P``, without a copy."""
+        mass = float(P.data.sum(dtype=np.float64))
+        return cls(PairList(P.indptr, P.indices, P.data), mass, _entropy(P.data, smoothing))
+
+    @classmethod
+    def directed(cls, P: sp.csr_matrix, neighbors: NDArray[np.int32], smoothing: float) -> StoredPairs:
+        """Return only the pairs (i, j) with j among the ``neighbors`` of i."""
+        n, k = neighbors.shape
+        chosen = sp.csr_matrix((np.ones(n * k), neighbors.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+        stored = sp.csr_matrix(P.multiply(chosen))
+        A = sp.csr_matrix((stored + stored.T) * 0.5)
+        A.sort_indices()
+        return cls.of(stored, smoothing)._replace(pairs=PairList(A.indptr, A.indices, A.data))
+
+    def reordered(self, order: Order) -> StoredPairs:
+        """Return the same pairs in another order of the points."""
+        return self._replace(pairs=order.pair_list(self.pairs))
+
+
+def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
+    """Return ``sum p log(p + smoothing)``, computed block by block to save memory."""
+    total = 0.0
+    for start in range(0, len(p), block):
+        some = p[start : start + block].astype(np.float64)
+        some = some[some > 0.0]
+        total += float((some * np.log(some + smoothing)).sum())
+    return total
+
+
+class KLValue(NamedTuple):
+    """Gradient of the KL term, and its value if it was asked for."""
+
+    gradient: Array  # (n, d)
+    kl: float | None
+
+
+def kl_term(
+    Y: NDArray[Any],
+    stored: StoredPairs,
+    repulsion: tuple[float, Array],
+    backend: Backend,
+    *,
+    exaggeration: float = 1.0,
+    affinity_smoothing: float = 0.0,
+    distance_smoothing: float = 0.0,
+    scales: Array | None = None,
+    losses: bool = False,
+) -> KLValue:
+    """Return the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
+
+    ``a`` is the exaggeration, ``S`` the sum of the affinities, and ``repulsion`` has ``Z`` and ``F``, which is
+    overwritten. ``Y`` has the type in which pairs are computed; ``scales`` (n,) are those of the adaptive kernel.
+    """
+    Z, forces = repulsion
+    Z = max(Z, _LEAST_PARTITION)
+    base, delta = 1.0 + distance_smoothing, affinity_smoothing * Z
+    inverse = None if scales is None else (1.0 / scales).astype(Y.dtype)
+    gradient, mass = backend.attraction(Y, stored.pairs, base, delta, inverse)
+    gradient *= 4.0 * exaggeration
+    forces *= 4.0 * (stored.mass if mass is None else mass) / Z
+    gradient -= forces
+    if not losses:
+        return KLValue(gradient, None)
+    energy = backend.energy(Y, stored.pairs, base, delta, inverse)
+    return KLValue(gradient, stored.entropy + energy + stored.mass * float(np.log(Z)))
+
+
+def prepared(P: sp.csr_matrix, precision: str) -> sp.csr_matrix:
+    """Return ``P`` as backends take it: sorted rows, int32 columns, values of the type of a pair."""
+    real = np.float32 if precision == "single" else np.float64
+    P.sort_indices()
+    if P.data.dtype == real and P.indices.dtype == np.int32:
+        return P
+    out = sp.csr_matrix(P.shape)
+    out.data, out.indices, out.indptr = P.data.astype(real), P.indices.astype(np.int32), P.indptr
+    return out

@@ -1,0 +1,200 @@
+"""What the objectives of DR-SNE and den-SNE share: a KL term and a density term on given data.
+
+Gradients are those of **n times** the loss. The gradient at a point then does not depend on n, and neither do learning
+rates, clipping and Adam's eps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends import Backend, Order
+from drsne.engines import Engine
+from drsne.objectives.kl import StoredPairs, kl_term
+from drsne.objectives.neighborhoods import Memory, Neighborhoods
+from drsne.precision import pair_type
+
+Array = NDArray[np.float64]
+MANY = 8192  # points from which on their order in memory matters, and shares of the neighbours are enough
+_REORDERED_EVERY = 50  # iterations
+
+
+class Evaluation(NamedTuple):
+    """Gradient of n times the loss, the losses if they were asked for, and the scales of the kernel."""
+
+    gradient: Array  # (n, d)
+    kl: float | None
+    density: float | None  # the density term: the loss of DR-SNE, the correlation of den-SNE
+    scales: Array | None = None  # (n,), or None for the fixed kernel
+
+
+class Terms(NamedTuple):
+    """The arrays that a loss is summed over, in some order of the points."""
+
+    pairs: dict[str, StoredPairs]  # "objective", and "all" if the objective does not take all pairs
+    target: Array  # (n,), what the density term compares the map with
+    neighborhoods: tuple[Neighborhoods, ...] = ()
+    log_scales: Array | None = None  # log rho_i of the adaptive kernel
+    order: Order | None = None
+
+    def pairs_of(self, name: str) -> StoredPairs:
+        """Return the pairs of that name, or else those of the objective."""
+        return self.pairs.get(name, self.pairs["objective"])
+
+    def reordered(self, order: Order) -> Terms:
+        """Return the same for another order of the points."""
+        return Terms(
+            {name: stored.reordered(order) for name, stored in self.pairs.items()},
+            order.reordered(self.target),
+            tuple(each.reordered(order) for each in self.neighborhoods),
+            None if self.log_scales is None else order.reordered(self.log_scales),
+            order,
+        )
+
+
+@dataclass
+class State:
+    """What an optimisation carries from one iteration to the next, besides the map and its optimiser."""
+
+    terms: Terms  # in the present order of the points
+    memories: tuple[Memory, ...]  # one for each of the neighborhoods
+    engine: Any  # what the engine has learnt about the accuracy of its last evaluations
+
+    def in_order(self, values: Array) -> Array:
+        """Return values of the points in the present order."""
+        return values if self.terms.order is None else self.terms.order.reordered(values)
+
+    def restored(self, values: Array) -> Array:
+        """Return values that are in the present order in the order of the data."""
+        return values if self.terms.order is None else self.terms.order.restored(values)
+
+
+class Smoothings(NamedTuple):
+    """The small constants of the KL term."""
+
+    affinity: float = 0.0  # delta in log(q + delta)
+    distance: float = 0.0  # added to the squared distance
+
+
+class Problem:
+    """A KL term and a density term on given data.
+
+    Parameters
+    ----------
+    terms : Terms
+        What is summed over, in the order of the data.
+    weight : float
+        Multiplies the density term.
+    precision : {"single", "double"}
+        Arithmetic of a pair.
+    engine : Engine
+        Evaluates the repulsion.
+    backend : Backend
+        Evaluates all other sums.
+    smoothings : Smoothings
+        The small constants of the KL term.
+    adaptation : float, default=1.0
+        How far an adaptive kernel adapts: the power to which its scales are raised.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        *,
+        weight: float,
+        precision: str,
+        engine: Engine,
+        backend: Backend,
+        smoothings: Smoothings = Smoothings(),  # noqa: B008
+        adaptation: float = 1.0,
+    ) -> None:
+        self.terms, self.weight, self.precision = terms, weight, precision
+        self.engine, self.backend = engine, backend
+        self._smoothings, self._adaptation = smoothings, adaptation
+
+    def start(self) -> State:
+        """Return the state of an optimisation that has not begun."""
+        return State(self.terms, _fresh(self.terms), self.engine.start())
+
+    def evaluate(
+        self,
+        Y: Array,
+        *,
+        state: State | None = None,
+        iteration: int | None = None,
+        exaggeration: float = 1.0,
+        density: float = 1.0,
+        pairs: str = "objective",
+        losses: bool = False,
+        scale: float = 1.0,
+    ) -> Evaluation:
+        """Return the gradient of n times the loss at ``Y``, and the losses if they are asked for.
+
+        Parameters
+        ----------
+        Y : ndarray of shape (n, d)
+            The map.
+        state : State, default=None
+            What the optimisation carries on; it is updated. None evaluates the map by itself.
+        iteration : int, default=None
+            The iteration. If it follows the last one, a density term over many neighbours renews only a share of them,
+            and the neighbours in the map may be those of some iterations before. None takes all of them as they are.
+        exaggeration : float, default=1.0
+            Multiplies the attraction. The losses are always those without it.
+        density : float, default=1.0
+            Multiplies the weight of the density term.
+        pairs : {"objective", "all"}, default="objective"
+            Pairs of the KL term: those of the objective, or all with affinity, rescaled to the sum one.
+        losses : bool, default=False
+            Whether to compute the losses.
+        scale : float, default=1.0
+            How far the kernel adapts: its scales are ``rho_i`` to that power, and 0 is the fixed kernel.
+        """
+        state = self.start() if state is None else state
+        if iteration is not None and len(Y) >= MANY and iteration % _REORDERED_EVERY == 0:
+            self._reorder(Y, state)
+        ordered = state.in_order(Y)
+        typed = self.typed(ordered)
+        power, log_scales = scale * self._adaptation, state.terms.log_scales
+        scales = None if log_scales is None or not power else np.exp(power * log_scales)
+        gradient, kl = kl_term(
+            typed,
+            state.terms.pairs_of(pairs),
+            self.engine.repulsion(ordered, self._smoothings.distance, scales, state.engine),
+            self.backend,
+            exaggeration=exaggeration,
+            affinity_smoothing=self._smoothings.affinity,
+            distance_smoothing=self._smoothings.distance,
+            scales=scales,
+            losses=losses,
+        )
+        gradient *= len(Y)
+        weight = self.weight * density
+        value = None
+        if weight or losses:
+            value = self._density_term(typed, state, weight, gradient, losses, iteration)
+        return Evaluation(state.restored(gradient), kl, value, None if scales is None else state.restored(scales))
+
+    def typed(self, Y: Array) -> NDArray[Any]:
+        """Return a map in the type in which its pairs are computed."""
+        return Y.astype(pair_type(Y, self.precision), copy=False)
+
+    def _density_term(
+        self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
+    ) -> float | None:
+        """Add n times ``weight`` times its gradient to ``gradient``, and return its value if ``losses`` are asked for."""
+        raise NotImplementedError
+
+    def _reorder(self, Y: Array, state: State) -> None:
+        """Let points that are near in the map be near in memory."""
+        state.terms, state.memories = self.terms, ()  # free the old order before the new one is made
+        state.terms = self.terms.reordered(self.backend.order(Y))
+        state.memories = _fresh(state.terms)
+
+
+def _fresh(terms: Terms) -> tuple[Memory, ...]:
+    return tuple(Memory() for _ in terms.neighborhoods)

@@ -1,0 +1,1 @@
+"""How a map is optimised: ``schedule`` says what happens when, ``optimizers`` make steps, and ``loop`` runs them."""

@@ -1,0 +1,245 @@
+"""The loop of an optimisation: evaluate, step, record, call back, stop. Nothing here knows what the loss is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends import Backend
+from drsne.optimization.optimizers import OptimizerState
+from drsne.optimization.schedule import Phase, Schedule
+
+Array = NDArray[np.float64]
+Callback = Callable[[int, Array, dict[str, float]], Any]
+Progress = Callable[[int, dict[str, float]], None]
+
+_CLIP_MARGIN = 1e-6  # of the bound, added to the norm when the gradient is clipped
+
+
+class Evaluates(Protocol):
+    """What is minimised: see :class:`drsne.objectives.problem.Problem`."""
+
+    backend: Backend
+
+    def start(self) -> Any:
+        """Return what an optimisation carries from one iteration to the next."""
+        ...
+
+    def evaluate(
+        self,
+        Y: Array,
+        *,
+        state: Any,
+        iteration: int | None,
+        exaggeration: float,
+        density: float,
+        pairs: str,
+        losses: bool,
+        scale: float,
+    ) -> Any:
+        """Return the gradient and the losses at ``Y``."""
+        ...
+
+
+class Outcome(NamedTuple):
+    """The result of an optimisation, complete or stopped early."""
+
+    embedding: Array
+    kl: float
+    density: float  # value of the density term
+    n_iter: int
+    history: dict[str, Array]
+    stopped_by: str | None  # None, "callback", "interrupt" or "overflow"
+
+
+@dataclass
+class _History:
+    """Losses of some iterations, to be returned as columns."""
+
+    every: int
+    term: str
+    rows: list[tuple[int, float, float, float]] = field(default_factory=list)
+
+    def due(self, iteration: int) -> bool:
+        return iteration % self.every == 0
+
+    def add(self, iteration: int, losses: dict[str, float], norm: float) -> None:
+        if not self.rows or self.rows[-1][0] != iteration:
+            self.rows.append((iteration, losses["kl"], losses[self.term], norm))
+
+    def columns(self) -> dict[str, Array]:
+        names = ("iteration", "kl", self.term, "gradient_norm")
+        table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
+        out = dict(zip(names, table.T.copy(), strict=True))
+        out["iteration"] = out["iteration"].astype(np.int64)
+        return out
+
+
+def minimize(
+    problem: Evaluates,
+    Y: Array,
+    schedule: Schedule,
+    *,
+    state: Any = None,
+    callbacks: Sequence[Callback] = (),
+    progress: Progress | None = None,
+    term: str = "concentration",
+) -> Outcome:
+    """Run a schedule and return the map that it ends with.
+
+    Parameters
+    ----------
+    problem : Evaluates
+        What is minimised.
+    Y : ndarray of shape (n, d)
+        The map to start from.
+    schedule : Schedule
+        The phases to run.
+    state : State, default=None
+        What the problem carries from one iteration to the next, ``problem.start()`` by default. It is updated, and can
+        be passed on to another run.
+    callbacks : sequence of callables
+        Called as ``callback(iteration, embedding, losses)`` after each iteration, with a copy of the map. If one returns
+        a true value, the run ends.
+    progress : callable, default=None
+        Called as ``progress(iteration, losses)`` whenever losses are known.
+    term : str, default="concentration"
+        The name of the density term in the losses and in the history.
+
+    Returns
+    -------
+    Outcome
+        The last map. An interrupt from the keyboard, or a gradient that is no longer finite, ends the run with the last
+        finite map.
+    """
+    run = _Run(problem, Y, schedule, state, callbacks, progress, term)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a value that is not finite ends the run
+        try:
+            run.all_phases()
+        except KeyboardInterrupt:
+            run.stopped_by = "interrupt"
+        return run.outcome()
+
+
+class _Run:
+    """One optimisation; ``self.Y`` is always a whole map."""
+
+    def __init__(
+        self,
+        problem: Evaluates,
+        Y: Array,
+        schedule: Schedule,
+        state: Any,
+        callbacks: Sequence[Callback],
+        progress: Progress | None,
+        term: str,
+    ) -> None:
+        self.problem, self.Y, self.schedule = problem, Y, schedule
+        self.callbacks, self.progress, self._term = callbacks, progress, term
+        self.iteration = 0
+        self.stopped_by: str | None = None
+        self._state = problem.start() if state is None else state
+        self._history = _History(schedule.record_every, term)
+        self._last: tuple[int, Any] | None = None
+
+    def all_phases(self) -> None:
+        """Run all phases, or as many iterations as nothing stops."""
+        memory: OptimizerState | None = None
+        for phase in self.schedule.phases:
+            if memory is None or not phase.carry:
+                memory = OptimizerState.start(phase.optimizer, self.Y)
+            for t in range(phase.n_iter):
+                if not self._iterate(phase, t, memory):
+                    return
+        self._report(self._final())
+
+    def outcome(self) -> Outcome:
+        """Return the last map with its losses."""
+        try:
+            last = self._final()
+        except KeyboardInterrupt:  # a second one: the map is kept, its losses stay unknown
+            self.stopped_by = "interrupt"
+            return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
+        norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
+        self._history.add(self.iteration, self._losses(last), norm)
+        return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
+
+    def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
+        """Make iteration ``t`` of a phase; return False if the run ends before its step."""
+        at = self.problem.evaluate(
+            self.Y,
+            state=self._state,
+            iteration=self.iteration,
+            exaggeration=phase.exaggeration_at(t),
+            density=phase.density_factor(t),
+            pairs=phase.pairs,
+            losses=bool(self.callbacks) or self._history.due(self.iteration),
+            scale=phase.scale_factor(t),
+        )
+        norm = float(np.linalg.norm(at.gradient))
+        if not math.isfinite(norm):
+            self.stopped_by = "overflow"
+            return False
+        if self.iteration > 0 and self._report(at):
+            return False
+        if self._history.due(self.iteration):
+            self._history.add(self.iteration, self._losses(at), norm / len(self.Y))
+        moved = self.Y + self._step(phase, t, memory, at, norm)
+        if self.schedule.center:
+            for column in moved.T:  # one by one: numpy's mean over the first of two axes takes ten times as long
+                column -= column.mean()
+        if not np.isfinite(moved).all():
+            self.stopped_by = "overflow"
+            return False
+        self.Y, self.iteration = moved, self.iteration + 1
+        return True
+
+    def _step(self, phase: Phase, t: int, memory: OptimizerState, at: Any, norm: float) -> Array:
+        """Return the displacement of the map, bounded as the phase asks for."""
+        gradient = at.gradient
+        if phase.clip is not None:
+            gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
+        unit = at.scales[:, None] if self.schedule.local_steps and at.scales is not None else None
+        gradient = gradient if unit is None else unit * gradient
+        step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), self.problem.backend)
+        if phase.max_step is not None:
+            length = np.sqrt(np.einsum("ij,ij->i", step, step))
+            if not length.max() <= phase.max_step:
+                step = step * np.minimum(1.0, phase.max_step / np.maximum(length, phase.max_step))[:, None]
+        return step if unit is None else unit * step
+
+    def _losses(self, at: Any) -> dict[str, float]:
+        return {"kl": at.kl, self._term: at.density}
+
+    def _report(self, at: Any) -> bool:
+        """Call the callbacks and the progress if losses are known; return True if a callback ends the run."""
+        if at.kl is None:
+            return False
+        losses = self._losses(at)
+        if self.progress is not None:
+            self.progress(self.iteration, losses)
+        for callback in self.callbacks:  # all of them, even after one has asked to stop
+            if callback(self.iteration, self.Y.copy(), dict(losses)):
+                self.stopped_by = "callback"
+        return self.stopped_by is not None
+
+    def _final(self) -> Any:
+        """Return the evaluation of the plain objective at the last map."""
+        if self._last is None or self._last[0] != self.iteration:
+            at = self.problem.evaluate(
+                self.Y,
+                state=self._state,
+                iteration=None,
+                exaggeration=1.0,
+                density=1.0,
+                pairs="objective",
+                losses=True,
+                scale=1.0,
+            )
+            self._last = (self.iteration, at)
+        return self._last[1]

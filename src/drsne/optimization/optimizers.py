@@ -1,0 +1,116 @@
+"""Optimisers: gradient descent with momentum and gains, and Adam. Their steps are computed by the backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne import checks
+from drsne.backends import Backend
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Momentum:
+    """Gradient descent with momentum and, as in t-SNE, a gain per coordinate.
+
+    Parameters
+    ----------
+    rate : float
+        Step per unit of the gradient of n times the loss.
+    momentum : float, default=0.8
+        Share of the last step that goes on.
+    gains : bool, default=True
+        Let each coordinate's rate grow (+0.2) while its sign persists and shrink (x 0.8) when it flips.
+    min_gain : float, default=0.01
+        Smallest gain.
+    grow_from_rest : bool, default=False
+        Whether the gain of a coordinate at rest grows, as in the first step of van der Maaten's programs (gain 1.2),
+        or shrinks, as in scikit-learn's (0.8).
+    """
+
+    rate: float
+    momentum: float = 0.8
+    gains: bool = True
+    min_gain: float = 0.01
+    grow_from_rest: bool = False
+
+    def __post_init__(self) -> None:
+        checks.number("rate", self.rate, above=0)
+        _check_share("momentum", self.momentum)
+        checks.flag("gains", self.gains)
+        checks.number("min_gain", self.min_gain, above=0)
+        checks.flag("grow_from_rest", self.grow_from_rest)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adam:
+    """Adam (Kingma and Ba, 2015).
+
+    Parameters
+    ----------
+    rate : float
+        Largest typical step, in units of the map.
+    betas : tuple of float, default=(0.9, 0.999)
+        Memory of the mean and of the mean square of the gradient.
+    eps : float, default=1e-8
+        Added to the root mean square; on the scale of the gradient of n times the loss, and far below it.
+    """
+
+    rate: float
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def __post_init__(self) -> None:
+        checks.number("rate", self.rate, above=0)
+        if not isinstance(self.betas, tuple) or len(self.betas) != 2:
+            raise ValueError(f"betas must be a tuple of two numbers; got {self.betas!r}.")
+        for beta in self.betas:
+            _check_share("betas", beta)
+        checks.number("eps", self.eps, above=0)
+
+
+def _check_share(name: str, value: float) -> None:
+    if checks.number(name, value, at_least=0) >= 1:
+        raise ValueError(f"{name} must be below 1; got {value!r}.")
+
+
+@dataclass
+class OptimizerState:
+    """What an optimiser carries from one step to the next."""
+
+    first: Array  # the last step (Momentum) or the mean gradient (Adam)
+    second: Array  # the gains (Momentum) or the mean square of the gradient (Adam)
+    n_steps: int = 0
+
+    @classmethod
+    def start(cls, optimizer: Momentum | Adam, Y: Array) -> OptimizerState:
+        """Return the state before the first step."""
+        return cls(np.zeros_like(Y), np.ones_like(Y) if isinstance(optimizer, Momentum) else np.zeros_like(Y))
+
+    def step(self, optimizer: Momentum | Adam, gradient: Array, factor: float, backend: Backend) -> Array:
+        """Return the displacement of the map for ``gradient`` at ``factor`` times the rate."""
+        self.n_steps += 1
+        rate = factor * optimizer.rate
+        if isinstance(optimizer, Momentum):
+            return backend.momentum_step(
+                gradient,
+                self.first,
+                self.second,
+                rate=rate,
+                momentum=optimizer.momentum,
+                min_gain=optimizer.min_gain if optimizer.gains else None,
+                grow_from_rest=optimizer.grow_from_rest,
+            )
+        return backend.adam_step(
+            gradient,
+            self.first,
+            self.second,
+            rate=rate,
+            betas=optimizer.betas,
+            eps=optimizer.eps,
+            n_steps=self.n_steps,
+        )
