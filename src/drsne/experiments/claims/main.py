@@ -140,6 +140,7 @@ def _told(case: Case, score: str) -> str:
 
 
 _OTHERS = {
+    "drsne_adaptive": "`drsne_adaptive`, our default",
     "drsne": "`drsne`, ours with the fixed kernel",
     "drsne_both": "`drsne_both`, ours with the fixed kernel and both neighbourhoods",
 }
