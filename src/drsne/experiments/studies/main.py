@@ -33,7 +33,8 @@ DATASETS = {
     "helix": ("Helix", 0.95),
 }
 METHODS = (
-    "drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "tsne", "umap", "pacmap", "densmap", "drsne_text", "pca",
+    "drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "drsne_text",
+    "tsne", "umap", "pacmap", "densmap", "pca",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
 # Of the ten values of the paper's grids: those that its runs selected, and some between.
