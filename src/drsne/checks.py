@@ -61,11 +61,23 @@ def jobs(n_jobs: Any) -> None:
 
 
 def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", hint: str = "") -> str:
-    """``value`` if it is one of the ``allowed`` strings, else an error that lists them."""
+    """Return ``value`` if it is one of the ``allowed`` strings, or raise an error that lists them."""
     if not isinstance(value, str) or value not in allowed:
         options = ", ".join(repr(option) for option in sorted(allowed))
-        raise ValueError(_message(name, f"one of {options}{also}", value, hint))
+        hints = " ".join(part for part in (did_you_mean(value, allowed), hint) if part)
+        raise ValueError(_message(name, f"one of {options}{also}", value, hints))
     return value
+
+
+def did_you_mean(value: Any, allowed: Collection[str]) -> str:
+    """Return a sentence that suggests the most similar of the ``allowed`` strings, or an empty one."""
+    if not isinstance(value, str):
+        return ""
+    from difflib import get_close_matches
+
+    lower = {option.lower(): option for option in sorted(allowed)}
+    close = get_close_matches(value.lower(), lower, n=1, cutoff=0.6)
+    return f"Did you mean {lower[close[0]]!r}?" if close else ""
 
 
 def refuse_text(name: str, values: Any) -> None:

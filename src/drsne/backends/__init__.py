@@ -79,9 +79,7 @@ class Backend(Protocol):
         """Return ``-sum_ij a_ij log(w_ij + delta)``."""
         ...
 
-    def repulsion(
-        self, Y: Array, *, smoothing: float, scales: Array | None, precision: str
-    ) -> tuple[float, Array]:
+    def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, for ``base = 1 + smoothing``."""
         ...
 
@@ -98,9 +96,7 @@ class Backend(Protocol):
         """
         ...
 
-    def pull_back(
-        self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]
-    ) -> None:
+    def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
         """Write ``sum_l slope_l (y_i - y_l) / l_il`` over the points l that list point i."""
         ...
 

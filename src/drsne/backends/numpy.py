@@ -92,9 +92,7 @@ class NumpyBackend:
         lengths[:] = length.sum(axis=1)
         directions[:] = (away / np.where(length > 0.0, length, 1.0)[:, :, None]).sum(axis=1)
 
-    def pull_back(
-        self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]
-    ) -> None:
+    def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
         """Write the forces through the lengths of the points that list a point."""
         i, j = np.repeat(np.arange(len(Y)), np.diff(near.offsets)), near.listed_by
         away = _difference(Y, i, j)

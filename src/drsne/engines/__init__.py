@@ -9,14 +9,13 @@ so listing engines imports none.
 
 from __future__ import annotations
 
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend
+from drsne.registry import Registry
 
 
 class Engine(Protocol):
@@ -37,15 +36,8 @@ class Engine(Protocol):
         ...
 
 
-def names() -> list[str]:
-    """Names of the engines in this folder."""
-    return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
-
-
-def load(name: str) -> Any:
-    """The engine class in ``engines/<name>.py``."""
-    return import_module(f"drsne.engines.{name}").ENGINE
-
+REGISTRY: Registry[Any] = Registry("drsne.engines", "ENGINE", parameter="engine")
+names, load = REGISTRY.names, REGISTRY.load
 
 # Points up to which "auto" takes all pairs, by map dimensions (benchmarks/engines.py), with the fixed kernel and with
 # the adaptive one. The tree begins to be faster at some 1,500, by less than a millisecond, and takes seconds to compile

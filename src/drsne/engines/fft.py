@@ -84,9 +84,7 @@ class FFTState:
     used: str = ""  # how the last evaluation was made: "mesh", "split" or "tree"
     unchecked: int = 0  # evaluations until the next check
     ruled_out: set[str] = field(default_factory=set)
-    predictions: dict[str, Prediction] = field(
-        default_factory=lambda: {way: Prediction() for way in ("mesh", "split")}
-    )
+    predictions: dict[str, Prediction] = field(default_factory=lambda: {way: Prediction() for way in ("mesh", "split")})
 
 
 class FFTEngine:

@@ -47,7 +47,6 @@ def blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], s
         yield rows[start : start + step], slice(start, min(start + step, len(rows)))
 
 
-
 def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in blocks(rows, D.shape[1]):

@@ -196,5 +196,3 @@ def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Wor
             D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)
         workers.run(kernels.nearest_in_rows, len(some), D, some, indices[out], distances[out])
     return KnnGraph(indices, distances)
-
-

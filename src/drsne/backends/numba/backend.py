@@ -98,9 +98,7 @@ class NumbaBackend:
         kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
         self.workers.run(kernel, len(Y), Y, near.neighbors, *_constants(Y, floor), lengths, directions)
 
-    def pull_back(
-        self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]
-    ) -> None:
+    def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
         """Write the forces through the lengths of the points that list a point."""
         kernel = concentration.pull_back_2d if Y.shape[1] == 2 else concentration.pull_back_any
         listed = (near.offsets, near.listed_by, slope.astype(Y.dtype))

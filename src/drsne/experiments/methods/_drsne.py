@@ -77,7 +77,9 @@ def of_the_paper(
             return prepare_drsne(parameters, ready.X, settings["objective"], 1.0, workers)
 
         key = ("paper", variant, k, perplexity, every_pair, *numbers.items())
-        yield from from_one_preparation(ready, key, prepare, settings["schedule"], {value: n * value for value in values}, seed)
+        yield from from_one_preparation(
+            ready, key, prepare, settings["schedule"], {value: n * value for value in values}, seed
+        )
 
     return maps
 
