@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
 from drsne import DRSNE, Adam, Objective, Phase, Schedule
-from drsne.objectives.concentration import profile
 from drsne.neighbors.search import knn
+from drsne.objectives.concentration import profile
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 60, "random_state": 0}
 

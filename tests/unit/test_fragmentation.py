@@ -7,8 +7,8 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import DRSNE
-from drsne.neighbors.search import knn
 from drsne.metrics import fragmentation
+from drsne.neighbors.search import knn
 
 SIZES = (100, 300, 1000, 5000)
 

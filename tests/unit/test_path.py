@@ -97,9 +97,9 @@ def test_same_seed_same_path_at_any_number_of_threads(X, path):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_scores_of_many_blocks_are_the_same_at_any_number_of_threads(digits, metric):
     """More rows than a block has, so that each score is shared among threads."""
+    from drsne.backends.numba.threads import Workers
     from drsne.metrics import evaluation
     from drsne.metrics._inputs import _MAX_BLOCK
-    from drsne.backends.numba.threads import Workers
 
     X, maps, found = digits[:700], [digits[:700, 10:12], digits[:700, 20:22]], []
     assert len(X) > 2 * _MAX_BLOCK

@@ -109,8 +109,8 @@ def test_text_is_the_paper_as_written():
 def test_doubling_does_not_reach_the_perplexity(X):
     def perplexities(search):
         from drsne.affinities import conditional_affinities
-        from drsne.neighbors.search import knn
         from drsne.backends.numba.threads import Workers
+        from drsne.neighbors.search import knn
 
         calibration = paper(N, LAM, K, perplexity_search=search)["objective"].calibration
         with Workers() as workers:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from drsne import DRSNE, Objective, Smoothing
+from drsne.neighbors.search import knn
 from drsne.objectives.concentration import (
     DEFAULT_SMOOTHING,
     LARGEST_LOG_SCALE,
@@ -17,7 +18,6 @@ from drsne.objectives.concentration import (
     repeated,
     winsorized,
 )
-from drsne.neighbors.search import knn
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 30, "random_state": 0}
 

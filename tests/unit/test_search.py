@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from drsne.backends.numba.threads import Workers
 from drsne.neighbors import exact as search
 from drsne.neighbors.search import knn
-from drsne.backends.numba.threads import Workers
 
 
 def clustered(n=4000, d=20, seed=0):

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from drsne import cli
-from drsne.objectives import drsne as objective
 from drsne.experiments import Rows, studies
 from drsne.experiments.checks import Finding, Size, amplification, density, gradients, invariance
 from drsne.experiments.dimension import dimension
 from drsne.experiments.document import markdown
 from drsne.experiments.studies import theory
 from drsne.experiments.study import Asked
+from drsne.objectives import drsne as objective
 
 SMALL = Size(digits=150, generated=400, small=20)
 FIGURES = ("figure_invariance.png", "figure_amplification.png", "figure_density.png")

@@ -71,10 +71,10 @@ class NumpyBackend:
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return the partition sum and the repulsive forces over all pairs, always in double precision."""
         u = 1.0 if scales is None else 1.0 / np.outer(scales, scales)
-        away = Y[:, None, :] - Y[None, :, :]
-        w = 1.0 / (1.0 + smoothing + u * (away**2).sum(axis=2))
+        away = [column[:, None] - column[None, :] for column in Y.T]
+        w = 1.0 / (1.0 + smoothing + u * sum(difference**2 for difference in away))
         np.fill_diagonal(w, 0.0)
-        return float(w.sum()), np.einsum("ij,ijc->ic", u * w**2, away)
+        return float(w.sum()), np.stack([(u * w**2 * difference).sum(axis=1) for difference in away], axis=1)
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""

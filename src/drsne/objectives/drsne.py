@@ -248,11 +248,6 @@ class DRSNEProblem(Problem):
         )
 
     @property
-    def target(self) -> Array:
-        """The profile that the map should have."""
-        return self.terms.target
-
-    @property
     def adaptive(self) -> bool:
         """Whether the kernel is adaptive."""
         return self.terms.log_scales is not None

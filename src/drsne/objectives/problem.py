@@ -116,6 +116,11 @@ class Problem:
         self.engine, self.backend = engine, backend
         self._smoothings, self._adaptation = smoothings, adaptation
 
+    @property
+    def target(self) -> Array:
+        """What the density term compares the map with, (n,)."""
+        return self.terms.target
+
     def start(self) -> State:
         """Return the state of an optimisation that has not begun."""
         return State(self.terms, _fresh(self.terms), self.engine.start())
