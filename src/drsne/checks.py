@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Collection
 from datetime import date, timedelta
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 _OURS = ("drsne", "sklearn")
@@ -80,12 +81,42 @@ def did_you_mean(value: Any, allowed: Collection[str]) -> str:
     return f"Did you mean {lower[close[0]]!r}?" if close else ""
 
 
-def refuse_text(name: str, values: Any) -> None:
-    """An error for text and dates, which conversion to numbers would accept in silence."""
+def refuse_other_data(name: str, values: Any) -> None:
+    """Raise for what conversion to an array would misread: paths, AnnData, masked arrays, text, dates and NaN."""
     import numpy as np
 
+    if isinstance(values, (str, bytes, PathLike)):
+        raise TypeError(
+            f"{name} must be an array of numbers; got the text {values!r}. If it is a file, load it first, for example "
+            "with pandas.read_csv."
+        )
+    if type(values).__module__.split(".")[0] == "anndata":
+        raise TypeError(
+            f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
+            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, adata.X is the whole matrix."
+        )
     if hasattr(values, "toarray"):  # sparse matrices hold numbers
         return
+    if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
+        raise ValueError(
+            f"{name} must have no masked values; got {hidden} of them. Fill them in (for example with .filled or an "
+            "imputer), or drop their rows."
+        )
+    refuse_text(name, values)
+    _refuse_missing(name, values)
+
+
+def refuse_text(name: str, values: Any) -> None:
+    """Raise for text and dates, and name the columns if ``values`` is a data frame."""
+    import numpy as np
+
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+        wrong = [str(column) for column, dtype in zip(values.columns, values.dtypes, strict=True) if _holds_text(dtype)]
+        if wrong:
+            raise ValueError(
+                f"{name} must hold numbers; got text, dates or categories in {_listed('column', wrong)}. Encode or "
+                f"drop {'them' if len(wrong) > 1 else 'it'} first."
+            )
     try:
         array = np.asarray(values)
     except ValueError:  # ragged: the check of shapes says so
@@ -95,6 +126,46 @@ def refuse_text(name: str, values: Any) -> None:
     text = array.dtype.kind not in "biufcO"
     if text or (array.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in array.flat)):
         raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
+
+
+def _holds_text(dtype: Any) -> bool:
+    """Return whether a column of a data frame holds text, dates or categories; objects are looked at one by one."""
+    kind = str(getattr(dtype, "kind", "O"))
+    return kind in "MmUS" or str(dtype) in ("category", "string", "str")
+
+
+def _refuse_missing(name: str, values: Any) -> None:
+    """Raise for NaN and infinity, with their number and their columns."""
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):  # the checks of types and shapes say so
+        return
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):  # the check of types says so
+            return
+    if array.dtype.kind not in "fc" or array.ndim != 2 or np.isfinite(array).all():
+        return
+    broken = ~np.isfinite(array)
+    places = np.flatnonzero(broken.any(axis=0))
+    named = [str(values.columns[c]) if hasattr(values, "columns") else str(c) for c in places]
+    kind = "NaN" if np.isnan(array).any() else "infinity"
+    kind = "NaN and infinity" if kind == "NaN" and np.isinf(array).any() else kind
+    raise ValueError(
+        f"{name} must be finite; got {kind} in {int(broken.sum())} of {array.size} values, in "
+        f"{_listed('column', named)}. Fill them in (for example with sklearn.impute.SimpleImputer), or drop their "
+        "rows or columns."
+    )
+
+
+def _listed(what: str, names: list[str], most: int = 5) -> str:
+    """Return names as a list of at most ``most``."""
+    shown = ", ".join(repr(name) if not name.isdigit() else name for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"
 
 
 def warn(message: str) -> None:

@@ -39,7 +39,7 @@ def given(init: Any, n_samples: int, n_components: int) -> Array:
     """A copy of a user's start, checked."""
     from sklearn.utils import check_array
 
-    checks.refuse_text("init", init)
+    checks.refuse_other_data("init", init)
     try:
         flat = sp.issparse(init) or np.ndim(init) != 2
     except ValueError:  # ragged

@@ -68,8 +68,8 @@ class Backend(Protocol):
     ) -> tuple[Array, float | None]:
         """Return ``sum_j a_ij u_i u_j w_ij (y_i - y_j)`` for every point, (n, d), and the damped sum of the ``a_ij``.
 
-        With a positive ``delta`` every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. Without it the second value
-        is None.
+        With a positive ``delta`` every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. Without it the second
+        value is None.
         """
         ...
 
@@ -80,7 +80,7 @@ class Backend(Protocol):
         ...
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
-        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, for ``base = 1 + smoothing``."""
+        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, ``base = 1 + smoothing``."""
         ...
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:

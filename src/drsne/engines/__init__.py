@@ -1,10 +1,10 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
 There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(backend,
-precision=..., **options)`` with the methods of :class:`Engine`, ``supports(n_components) -> bool``, ``adaptive``, whether
-it supports the adaptive kernel, ``OPTIONS``, the names of its options, ``check_options(options)`` and ``tolerance``, the
-relative errors of its forces and of its partition sum that the contract test allows. The registry reads file names only,
-so listing engines imports none.
+precision=..., **options)`` with the methods of :class:`Engine`, ``supports(n_components) -> bool``, ``adaptive``,
+whether it supports the adaptive kernel, ``OPTIONS``, the names of its options, ``check_options(options)`` and
+``tolerance``, the relative errors of its forces and of its partition sum that the contract test allows. The registry
+reads file names only, so listing engines imports none.
 """
 
 from __future__ import annotations

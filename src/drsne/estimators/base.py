@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from drsne import checks, engines
+from drsne import checks, engines, logs
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
@@ -24,6 +24,21 @@ from drsne.optimization.schedule import Schedule
 from drsne.presets import default_schedule, most_exaggerated
 from drsne.progress import ProgressBar
 
+# Names that other packages have for our parameters.
+_OTHER_NAMES = {
+    "n_neighbors": "perplexity",
+    "n_iter": "max_iter",
+    "dens_lambda": "density_weight",
+    "lambda": "density_weight",
+    "neighbourhoods": "neighborhoods",
+    "density_neighbours": "density_neighbors",
+    "n_epochs": "max_iter",
+    "initialization": "init",
+    "exaggeration": "early_exaggeration",
+    "seed": "random_state",
+    "early_exaggeration_iter": "n_iter_exaggeration",
+}
+
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``fit`` sets ``embedding_``."""
@@ -31,6 +46,20 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     _NAME: ClassVar[str]  # of the method, for the progress bar
     _TERM: ClassVar[str]  # name of the density term in losses and history
     _LOWER: ClassVar[str]  # the parameters to lower if a fit overflows
+
+    def __new__(cls, *arguments: Any, **given: Any) -> Self:
+        """Create an estimator, and raise with a suggestion if a parameter is misspelt."""
+        known = cls._get_param_names()
+        for name in given:
+            if name not in known:
+                suggestion = checks.did_you_mean(name, [*known, *_OTHER_NAMES])
+                for other, ours in _OTHER_NAMES.items():
+                    suggestion = suggestion.replace(repr(other), repr(ours))
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}. {suggestion or 'It has ' + ', '.join(known) + '.'}"
+                )
+        estimator: Self = super().__new__(cls)
+        return estimator
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Embed ``X``.
@@ -48,7 +77,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             The fitted estimator.
         """
         data, dtype = self._checked(X)
-        self._fit(data, dtype)
+        with logs.shown(self.verbose > 1):
+            self._fit(data, dtype)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
@@ -102,7 +132,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return data, dtype
 
     def _check_data(self, X: Any) -> tuple[Any, type]:
-        checks.refuse_text("X", X)
+        checks.refuse_other_data("X", X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
         X = check_precomputed(X) if self._precomputed else X
         dtype = np.float32 if X.dtype == np.float32 else np.float64

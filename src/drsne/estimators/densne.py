@@ -81,7 +81,8 @@ class DenSNE(MapEstimator):
     random_state : int, RandomState or None, default=None
         Seed of the start. The same seed gives the same map.
     verbose : int, default=0
-        1 shows a progress bar on standard error.
+        1 shows a progress bar on standard error; 2 also logs what each step does and how long it takes, through
+        :mod:`logging` under the name "drsne".
 
     Attributes
     ----------

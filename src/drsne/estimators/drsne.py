@@ -54,7 +54,7 @@ class DRSNE(MapEstimator):
         ``alpha`` in ``c = r^-alpha``, in both spaces (in the data up to twice that, for the neighbourhoods "embedding"
         and "both"); 1 in the paper. Loss and gradient grow as ``alpha^2``: compare exponents at equal
         ``lambda * alpha^2``.
-    neighborhoods : {"input", "embedding", "both"}, default="both"
+    neighborhoods : {"both", "input", "embedding"}, default="both"
         Over whose neighbours the concentration of the map is measured: those of each point in the data (the
         paper's), its own nearest ones in the map, which is what a reader of the map sees, or both. The last two match
         it to a power of the data's, ``contrast_``: where neighbourhoods differ little in width, as in data of many
@@ -113,7 +113,8 @@ class DRSNE(MapEstimator):
     random_state : int, RandomState or None, default=None
         Seed of the start. The same seed gives the same map.
     verbose : int, default=0
-        1 shows a progress bar on standard error.
+        1 shows a progress bar on standard error; 2 also logs what each step does and how long it takes, through
+        :mod:`logging` under the name "drsne".
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ _DENSITY_SCORES = ("concentration_correlation", "density_rank_correlation", "loc
 _SMALLER_IS_BETTER = ("stress", "fragmentation")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DensityPath:
     """Maps of the same data along a path of lambda.
 
@@ -58,6 +58,11 @@ class DensityPath:
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{weight:g}" for weight in self.weights)
+        n, d = self.embeddings[0].shape
+        return f"DensityPath({len(self)} maps of {n} samples in {d} dimensions; density weights {weights})"
 
     def select(
         self,

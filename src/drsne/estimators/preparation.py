@@ -14,6 +14,7 @@ from drsne import checks, engines, initialization
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
+from drsne.logs import LOGGER, timed
 from drsne.neighbors.given import given
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.precomputed import available
@@ -26,7 +27,7 @@ from drsne.pca import fitted_pca, scores
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
-_LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # that a perplexity needs at least: with fewer, all affinities are alike
 _FEW, _NEAR = 10_000, 30  # points whose neighbours are kept with their distances, and how many of them
 
 AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
@@ -99,8 +100,10 @@ def prepare_drsne(
     found = _neighbors(settings, X, objective.calibration, workers)
     real = _real(objective.precision)
     near = found.of_affinities
-    calibrated_affinities = affinities(near, found.sizes.perplexity, objective.calibration, workers, real)
-    start = _start(settings, found.X, calibrated_affinities.P, found.rng, workers)
+    with timed("Calibrated affinities to the perplexity %g", found.sizes.perplexity):
+        calibrated_affinities = affinities(near, found.sizes.perplexity, objective.calibration, workers, real)
+    with timed("Made the map to start from"):
+        start = _start(settings, found.X, calibrated_affinities.P, found.rng, workers)
     graph = found.graph.first(found.sizes.density_neighbors)
     problem, whole = _drsne_problem(settings, graph, objective, calibrated_affinities.P, weight, workers)
     kept = None
@@ -154,15 +157,16 @@ def _neighbors(settings: PreparationSettings, X: Any, calibration: Calibration, 
     ready = None if settings.neighbors is None else given(settings.neighbors, X.shape[0], workers)
     sizes = _sizes(settings, X, calibration, ready)
     wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
-    graph = nearest(X, wanted, metric=settings.metric, workers=workers) if ready is None else ready.first(wanted)
+    with timed("Found %d neighbours of each of %d samples", wanted, X.shape[0]):
+        graph = nearest(X, wanted, metric=settings.metric, workers=workers) if ready is None else ready.first(wanted)
     return _Neighbors(X, graph, sizes, rng, pca)
 
 
 def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, ready: KnnGraph | None) -> _Sizes:
     """Return the perplexity and k as asked for, or lowered to what the data allow, with one warning.
 
-    If the perplexity is near the number of neighbours, all affinities are alike and the map shows nothing. A third of
-    that number is a good value.
+    A perplexity can be a third of the number of neighbours at most. If it were near that number, all affinities would
+    be alike and the map would show nothing.
     """
     most = X.shape[0] - 1 if ready is None else ready.indices.shape[1]
     if settings.precomputed and sp.issparse(X):
@@ -174,15 +178,28 @@ def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, read
             )
     perplexity, k = float(settings.perplexity), int(settings.density_neighbors)
     lowered = []
-    if perplexity > max(1.0, _LARGEST_SHARE * most):
-        perplexity = max(1.0, most / 3.0)
+    if perplexity > max(1.0, most / _NEIGHBORS_PER_PERPLEXITY):
+        perplexity = max(1.0, most / _NEIGHBORS_PER_PERPLEXITY)
         lowered.append(f"perplexity from {settings.perplexity:g} to {perplexity:.4g}")
     if k > most:
         k = most
         lowered.append(f"density_neighbors from {settings.density_neighbors} to {k}")
     if lowered:
-        checks.warn(f"Lowered {' and '.join(lowered)}: {X.shape[0]} samples with {most} neighbours each.")
+        checks.warn(f"Lowered {' and '.join(lowered)}, because {_why_lowered(settings, X.shape[0], most, ready)}")
     return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, X.shape[0])), k)
+
+
+def _why_lowered(settings: PreparationSettings, n_samples: int, most: int, ready: KnnGraph | None) -> str:
+    """Return the reason why there are too few neighbours, and the way out."""
+    if ready is None and most == n_samples - 1:
+        return f"X has only {n_samples} samples. Pass smaller values to avoid this warning."
+    needed = int(max(np.ceil(_NEIGHBORS_PER_PERPLEXITY * settings.perplexity), settings.density_neighbors))
+    if needed >= n_samples:
+        return f"the graph has only {most} neighbours for each of {n_samples} samples."
+    return (
+        f"the graph has only {most} neighbours for each sample. Build it with n_neighbors={needed + 1} (the sample "
+        "itself included), or pass smaller values to avoid this warning."
+    )
 
 
 def _drsne_problem(
@@ -224,6 +241,7 @@ def _engine(
     settings: PreparationSettings, n_samples: int, precision: str, backend: NumbaBackend, adaptive: bool = False
 ) -> engines.Engine:
     name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive)
+    LOGGER.debug("Engine %r with the %s kernel", name, "adaptive" if adaptive else "fixed")
     return engines.build(name, backend, precision=precision, options=settings.engine_options)
 
 

@@ -1,9 +1,9 @@
 """Exact Euclidean nearest neighbours of the rows of a matrix, block by block.
 
 Matrix products, tile by tile, give a shortlist for every row. The shortlists are ranked by distances that are summed
-feature by feature, so the result does not depend on how a product was rounded. The products are in single precision, and
-each shortlist is proved complete. If too many cannot be proved, the products are repeated in double precision, and rows
-whose shortlist still cannot be proved are searched in full.
+feature by feature, so the result does not depend on how a product was rounded. The products are in single precision,
+and each shortlist is proved complete. If too many cannot be proved, the products are repeated in double precision, and
+rows whose shortlist still cannot be proved are searched in full.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Points(NamedTuple):
 
     @classmethod
     def of(cls, X: Any) -> Points:
+        """Return the points of dense or sparse data."""
         if sp.issparse(X):
             scale = unit_scale(X.data)
             Z = X / scale
@@ -71,6 +72,7 @@ class Shortlists(NamedTuple):
 
     @classmethod
     def empty(cls, m: int, k: int, n: int, dtype: type) -> Shortlists:
+        """Return empty lists for m rows, with room for somewhat more than k points each."""
         size = k + max(8, k // 4)
         room = size + size // 2 + 3
         largest = np.finfo(dtype).max  # a finite limit: sums of differences from it must not be nan
@@ -133,6 +135,7 @@ def _rank(points: Points, some: Rows, lists: Shortlists, bounds: NDArray[np.floa
 
 
 def rescaled(found: KnnGraph, points: Points) -> KnnGraph:
+    """Return the neighbours with distances in the units of the data."""
     with np.errstate(over="ignore"):
         for factor in reversed(points.scale):
             found.distances[...] *= factor

@@ -1,8 +1,8 @@
 """Approximate Euclidean nearest neighbours by an inverted file.
 
-k-means on a sample of the rows gives the centres of the lists, every row belongs to the list of its nearest centre, and
-every row is compared with the rows in the lists of the centres nearest to it (its probes). The neighbours of some rows are
-also searched exactly; if too few of them were found, all rows are searched exactly.
+k-means on a sample of the rows gives the centres of the lists, every row belongs to the list of its nearest centre,
+and every row is compared with the rows in the lists of the centres nearest to it (its probes). The neighbours of some
+rows are also searched exactly; if too few of them were found, all rows are searched exactly.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne import checks
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.given import tidied
@@ -19,7 +20,10 @@ NOISE = 1e-9  # a distance below zero by less than this is rounding
 
 
 def check_precomputed(X: Any) -> Any:
-    """A distance matrix or neighbour graph that is square and, if sparse, lists each pair once."""
+    """Return a distance matrix or neighbour graph, checked: square and, if sparse, with each pair listed once.
+
+    Warn if it looks like similarities, or if a full matrix is not symmetric.
+    """
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X must be square with metric='precomputed', a distance matrix or a sparse neighbour graph; got shape "
@@ -28,7 +32,34 @@ def check_precomputed(X: Any) -> Any:
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+    if looks_like_similarities(X):
+        checks.warn(
+            "X looks like similarities, not distances: its largest values are on the diagonal, or are 1 for nearly "
+            "every sample. With metric='precomputed', pass distances (scanpy: adata.obsp['distances'], not "
+            "'connectivities'; scikit-learn: mode='distance')."
+        )
+    elif not sp.issparse(X) and not np.allclose(X, X.T, rtol=1e-3, atol=1e-3 * float(np.abs(X).max(initial=0.0))):
+        checks.warn(
+            "X is not symmetric, so it is not a matrix of distances. Each row was taken as the distances from its "
+            "sample; pass (X + X.T) / 2 if both halves are meant."
+        )
     return X
+
+
+def looks_like_similarities(X: Any) -> bool:
+    """Return whether a matrix has the form of similarities.
+
+    A full matrix does if its diagonal is its largest value everywhere. A sparse graph does if no value is above 1 and
+    the largest value of nearly every row is exactly 1, as in graphs of connectivities.
+    """
+    if not sp.issparse(X):
+        diagonal = np.diagonal(X)
+        return bool(diagonal.min() > 0.0 and diagonal.min() >= X.max() * (1.0 - 1e-9))
+    if not X.nnz or X.data.max() > 1.0 + 1e-6 or X.data.min() < 0.0:
+        return False
+    filled = np.flatnonzero(np.diff(X.indptr))
+    largest = np.maximum.reduceat(X.data, X.indptr[filled])
+    return bool((np.abs(largest - 1.0) < 1e-6).mean() > 0.9)
 
 
 def available(graph: sp.csr_matrix) -> int:
@@ -48,6 +79,7 @@ def blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], s
 
 
 def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    """Return the ``k`` nearest neighbours of ``rows`` from a full matrix of distances."""
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in blocks(rows, D.shape[1]):
         block = np.array(D[some], dtype=np.float64, order="C")
@@ -63,6 +95,7 @@ def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers:
 
 
 def from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGraph:
+    """Return the ``k`` nearest neighbours of ``rows`` from a sparse graph of distances."""
     if graph.nnz and graph.data.min() < 0:
         raise ValueError(
             f"X must hold distances of at least 0 with metric='precomputed'; got {graph.data.min():g}. "

@@ -1,8 +1,8 @@
 """From data to nearest neighbours: indices and distances, without the row itself.
 
-Euclidean and cosine distances have searches of our own (``exact`` and ``inverted_file``), whose result does not depend on
-the number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``
-the data are a distance matrix or a sparse neighbour graph (``precomputed``).
+Euclidean and cosine distances have searches of our own (``exact`` and ``inverted_file``), whose result does not depend
+on the number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With
+``metric="precomputed"`` the data are a distance matrix or a sparse neighbour graph (``precomputed``).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def knn(
 
     check_metric(metric)
     checks.choice("method", method, ("auto", "exact", "approximate"))
-    checks.refuse_text("X", X)
+    checks.refuse_other_data("X", X)
     data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = checks.integer("k", k, at_least=1)
     if k >= data.shape[0]:

@@ -258,7 +258,7 @@ class DRSNEProblem(Problem):
         return np.ones(len(self.target)) if log_scales is None else np.exp(power * log_scales)
 
     def concentration(self, Y: Array, state: State | None = None) -> Array:
-        """Return the profile of a map, log c~_i, over the neighbours in the data if these take part, else in the map."""
+        """Return the profile of a map, log c~_i, over the neighbours in the data, or if unused in the map."""
         state = self.start() if state is None else state
         typed = self.typed(state.in_order(Y))
         table = state.terms.neighborhoods[0].table(typed, state.memories[0], self.backend)

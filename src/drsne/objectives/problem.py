@@ -191,7 +191,7 @@ class Problem:
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
     ) -> float | None:
-        """Add n times ``weight`` times its gradient to ``gradient``, and return its value if ``losses`` are asked for."""
+        """Add its gradient, times n and ``weight``, to ``gradient``; return its value if ``losses`` are asked for."""
         raise NotImplementedError
 
     def _reorder(self, Y: Array, state: State) -> None:

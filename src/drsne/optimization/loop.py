@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend
+from drsne.logs import LOGGER, timed
 from drsne.optimization.optimizers import OptimizerState
 from drsne.optimization.schedule import Phase, Schedule
 
@@ -104,8 +105,8 @@ def minimize(
         What the problem carries from one iteration to the next, ``problem.start()`` by default. It is updated, and can
         be passed on to another run.
     callbacks : sequence of callables
-        Called as ``callback(iteration, embedding, losses)`` after each iteration, with a copy of the map. If one returns
-        a true value, the run ends.
+        Called as ``callback(iteration, embedding, losses)`` after each iteration, with a copy of the map. If one
+        returns a true value, the run ends.
     progress : callable, default=None
         Called as ``progress(iteration, losses)`` whenever losses are known.
     term : str, default="concentration"
@@ -153,10 +154,15 @@ class _Run:
         for phase in self.schedule.phases:
             if memory is None or not phase.carry:
                 memory = OptimizerState.start(phase.optimizer, self.Y)
-            for t in range(phase.n_iter):
-                if not self._iterate(phase, t, memory):
-                    return
+            if not self._run_phase(phase, memory):
+                return
         self._report(self._final())
+
+    def _run_phase(self, phase: Phase, memory: OptimizerState) -> bool:
+        """Run a phase; return False if something stops it."""
+        kind = "with the density term" if phase.density else "of t-SNE"
+        with timed("%d iterations %s, %s", phase.n_iter, kind, type(phase.optimizer).__name__):
+            return all(self._iterate(phase, t, memory) for t in range(phase.n_iter))
 
     def outcome(self) -> Outcome:
         """Return the last map with its losses."""
@@ -167,6 +173,7 @@ class _Run:
             return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
         norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
         self._history.add(self.iteration, self._losses(last), norm)
+        LOGGER.debug("KL divergence %.4f, %s %.4f", last.kl, self._term, last.density)
         return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:

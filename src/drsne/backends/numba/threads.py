@@ -50,6 +50,10 @@ class Workers:
         self._helpers: list[_Helper] = []
 
     def __enter__(self) -> Workers:
+        from drsne.backends.numba.kernels._compile import interrupts_deferred
+
+        self._deferred = interrupts_deferred
+        self._deferred.__enter__()
         _Blas.limit()
         self._helpers = [_Helper() for _ in range(self.n_threads - 1)]
         return self
@@ -64,6 +68,7 @@ class Workers:
             helper.tasks.put(None)
         self._helpers = []
         _Blas.restore()
+        self._deferred.__exit__()
 
     def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
         """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows, at least ``grain`` each."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from threading import current_thread, main_thread
+from threading import Lock, current_thread, main_thread
 from typing import Any
 
 from numba import njit
@@ -21,27 +21,69 @@ _OPTIONS: dict[str, Any] = {
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` on first use; cache it on disk where a cache directory can be written."""
+    """Compile ``function`` on first use, and cache it on disk if a cache directory can be written."""
     try:
-        compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
+        compiled: Any = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no place for a cache
-        compiled = njit(**_OPTIONS)(function)
-    return compiled
+        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    if hasattr(compiled, "_cache"):  # not if numba is switched off
+        compiled._cache = _ForgivingCache(compiled._cache)
+    return compiled  # type: ignore[no-any-return]
+
+
+class _ForgivingCache:
+    """A cache on disk whose failures cost a compilation and nothing else.
+
+    A full disk, a truncated file or one of another version raises all kinds of exceptions in numba's cache.
+    """
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def load_overload(self, *arguments: Any) -> Any:
+        """Return the compiled function, or None if it is not in the cache or cannot be read."""
+        try:
+            return self._cache.load_overload(*arguments)
+        except Exception:
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        """Save a compiled function, or switch the cache off for this process if that fails."""
+        try:
+            self._cache.save_overload(*arguments)
+        except Exception:
+            self._cache.disable()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
 
 
 class _Deferred(event.Listener):
-    """An interrupt waits until the compiler has given its locks back.
+    """Lets an interrupt wait until the compiler has released its locks, while a fit of ours is running.
 
-    Raised inside, it can leave a lock of numba or llvmlite taken for ever: the thread that was interrupted would not
-    notice, every other would wait without end. Only the main thread is ever interrupted.
+    An interrupt inside the compiler can leave a lock of numba or llvmlite taken for ever: the interrupted thread would
+    not notice, and every other thread would wait without end. Only the main thread is ever interrupted. Compilations of
+    other packages are left alone.
     """
 
-    _depth = 0
-    _came = False
-    _before: Any = None
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._fits = 0
+        self._depth = 0
+        self._came = False
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._fits += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._fits -= 1
 
     def on_start(self, event: object) -> None:
-        if current_thread() is not main_thread():
+        """Note interrupts from now on."""
+        if current_thread() is not main_thread() or (self._depth == 0 and self._fits == 0):
             return
         if self._depth == 0:
             if not callable(signal.getsignal(signal.SIGINT)):  # ignored, or not Python's to handle: nothing is raised
@@ -50,6 +92,7 @@ class _Deferred(event.Listener):
         self._depth += 1
 
     def on_end(self, event: object) -> None:
+        """Raise an interrupt that came in the meantime."""
         if current_thread() is not main_thread() or self._depth == 0:
             return
         self._depth -= 1
@@ -63,4 +106,5 @@ class _Deferred(event.Listener):
         self._came = True
 
 
-event.register("numba:compiler_lock", _Deferred())  # type: ignore[no-untyped-call]
+interrupts_deferred = _Deferred()
+event.register("numba:compiler_lock", interrupts_deferred)  # type: ignore[no-untyped-call]

@@ -1,10 +1,11 @@
 """Barnes-Hut sums of the adaptive kernel, in one to three dimensions (docs/theory.md, eqs. 52 to 55).
 
-The kernel of a pair is ``g = a b / (a b + s)`` with the scales ``a`` of the target and ``b`` of the source and
-``s`` the squared distance, so a scale is one more coordinate of a point: a node has the mean of its points' positions
-and scales, and their second moments. In two dimensions the field of all nodes that are far enough from a leaf is
-expanded once, around the leaf's own centre and mean scale, to third order, and each point of the leaf reads it there.
-In one and three dimensions each point adds up the nodes by itself. Nodes are those of :mod:`drsne.backends.numba.kernels.tree`.
+The kernel of a pair is ``g = a b / (a b + s)`` with the scales ``a`` of the target and ``b`` of the source and ``s``
+the squared distance, so a scale is one more coordinate of a point: a node has the mean of its points' positions and
+scales, and their second moments. In two dimensions the field of all nodes that are far enough from a leaf is expanded
+once, around the leaf's own centre and mean scale, to third order, and each point of the leaf reads it there. In one
+and three dimensions each point adds up the nodes by itself. Nodes are those of
+:mod:`drsne.backends.numba.kernels.tree`.
 """
 
 from __future__ import annotations
