@@ -1,7 +1,7 @@
 """Render what Markdown leaves raw when the site is built: formulas, and the markup of docstrings.
 
-Formulas become MathML, so that pages need no script and download nothing. Docstrings are written in the markup of Sphinx,
-which mkdocstrings passes on: its roles become code, with a link if the page describes the object.
+Formulas become MathML, so that pages need no script and download nothing. Docstrings use the markup of Sphinx, which
+mkdocstrings does not interpret. Here, its roles become code, with a link if the page describes the object.
 """
 
 from __future__ import annotations
