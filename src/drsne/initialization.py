@@ -122,7 +122,8 @@ def _scores(X: Array, n_components: int, workers: Workers) -> Array:
 
 
 def _sparse_scores(X: sp.csr_matrix, n_components: int) -> Array:
-    Z = sp.csr_matrix(X, dtype=np.float64) / unit_scale(X.data)
+    Z = sp.csr_matrix(X, dtype=np.float64, copy=True)
+    Z.data /= unit_scale(X.data)  # not times its inverse, which overflows for the smallest numbers
     mean = np.asarray(Z.mean(axis=0)).ravel()
 
     def gram_times(V: Array) -> Array:

@@ -197,3 +197,17 @@ def test_a_broken_kernel_cache_costs_a_compilation_and_no_more(tmp_path):
 def test_estimators_survive_copies(X):
     model = DRSNE(**QUICK).fit(X)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).embedding_, model.embedding_)
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e300])
+def test_sparse_data_of_any_scale_are_taken_as_dense_ones_are(scale):
+    X = np.random.default_rng(0).integers(0, 5, (60, 6)).astype(float) * scale
+    dense, sparse = (DRSNE(**QUICK).fit(data) for data in (X, sp.csr_matrix(X)))
+    assert sparse.kl_divergence_ == pytest.approx(dense.kl_divergence_, rel=0.02)
+    assert np.isfinite(sparse.embedding_).all()
+
+
+def test_a_start_beyond_single_precision_is_refused_for_such_data(X):
+    start = np.random.default_rng(0).normal(size=(len(X), 2)) * 1e300
+    with pytest.raises(ValueError, match="init must be within the range of float32"):
+        DRSNE(**QUICK, init=start).fit(X.astype(np.float32))

@@ -429,5 +429,9 @@ def test_what_a_plot_cannot_take(path, options, message):
 
 
 def test_labels_of_any_kind(path):
-    for labels in (["a", None, 3] * 40, np.repeat(np.arange(15), 8), list("xyz") * 40):
-        path.plot(labels)
+    for labels, classes in ((["a", None, 3] * 40, 3), (np.repeat(np.arange(15), 8), 15), (list("xyz") * 40, 3)):
+        figure = path.plot(labels)
+        panel = figure.subfigs[1].axes[0]
+        codes = panel.collections[0].get_array()
+        assert len(np.unique(codes)) == classes
+        assert len({codes[i] for i, label in enumerate(labels) if str(label) == str(labels[0])}) == 1

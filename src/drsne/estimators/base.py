@@ -127,7 +127,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         given = {name: getattr(self, name) for name in defaults}
         self._check_parameters(given, defaults)
         data, dtype = self._check_data(X)
-        parameters.check_for(given, data.shape[0])
+        parameters.check_for(given, data.shape[0], dtype)
         memory.warn_if_short(data, given)
         return data, dtype
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from drsne import checks, engines, initialization
 from drsne.neighbors import given as ready
 from drsne.neighbors.search import check_metric
@@ -104,12 +106,17 @@ def _check_weight(given: Mapping[str, Any]) -> None:
         )
 
 
-def check_for(given: Mapping[str, Any], n_samples: int) -> None:
+def check_for(given: Mapping[str, Any], n_samples: int, dtype: type) -> None:
     """Raise for what is wrong for so many samples, before anything is searched."""
     d = int(given["n_components"])
     engines.check_chosen(given["engine"], given["engine_options"], n_samples, d, adapts(given))
     if not isinstance(given["init"], str):
-        initialization.given(given["init"], n_samples, d)
+        largest = float(abs(initialization.given(given["init"], n_samples, d)).max())
+        if largest > float(np.finfo(dtype).max):
+            raise ValueError(
+                f"init must be within the range of {np.dtype(dtype).name}, the type of the data and of the map; got "
+                f"{largest:g}. Scale it down, or pass the data as float64."
+            )
 
 
 def _check_precomputed(given: Mapping[str, Any]) -> None:

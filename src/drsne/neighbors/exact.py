@@ -41,7 +41,8 @@ class Points(NamedTuple):
         """Return the points of dense or sparse data."""
         if sp.issparse(X):
             scale = unit_scale(X.data)
-            Z = X / scale
+            Z = X.copy()
+            Z.data = X.data / scale  # X / scale multiplies by 1 / scale, which overflows for the smallest numbers
             norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
             parts = (Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data)
             return cls(Z, norms, kernels.rank_sparse, parts, (scale, 1.0), 1.0)
