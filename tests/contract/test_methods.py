@@ -80,6 +80,8 @@ def test_what_comes_before_the_density_term_is_shared(name, ready, monkeypatch):
     class Counted(_drsne.Remembered):
         def __init__(self, problem, n_iter):
             class Counts:
+                backend, start = problem.backend, problem.start
+
                 def evaluate(self, Y, **options):
                     calls.append(options["iteration"])
                     return problem.evaluate(Y, **options)

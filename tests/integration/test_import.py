@@ -36,7 +36,7 @@ def test_import_loads_no_third_party_module():
 def test_a_fit_loads_neither_matplotlib_nor_torch():
     code = (
         "import sys, drsne; "
-        "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4]]); "
+        "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]); "
         "print(sorted({'matplotlib', 'torch'} & set(sys.modules)))"
     )
     done = run(code)
@@ -56,7 +56,7 @@ def test_works_where_no_cache_can_be_written(tmp_path):
     nowhere.write_text("a file, not a folder")
     code = (
         "import drsne; m = drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4); "
-        "print(m.fit_transform([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4]]).shape)"
+        "print(m.fit_transform([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]).shape)"
     )
     done = run(code, NUMBA_CACHE_DIR=str(nowhere / "below"))
-    assert done.stdout.strip() == "(5, 2)", done.stderr
+    assert done.stdout.strip() == "(7, 2)", done.stderr

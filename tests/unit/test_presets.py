@@ -39,16 +39,16 @@ def test_code_follows_the_authors_loop(X, search):
 
 @pytest.mark.parametrize("iteration", [0, WARMUP])
 def test_code_has_the_authors_gradient_at_a_finished_map(X, iteration, monkeypatch):
-    from drsne.estimators import drsne as _estimator
+    from drsne.estimators import base
 
     kept = {}
-    minimize = _estimator.minimize
+    minimize = base.minimize
 
     def keeping(problem, *arguments, **options):
         kept["problem"] = problem
         return minimize(problem, *arguments, **options)
 
-    monkeypatch.setattr(_estimator, "minimize", keeping)
+    monkeypatch.setattr(base, "minimize", keeping)
     Y = DRSNE(**paper(N, LAM, K, max_iter=300), random_state=0).fit(X).embedding_
     loop = AuthorsLoop(X, LAM, K, WARMUP)
     phase = paper(N, LAM, K)["schedule"].phases[0 if iteration < WARMUP else 1]

@@ -418,7 +418,7 @@ def test_a_choice_without_labels_is_that_of_a_path():
 
 def test_every_pair_of_the_kl_term():
     """Without a density term a map then does not depend on the density neighbours, with the code's support it does."""
-    ready = Ready(np.random.default_rng(0).normal(size=(80, 3)))
+    ready = Ready(np.random.default_rng(0).normal(size=(95, 3)))
     for every_pair in (True, False):
         few, many = (
             next(of_the_paper("code", k=k, max_iter=80, every_pair=every_pair)(ready, [0.0], 0)).embedding

@@ -1,7 +1,7 @@
 """What the estimators share: scikit-learn's contract, checks of parameters and data, the schedule, fitted attributes.
 
-A subclass provides three hooks: ``_check_parameters`` raises for wrong parameters, ``_fit`` runs the optimisation, and
-``_NAME`` is shown by the progress bar.
+A subclass provides three hooks: ``_defaults`` lists the parameters, ``_check_parameters`` raises for wrong ones, and
+``_fit`` runs the optimisation.
 """
 
 from __future__ import annotations
@@ -98,6 +98,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         return self.fit(X).embedding_
 
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        """Return all parameters with their defaults; a subclass with fewer parameters has them as attributes."""
+        raise NotImplementedError
+
     def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
         """Raise for the first parameter that is wrong for every data set."""
         raise NotImplementedError
@@ -123,7 +128,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _checked(self, X: Any) -> tuple[Any, type]:
         """Check parameters and data, and return the data as float64 and the type in which the map is returned."""
-        defaults = type(self)().get_params(deep=False)
+        defaults = self._defaults()
         given = {name: getattr(self, name) for name in defaults}
         self._check_parameters(given, defaults)
         data, dtype = self._check_data(X)
@@ -141,7 +146,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
     def _settings(self) -> PreparationSettings:
-        return PreparationSettings.of(self.get_params(deep=False))
+        return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
 
     def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
         """Return the given schedule, or the default one with the density term in the last ``share`` of it."""

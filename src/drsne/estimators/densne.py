@@ -188,6 +188,10 @@ class DenSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        return dict(DenSNE().get_params(deep=False))
+
     def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check_densne(given, defaults)
 

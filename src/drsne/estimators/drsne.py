@@ -229,6 +229,10 @@ class DRSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        return dict(DRSNE().get_params(deep=False))
+
     def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check(given, defaults)
 
