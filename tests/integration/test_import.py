@@ -36,7 +36,8 @@ def test_import_loads_no_third_party_module():
 def test_a_fit_loads_neither_matplotlib_nor_torch():
     code = (
         "import sys, drsne; "
-        "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]); "
+        "X = [[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]; "
+        "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit(X); "
         "print(sorted({'matplotlib', 'torch'} & set(sys.modules)))"
     )
     done = run(code)
