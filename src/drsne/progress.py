@@ -100,9 +100,11 @@ class ProgressBar:
             self._write(f"{self._label}: {self._preparing}")
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+            if kind is None and self._bar.n < self._total and hasattr(self._bar, "container"):
+                self._bar.display(bar_style="info", check_delay=False)  # stopping early is not a failure: not in red
 
     def _begin(self, iteration: int) -> None:
         """Start the clock: nothing before this moment enters the estimate."""
