@@ -1,4 +1,4 @@
-"""``drsne report``: one page of all results and of what they say of the paper's claims."""
+"""``drsne report`` writes one page with all results and what they say about the paper's claims."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from drsne.cli import Command
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """What may be asked for."""
-    parser.add_argument("--folder", type=Path, default=Path("paper"), help="where the studies' folders are (paper)")
-    parser.add_argument("--output", type=Path, help="the page (default: report.html in the folder)")
-    parser.add_argument("--max-mb", type=float, default=5.0, metavar="MB", help="how large the page may be (5)")
-    parser.add_argument("--docs", type=Path, metavar="FILE", help="renew the table of claims in this document as well")
-    parser.add_argument("--quick", action="store_true", help="of the quick runs, in the folders STUDY-quick")
+    """Add the arguments of the command."""
+    parser.add_argument(
+        "--folder", type=Path, default=Path("paper"), help="the folder with the folders of the studies (default: paper)"
+    )
+    parser.add_argument("--output", type=Path, help="the file to write (default: report.html in the folder)")
+    parser.add_argument(
+        "--max-mb", type=float, default=5.0, metavar="MB", help="the largest size of the page in megabytes (default: 5)"
+    )
+    parser.add_argument("--docs", type=Path, metavar="FILE", help="also update the table of claims in this document")
+    parser.add_argument("--quick", action="store_true", help="report the quick runs, from the folders STUDY-quick")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page; print where it is and how large."""
+    """Write the page, and print its path and its size."""
     from drsne.experiments import report
 
     if options.docs:
         if options.quick:
-            raise ValueError("docs must not be given with quick: a document has the results of whole studies.")
+            raise ValueError("docs must not be given with quick: a document shows the results of complete studies.")
         report.around_the_table(options.docs)
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)
@@ -33,4 +37,4 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMAND = Command("write one page of all results and of what they say of the paper's claims", arguments, run)
+COMMAND = Command("write one page with all results and what they say about the paper's claims", arguments, run)
