@@ -20,11 +20,11 @@ from data import gaussians50, have, large
 from report import RESULTS, machine, table
 
 from drsne import DRSNE, engines
-from drsne.estimators.preparation import prepare
-from drsne.engines import fft
-from drsne.neighbors.search import knn
-from drsne.metrics import evaluate
 from drsne.backends.numba.threads import Workers
+from drsne.engines import fft
+from drsne.estimators.preparation import prepare
+from drsne.metrics import evaluate
+from drsne.neighbors.search import knn
 
 PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "let go", 999: "final"}
 

@@ -20,11 +20,11 @@ from report import table, write
 from torch_loop import DenseLoop, TorchLoop
 
 from drsne import DRSNE
+from drsne.backends.numba.threads import Workers
 from drsne.estimators import drsne as _estimator
-from drsne.neighbors.search import knn
 from drsne.initialization import pca
 from drsne.metrics import evaluate
-from drsne.backends.numba.threads import Workers
+from drsne.neighbors.search import knn
 from drsne.presets import default_schedule
 
 WEIGHT, K, ITERATIONS = 2.0, 30, 1000

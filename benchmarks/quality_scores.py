@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.search import nearest
+from drsne.backends.numba.threads import Workers
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import euclidean
 from drsne.metrics.fragmentation import N_NEIGHBORS as TORN
 from drsne.metrics.fragmentation import torn_share
 from drsne.metrics.trust import kept, own_neighbors
-from drsne.backends.numba.threads import Workers
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import nearest
 
 
 @dataclass(frozen=True)

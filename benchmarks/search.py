@@ -12,8 +12,8 @@ import numpy as np
 from data import large
 from report import table, write
 
-from drsne.neighbors import exact as search
 from drsne.backends.numba.threads import Workers
+from drsne.neighbors import exact as search
 
 K, SIZES, ROWS = 90, (10_000, 20_000, 35_000, 50_000, 70_000), 2000
 

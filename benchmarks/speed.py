@@ -75,9 +75,9 @@ def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> 
 def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
     """The optimisation alone, on the affinities that openTSNE gets too."""
     from drsne import Objective, engines, initialization
+    from drsne.backends.numba.threads import Workers
     from drsne.objectives.drsne import Problem
     from drsne.optimization.loop import minimize
-    from drsne.backends.numba.threads import Workers
     from drsne.presets import default_schedule
 
     A, n = affinities_of(P, len(X)), len(X)
@@ -188,8 +188,8 @@ def affinities_of(path: Path, n: int) -> Any:
 def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
     """Files with the data and the common P; made once."""
     from drsne.affinities import DEFAULT_CALIBRATION, affinities
-    from drsne.neighbors.search import knn
     from drsne.backends.numba.threads import Workers
+    from drsne.neighbors.search import knn
 
     X_file, P_file = folder / f"{name}-{n}.npy", folder / f"{name}-{n}-P.npz"
     if not X_file.exists():

@@ -206,7 +206,7 @@ def tenx(content: bytes) -> bytes:
         for name in ("matrix.mtx", "genes.tsv", "barcodes.tsv"):
             stream = archive.extractfile(members[name])
             files[name] = stream.read() if stream is not None else b""
-    counts = mmread(io.BytesIO(files["matrix.mtx"])).T.tocsr().astype(np.float32)
+    counts = mmread(io.BytesIO(files["matrix.mtx"]), spmatrix=True).T.tocsr().astype(np.float32)
     counts.sort_indices()
     cells = files["barcodes.tsv"].decode().split()
     ids, symbols = zip(*(line.split("\t")[:2] for line in files["genes.tsv"].decode().splitlines()), strict=True)
