@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,10 @@ from data import gaussians50, have, large
 from report import RESULTS, machine, table
 
 from drsne import DRSNE, engines
+from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines import fft
-from drsne.estimators.preparation import prepare
+from drsne.estimators.preparation import prepare_drsne
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
 
@@ -84,15 +86,16 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
     kinds = (("fft", {}), ("fft", {"accuracy": "high"}), ("tree", {}))
     for name, Y in found.items():
         rho = random_scales(len(Y)) if adaptive else None
-        truth = engines.load("exact")(workers, precision="double").repulsion(Y, 0.0, rho)
-        exact = engines.load("exact")(workers)
+        truth = engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(Y, 0.0, rho)
+        exact = engines.load("exact")(NumbaBackend(workers))
         all_pairs = best(lambda Y=Y, exact=exact, rho=rho: exact.repulsion(Y, 0.0, rho), 2)
         row = [name, f"{np.ptp(Y, axis=0).max():.3g}", f"{all_pairs:.1f}"]
         for kind, options in kinds[1:] if adaptive else kinds:
-            engine = engines.load(kind)(workers, **options)
+            engine = engines.load(kind)(NumbaBackend(workers), **options)
             force, partition = errors(engine, Y, truth, rho)
-            ms = best(lambda engine=engine, Y=Y, rho=rho: engine.repulsion(Y, 0.0, rho))
-            used = f" ({engine.used})" if kind == "fft" and not adaptive else ""
+            state = engine.start()
+            ms = best(lambda engine=engine, Y=Y, rho=rho, state=state: engine.repulsion(Y, 0.0, rho, state))
+            used = f" ({state.used})" if kind == "fft" and not adaptive else ""
             row += [f"{force:.1e}", f"{partition:.1e}", f"{ms:.1f}{used}"]
         rows.append(row)
     header = ["map", "span", "exact ms"]
@@ -104,12 +107,15 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
 def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
     """Spacing without a split; spacing and radius with one."""
     chosen = ("exaggerated", "let go", "final")
-    truths = {name: engines.load("exact")(workers, precision="double").repulsion(found[name], 0.0) for name in chosen}
+    truths = {
+        name: engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(found[name], 0.0)
+        for name in chosen
+    }
     rows = []
     trials = [(h, 0.0) for h in (0.5, 0.4, 1 / 3, 0.25, 0.2, 0.15)]
     trials += [(h, a) for a in (2.0, 3.0, 4.0, 5.0) for h in (0.6, 0.8, 1.0, 1.2)]
     for h, a in trials:
-        engine = fft.FFTEngine(workers)
+        engine = fft.FFTEngine(NumbaBackend(workers))
         base = fft.ACCURACIES["normal"]
         engine._accuracy = replace(base, spacing=h, split_spacing=h, radius=a or base.radius, force=np.inf)
         engine._cheapest = lambda n, span, split, cells, engine=engine, a=a: (  # type: ignore[method-assign]
@@ -132,23 +138,26 @@ def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
 def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
     """Nanoseconds of a mesh node per doubling, of a near pair, of a point in the tree; and what the model holds."""
     Y = found["final"]
-    engine = fft.FFTEngine(workers)
+    engine = fft.FFTEngine(NumbaBackend(workers))
     span = np.ptp(Y, axis=0)
     node = []
     for h in (0.5, 1 / 3, 0.25):
         engine._accuracy = replace(fft.ACCURACIES["normal"], spacing=h)
-        mesh = engine._mesh(span, split=False)
-        charges = np.ones(mesh.nodes, np.float32)
-        node.append(1e6 * best(lambda charges=charges, mesh=mesh: engine._convolve(charges, mesh)) / mesh.cost)
-    engine = fft.FFTEngine(workers)
+        state = engine.start()
+        mesh = engine._mesh(span, state, split=False)
+        charges, kernel = np.ones(mesh.nodes, np.float32), fft._transform(mesh, state)
+        convolve = partial(engine._convolve, charges, mesh, kernel)
+        node.append(1e6 * best(convolve) / mesh.cost)
+    engine = fft.FFTEngine(NumbaBackend(workers))
     dense = Y / 4
     cells = fft._Cells.of(dense, dense.min(axis=0), np.ptp(dense, axis=0), 1.5, workers)
     lanes, near = np.ascontiguousarray(dense[cells.order].T, np.float32), np.empty((3, len(Y)), np.float32)
     constants = (cells.shape[1], fft._REACH, np.float32(9.0), np.float32(0.1))
     arguments = (cells.shape[0], lanes, cells.starts, *constants, near)
     pair = 1e6 * best(lambda: workers.run(fft.kernels.near_pairs, *arguments, grain=1)) / cells.pairs()
-    tree = engines.load("tree")(workers)
-    point = 1e6 * best(lambda: tree.repulsion(Y, 0.0)) / (len(Y) * np.log2(len(Y)))
+    tree = engines.load("tree")(NumbaBackend(workers))
+    state = tree.start()
+    point = 1e6 * best(lambda: tree.repulsion(Y, 0.0, state=state)) / (len(Y) * np.log2(len(Y)))
     unit = float(np.median(node))
     rows = [
         ["mesh node, per doubling of the mesh", f"{unit:.3f}", "1", "1"],
@@ -182,15 +191,21 @@ def _by_threads(name: str, Y: np.ndarray, rho: Any) -> list[str]:
     times = []
     for n_jobs in (1, 2):
         with Workers(n_jobs) as workers:
-            engine = engines.load(name)(workers)
-            times.append(f"{best(lambda engine=engine: engine.repulsion(Y, 0.0, rho), 9):.2f}")
+            engine = engines.load(name)(NumbaBackend(workers))
+            state = engine.start()
+            times.append(f"{best(lambda engine=engine, state=state: engine.repulsion(Y, 0.0, rho, state), 9):.2f}")
     return times
 
 
 class _Nothing:
     """An engine without repulsion, to time what else an iteration does."""
 
-    def repulsion(self, Y: np.ndarray, smoothing: float, scales: Any = None) -> tuple[float, np.ndarray]:
+    def start(self) -> None:
+        return None
+
+    def repulsion(
+        self, Y: np.ndarray, smoothing: float, scales: Any = None, state: Any = None
+    ) -> tuple[float, np.ndarray]:
         return 1.0, np.zeros_like(Y)
 
 
@@ -204,13 +219,14 @@ def iteration(quick: bool) -> str:
     with Workers(1) as workers:
         for mode in ("input", "both"):
             model = DRSNE(neighborhoods=mode, **settings)
-            problem = prepare(model, X.astype(np.float64), model._objective(1.0), 1.0, workers).problem
-            problem._engine = _Nothing()
+            prepared = prepare_drsne(model._settings(), X.astype(np.float64), model._objective(1.0), 1.0, workers)
+            problem = prepared.problem
+            problem.engine = _Nothing()
 
             def steps(problem: Any = problem, **options: float) -> float:
-                start = time.process_time()
+                start, state = time.process_time(), problem.start()
                 for at in range(n_iter):
-                    problem.evaluate(Y, iteration=at, **options)
+                    problem.evaluate(Y, state=state, iteration=at, **options)
                 return 1e3 * (time.process_time() - start) / n_iter
 
             steps(density=1.0)
@@ -224,10 +240,9 @@ def iteration(quick: bool) -> str:
             ("tree, fixed kernel", "tree", None),
             ("tree, adaptive kernel", "tree", rho),
         ):
-            engine = engines.load(name)(workers)
-            taken[label] = best(
-                lambda engine=engine, scales=scales: engine.repulsion(Y, 0.0, scales), 5, time.process_time
-            )
+            engine = engines.load(name)(NumbaBackend(workers))
+            evaluate = partial(engine.repulsion, Y, 0.0, scales, engine.start())
+            taken[label] = best(evaluate, 5, time.process_time)
     unit = taken["mesh, fixed kernel"]
     rows = [[label, f"{ms:.1f}", f"{ms / unit:.2f}"] for label, ms in taken.items()]
     return table(["part", "ms", "in units of the mesh"], rows)

@@ -75,14 +75,16 @@ def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> 
 def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
     """The optimisation alone, on the affinities that openTSNE gets too."""
     from drsne import Objective, engines, initialization
+    from drsne.backends.numba.backend import NumbaBackend
     from drsne.backends.numba.threads import Workers
-    from drsne.objectives.drsne import Problem
+    from drsne.objectives.drsne import DRSNEProblem
     from drsne.optimization.loop import minimize
     from drsne.presets import default_schedule
 
     A, n = affinities_of(P, len(X)), len(X)
     with Workers(threads) as workers:
-        engine = engines.build(engines.resolve("auto", n, 2), workers, precision="single")
+        backend = NumbaBackend(workers)
+        engine = engines.build(engines.resolve("auto", n, 2), backend, precision="single")
         start = initialization.pca(X.astype(np.float64), 2, np.random.RandomState(0), workers)
         schedule = default_schedule(
             n,
@@ -93,9 +95,9 @@ def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
             density=False,
         )
         begin = time.perf_counter()
-        problem = Problem(
+        problem = DRSNEProblem(
             Objective(), P=A, neighbors=np.zeros((n, 1), np.int32), target=np.zeros(n), weight=0.0, engine=engine,
-            workers=workers,
+            backend=backend,
         )  # fmt: skip
         Y = minimize(problem, start, schedule).embedding
         clock.seconds["optimisation"] = time.perf_counter() - begin
@@ -155,7 +157,10 @@ METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any], dict[str, Any], tu
         ("drsne", "drsne.estimators.drsne"),
         ours,
         {"density_weight": weight, "density_neighbors": k},
-        (("drsne.estimators.preparation", "nearest", "neighbours"), ("drsne.estimators.drsne", "minimize", "optimisation")),
+        (
+            ("drsne.estimators.preparation", "nearest", "neighbours"),
+            ("drsne.estimators.base", "minimize", "optimisation"),
+        ),
     )
     for name, weight, k in zip(OURS, (0.0, 2.0, 2.0), (30, 30, 300), strict=True)
 } | {
