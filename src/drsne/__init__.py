@@ -1,4 +1,4 @@
-"""DR-SNE: t-SNE maps that also show how crowded each region of the data is.
+"""DR-SNE: t-SNE maps that also show how dense each region of the data is.
 
 The public names are loaded when they are first used (PEP 562): importing the package
 loads no third-party module.
