@@ -129,9 +129,9 @@ def test_affinities_can_be_dropped(X):
         ({"engine_options": {"theta": "small"}}, TypeError, r"engine_options\['theta'\] must be a finite number"),
         ({"engine_options": "accuracy"}, TypeError, "engine_options must be a dict or None"),
         ({"engine_options": {"speed": 1}}, ValueError, "engine='auto'; got 'speed'. It knows accuracy, theta"),
-        ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft' has no maps of n_components=3.*exact, tree"),
-        ({"engine": "tree", "n_components": 4}, ValueError, "engine='tree' has no maps of n_components=4.*exact"),
-        ({"engine": "auto", "engine_options": {"theta": 0.0}, "init": "many"}, ValueError, "no option of engine='fft'"),
+        ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft'.*n_components=3.*exact, tree"),
+        ({"engine": "tree", "n_components": 4}, ValueError, "engine='tree'.*n_components=4.*exact"),
+        ({"engine": "auto", "engine_options": {"theta": 0.0}, "init": "many"}, ValueError, "'theta'.*engine='fft'"),
         ({"neighbors": "junk"}, TypeError, "neighbors must be a pair"),
         ({"init": np.zeros((3, 2))}, ValueError, r"init must have shape \(n_samples, n_components\)=\(140, 2\)"),
         ({"keep_affinities": 1}, TypeError, "keep_affinities must be True or False"),
@@ -250,7 +250,7 @@ def test_memory_estimate_is_near_the_peak(n, d, options):
 
 def test_a_fit_that_will_not_fit_is_announced(X, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    with pytest.warns(UserWarning, match=r"This fit takes about .* GB of memory; .* are free"):
+    with pytest.warns(UserWarning, match=r"GB of memory.*free"):
         DRSNE(**QUICK).fit(X)
     monkeypatch.setattr(memory, "available", lambda: None)  # a system that does not tell
     DRSNE(**QUICK).fit(X)

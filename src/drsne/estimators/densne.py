@@ -1,4 +1,4 @@
-"""DenSNE, the estimator: the objective of den-SNE with the same preparation, engines and optimisers as DRSNE."""
+"""The estimator DenSNE: the objective of den-SNE, with the same preparation, engines and optimisers as DRSNE."""
 
 from __future__ import annotations
 
@@ -218,10 +218,10 @@ class DenSNE(MapEstimator):
         self._report_early_end(outcome)
 
     def _keep(self, outcome: Outcome, prepared: Prepared[DenSNEProblem], state: State, dtype: type) -> None:
-        """Set the fitted attributes all at once, so that a fit that fails leaves those of the one before."""
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the last fit unchanged."""
         try:
             log_radii = prepared.problem.log_radii(outcome.embedding, state)
-        except KeyboardInterrupt:  # one more, after the map is complete: the map is kept
+        except KeyboardInterrupt:  # the map is complete and is kept; its radii stay unknown
             log_radii = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, prepared, dtype)
         self.input_log_radii_, self.log_radii_ = prepared.profile, log_radii

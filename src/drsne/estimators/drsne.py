@@ -1,4 +1,4 @@
-"""DRSNE, the estimator."""
+"""The estimator DRSNE."""
 
 from __future__ import annotations
 
@@ -266,18 +266,18 @@ class DRSNE(MapEstimator):
     def _fit_path(self, X: Any, dtype: type) -> None:
         """Fit maps along a path of weights, and keep the best that meets the constraint."""
         with Workers(self.n_jobs) as workers:
-            found, followed, prepared = self._follow(X, dtype, path.WEIGHTS, workers)
-            chosen = path.automatic(found, self.max_trustworthiness_drop)
-            weight = float(found.weights[chosen])
+            maps, followed, prepared = self._follow(X, dtype, path.WEIGHTS, workers)
+            chosen = path.automatic(maps, self.max_trustworthiness_drop)
+            weight = float(maps.weights[chosen])
             adaptation = path.adaptation(prepared.problem.objective, weight)
             self._keep(followed.outcomes[chosen], prepared, followed.state, weight, dtype, adaptation)
-            self.path_ = found
-        report_early_end(followed, found, f"embedding_ is the map at density_weight={weight:g}")
+            self.path_ = maps
+        report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
         self, X: Any, dtype: type, weights: Sequence[float], workers: Workers
     ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
-        """Return the maps at lambda = 0 and at the weights, with their scores."""
+        """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores."""
         if self._precomputed and sp.issparse(X):
             raise ValueError(
                 "A path of density weights needs all distances to score its maps; X is a sparse graph with "
@@ -306,8 +306,8 @@ class DRSNE(MapEstimator):
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        found = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=prepared.near, dtype=dtype)
-        return found, followed, prepared
+        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=prepared.near, dtype=dtype)
+        return maps, followed, prepared
 
     def _objective(self, weight: float) -> Objective:
         if self.objective is not None:
@@ -320,9 +320,9 @@ class DRSNE(MapEstimator):
             embedding_exponent=exponent,
             kernel=self.kernel,
         )
-        # The neighbours in the data with the fixed kernel are the paper's, which keeps the ratios of the data.
-        plain = not weights.contrasted and not objective.adapts(weight)
-        return replace(objective, input_exponent=exponent) if plain else objective
+        # The fixed kernel with the neighbours in the data is the paper's method, which has no contrast.
+        without_contrast = not weights.contrasted and not objective.adapts(weight)
+        return replace(objective, input_exponent=exponent) if without_contrast else objective
 
     def _keep(
         self,
@@ -333,11 +333,11 @@ class DRSNE(MapEstimator):
         dtype: type,
         adaptation: float,
     ) -> None:
-        """Set the fitted attributes all at once, so that a fit that fails leaves those of the one before."""
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the last fit unchanged."""
         problem = prepared.problem
         try:
             concentration = problem.concentration(outcome.embedding, state)
-        except KeyboardInterrupt:  # one more, after the map is complete: the map is kept
+        except KeyboardInterrupt:  # the map is complete and is kept; its concentration stays unknown
             concentration = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, prepared, dtype, problem.adaptive)
         self.density_weight_ = weight
@@ -348,8 +348,8 @@ class DRSNE(MapEstimator):
         self.concentration_loss_ = outcome.density
 
 
-def report_early_end(followed: path.Followed, found: DensityPath, kept: str) -> None:
-    """Warn if a path of weights ended early; ``kept`` says which maps there are."""
+def report_early_end(followed: path.Followed, maps: DensityPath, kept: str) -> None:
+    """Warn if a path of weights ended early. ``kept`` says which maps are kept."""
     if followed.stopped_by == "interrupt":
         checks.warn(f"Interrupted after {followed.n_iter} iterations of a path of weights; {kept}.")
     elif followed.stopped_by == "overflow":
@@ -357,5 +357,5 @@ def report_early_end(followed: path.Followed, found: DensityPath, kept: str) -> 
             f"The gradient was no longer finite after {followed.n_iter} iterations of a path of weights; {kept}. Lower "
             "the larger weights."
         )
-    elif np.isnan(found.baseline):
-        checks.warn(f"Interrupted while the maps of a path were scored, so that they have no scores; {kept}.")
+    elif np.isnan(maps.baseline):
+        checks.warn(f"Interrupted while the maps of a path were scored, so they have no scores; {kept}.")

@@ -10,19 +10,19 @@ from drsne.estimators.drsne import DRSNE
 
 
 def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
-    """Peak memory of ``DRSNE(**params).fit(X)``, in bytes.
+    """Return an estimate of the peak memory of ``DRSNE(**params).fit(X)``, in bytes.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Shape of dense data.
+        Shape of ``X``, which is assumed to be dense.
     **params
-        Parameters of :class:`drsne.DRSNE`; those not given have their defaults.
+        Parameters of :class:`drsne.DRSNE`. The others have their default values.
 
     Returns
     -------
     int
-        Bytes, the interpreter and its libraries included; an estimate, within about a third.
+        Peak memory in bytes, including the interpreter and its libraries. It is accurate to about a third.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The estimator's parameters, checked when it is fitted."""
+"""Checks of the parameters of the estimators, which are run when they are fitted."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drsne import checks, engines, initialization
-from drsne.neighbors import given as ready
+from drsne.neighbors.given import check_kind
 from drsne.neighbors.search import check_metric
 from drsne.objectives.drsne import NEIGHBORHOODS, Objective
 from drsne.objectives.kernel import KERNELS
 from drsne.optimization.schedule import Schedule
 
-# What a given dataclass covers, and so must not also be given as a plain parameter.
+# Parameters that an Objective or a Schedule replaces, so they must not be set as well.
 _BY_OBJECTIVE = ("density_exponent", "neighborhoods", "kernel")
 _BY_SCHEDULE = ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")
 
 
 def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise for the first parameter of DRSNE that is wrong for every data set."""
+    """Raise an error for the first parameter of DRSNE that is wrong for every data set."""
     checks.integer(
         "density_neighbors", given["density_neighbors"], at_least=1, hint=_hint("density_neighbors", defaults)
     )
@@ -34,9 +34,9 @@ def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
 
 
 def adapts(given: Mapping[str, Any]) -> bool:
-    """Return whether a fit of DRSNE with these parameters uses the adaptive kernel, at some weight of a path at least.
+    """Return whether a fit with these parameters uses the adaptive kernel, at least at one weight of a path.
 
-    False for an estimator that has no such kernel.
+    DenSNE never does, because it has no such kernel.
     """
     if "kernel" not in given:
         return False
@@ -46,7 +46,7 @@ def adapts(given: Mapping[str, Any]) -> bool:
 
 
 def check_densne(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise for the first parameter of DenSNE that is wrong for every data set."""
+    """Raise an error for the first parameter of DenSNE that is wrong for every data set."""
     checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
     hint = _hint("density_fraction", defaults)
     if checks.number("density_fraction", given["density_fraction"], at_least=0, hint=hint) > 1:
@@ -62,7 +62,7 @@ def _hint(name: str, defaults: Mapping[str, Any]) -> str:
 
 
 def _check_shared(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Parameters that both estimators have."""
+    """Raise an error for the first wrong parameter among those that both estimators have."""
     for name, least in (("n_components", 1), ("max_iter", 1), ("n_iter_exaggeration", 0)):
         checks.integer(name, given[name], at_least=least, hint=_hint(name, defaults))
     for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
@@ -73,7 +73,7 @@ def _check_shared(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None
     if isinstance(given["pca_components"], str):
         checks.choice("pca_components", given["pca_components"], ("auto",), also=", an integer or None")
     elif given["pca_components"] is not None:
-        checks.integer("pca_components", given["pca_components"], at_least=1, hint="None takes X as it is.")
+        checks.integer("pca_components", given["pca_components"], at_least=1, hint="Pass None for no reduction.")
     checks.flag("keep_affinities", given["keep_affinities"])
     if isinstance(given["learning_rate"], str):
         checks.choice("learning_rate", given["learning_rate"], ("auto",), also=" or a number above 0")
@@ -82,7 +82,7 @@ def _check_shared(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None
     check_metric(given["metric"])
     _check_precomputed(given)
     if given["neighbors"] is not None:
-        ready.check_kind(given["neighbors"])
+        check_kind(given["neighbors"])
     if isinstance(given["init"], str):
         checks.choice("init", given["init"], ("pca", "random"), also=" or an array")
     checks.jobs(given["n_jobs"])
@@ -99,26 +99,31 @@ def _check_weight(given: Mapping[str, Any]) -> None:
     checks.choice("density_weight", given["density_weight"], ("auto",), also=" or a number of at least 0")
     if given["schedule"] is not None:
         raise ValueError(
-            "schedule must be None with density_weight='auto', whose maps are steps along a path of weights. Pass "
-            "max_iter, or a density_weight."
+            "schedule must be None with density_weight='auto', which has its own schedules for the path of weights. "
+            "Pass max_iter, or a number as density_weight."
         )
 
 
 def check_for(given: Mapping[str, Any], n_samples: int) -> None:
-    """Raise for what is wrong for so many samples, before anything is searched."""
+    """Raise an error for parameters that do not suit the number of samples, before anything is computed."""
     d = int(given["n_components"])
     engines.check_chosen(given["engine"], given["engine_options"], n_samples, d, adapts(given))
     if not isinstance(given["init"], str):
-        initialization.given(given["init"], n_samples, d)
+        initialization.checked_init(given["init"], n_samples, d)
 
 
 def _check_precomputed(given: Mapping[str, Any]) -> None:
     if not isinstance(given["metric"], str) or given["metric"] != "precomputed":
         return
-    for name, why in (("neighbors", "X already holds the distances"), ("pca_components", "X is no data to project")):
+    reasons = {
+        "neighbors": "X already holds the distances",
+        "pca_components": "X holds distances, so it cannot be projected",
+    }
+    for name, reason in reasons.items():
         if given[name] is not None:
             raise ValueError(
-                f"{name} must be None with metric='precomputed': {why}. Drop one of the two, or pass the data as X."
+                f"{name} must be None with metric='precomputed', because {reason}. Drop one of the two, or pass the "
+                "data as X with another metric."
             )
 
 
@@ -128,21 +133,24 @@ def _check_covered(
     if given[name] is None:
         return
     if not isinstance(given[name], kind):
-        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {given[name]!r}.")
+        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {given[name]!r}. Drop it, or pass one.")
     for parameter in covered:
         if given[parameter] != defaults[parameter]:
             raise ValueError(
-                f"{parameter} must be left at its default where {name} is given, which covers it; got "
+                f"{parameter} must be left at its default if {name} is passed, which replaces it; got "
                 f"{given[parameter]!r}. Set it in {name}, or drop {name}."
             )
 
 
 def callbacks(given: Any) -> list[Any]:
-    """Callbacks as a list."""
+    """Return the callbacks as a list, or raise an error if one is not callable."""
     if given is None:
         return []
     listed = list(given) if isinstance(given, (list, tuple)) else [given]
     for callback in listed:
         if not callable(callback):
-            raise TypeError(f"callbacks must be a callable or a list of callables; got {callback!r}.")
+            raise TypeError(
+                f"callbacks must be a callable or a list of callables; got {callback!r}. Pass functions that take "
+                "(iteration, embedding, losses)."
+            )
     return listed
