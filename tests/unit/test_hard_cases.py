@@ -117,7 +117,7 @@ def test_sizes_too_large_are_lowered_with_one_warning():
     message = str(caught[0].message)
     assert "perplexity from 30 to 6.333" in message
     assert "density_neighbors from 300 to 19" in message
-    with pytest.warns(UserWarning, match="Lowered density_neighbors from 300 to 59.*60 samples") as caught:
+    with pytest.warns(UserWarning, match=r"Lowered density_neighbors from 300 to 59.*60 samples") as caught:
         finite(data(60), density_neighbors=300)
     assert len(caught) == 1
 
@@ -268,7 +268,7 @@ def test_distances_that_are_none():
         finite(X, metric="correlation")
     with pytest.raises(ValueError, match="Distances must be finite and at least 0"):
         finite(X, metric=lambda a, b: -1.0)
-    with pytest.raises(ValueError, match="metric must .*sparse.*got 'canberra'"):
+    with pytest.raises(ValueError, match=r"metric must .*sparse.*got 'canberra'"):
         finite(sp.csr_matrix(X), metric="canberra")
 
 

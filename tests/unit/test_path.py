@@ -201,7 +201,7 @@ def test_what_a_path_cannot_take(X):
         density_path(X, schedule=schedule)
     with pytest.raises(TypeError, match=r"max_trustworthiness_drop=0\.1 .*density_path.*select"):
         density_path(X, max_trustworthiness_drop=0.1)
-    with pytest.raises(ValueError, match="schedule must be None.*density_weight='auto'"):
+    with pytest.raises(ValueError, match=r"schedule must be None.*density_weight='auto'"):
         DRSNE(density_weight="auto", schedule=schedule).fit(X)
     seen = []
 

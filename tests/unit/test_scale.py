@@ -48,7 +48,7 @@ def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
 
     problem, plain = (small_problem(with_(DOUBLE, support=support), n=120) for _ in range(2))
     Y = some_map(n=120, d=d)
-    monkeypatch.setattr(shared, "MANY", 100)
+    monkeypatch.setattr(shared, "LARGE_MAP", 100)
     state = problem.start()
     at = problem.evaluate(Y, losses=True, state=state, iteration=0)
     assert state.terms.order is not None
