@@ -1,11 +1,12 @@
-"""All pairs of a map: the partition sum and the repulsive forces (docs/theory.md, eqs. 6 and 11).
+"""The partition sum and the repulsive forces over all pairs of a map (docs/theory.md, eqs. 6 and 11).
 
-With ``w_ij = 1 / (base + |y_i - y_j|^2)`` (``base`` is 1 plus the smoothing of distances), row i gets
-``F_i = sum_j w_ij^2 (y_i - y_j)``, and the block's slot of ``partition`` gets its ``sum_ij w_ij``, i != j.
-Coordinates come as ``(d, n)`` lanes of float32 or float64; tiles of lanes are summed in float64. The point itself is
-left out, not subtracted: beside its 1 the far pairs of a wide map would vanish in single precision.
-``one`` and ``base`` carry the lanes' type: a plain literal would widen the arithmetic. The adaptive kernel
-(eq. 49) takes the inverse scales ``u_i = 1 / rho_i`` of the points as well.
+With ``w_ij = 1 / (base + |y_i - y_j|^2)``, where ``base`` is 1 plus the smoothing of distances, row i of the forces is
+``F_i = sum_j w_ij^2 (y_i - y_j)``, and the slot of the block in ``partition`` is its part of the sum of ``w_ij`` over
+i != j. Coordinates ``lanes`` (d, n) have single or double precision, and the sums over tiles are added in double
+precision. The point itself is left out instead of being subtracted, because the far pairs of a large map would be lost
+in single precision next to its 1. ``one`` and ``base`` have the type of the coordinates, because literals would raise
+the precision of the arithmetic. For the adaptive kernel (eq. 49), functions also have the inverse scales
+``u_i = 1 / rho_i``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ _TILE = 512
 
 @kernel
 def repulsion_1d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums in one dimension."""
     n = lanes.shape[1]
     zero = one - one
     total = 0.0
@@ -44,6 +46,7 @@ def repulsion_1d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 @kernel
 def repulsion_2d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums in two dimensions."""
     n = lanes.shape[1]
     zero = one - one
     total = 0.0
@@ -74,11 +77,11 @@ def repulsion_2d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 @kernel
 def half_2d(lanes, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`repulsion_2d` with each pair looked at once.
+    """Write the sums of :func:`repulsion_2d`, but visit each pair only once.
 
-    A row meets the points after it; what they feel is gathered in ``back[block]``, (2, n), to be added to ``forces``.
-    The rows of a block come from both ends, so that blocks have equally many pairs: ``lo`` and ``hi`` are of the first
-    half, ``(n + 1) // 2`` rows.
+    A row visits the points after it, and the forces on these are added to ``back[block]`` (2, n), which the caller adds
+    to ``forces``. The rows of a block are taken from both ends, so that all blocks have about the same number of pairs.
+    ``lo`` and ``hi`` count the rows of the first half, ``(n + 1) // 2``.
     """
     n = lanes.shape[1]
     zero = one - one
@@ -87,7 +90,7 @@ def half_2d(lanes, one, base, forces, back, partition, block, lo, hi):  # type: 
     for row in range(lo, hi):
         for side in range(2):
             i = n - 1 - row if side else row
-            if not side or i > row:  # the middle row once
+            if not side or i > row:  # the middle row is visited once
                 xi, yi = lanes[0, i], lanes[1, i]
                 fx, fy = 0.0, 0.0
                 for start in range(i + 1, n, _TILE):
@@ -119,6 +122,7 @@ def half_2d(lanes, one, base, forces, back, partition, block, lo, hi):  # type: 
 
 @kernel
 def repulsion_3d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums in three dimensions."""
     n = lanes.shape[1]
     zero = one - one
     total = 0.0
@@ -154,6 +158,7 @@ def repulsion_3d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 @kernel
 def repulsion_any(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums for any number of dimensions."""
     d, n = lanes.shape
     zero = one - one
     total = 0.0
@@ -185,9 +190,10 @@ def repulsion_any(lanes, one, base, forces, partition, block, lo, hi):  # type: 
 
 @kernel
 def adaptive_half_2d(lanes, inverse, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`half_2d` with the adaptive kernel ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``, ``u = inverse`` (n,).
+    """Write the sums of :func:`half_2d` with the adaptive kernel.
 
-    Row i gets ``F_i = sum_j u_i u_j w_ij^2 (y_i - y_j)``.
+    The kernel is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)`` with ``u = inverse`` (n,), and row i of the forces is
+    ``F_i = sum_j u_i u_j w_ij^2 (y_i - y_j)``.
     """
     n = lanes.shape[1]
     zero = one - one
@@ -196,7 +202,7 @@ def adaptive_half_2d(lanes, inverse, one, base, forces, back, partition, block, 
     for row in range(lo, hi):
         for side in range(2):
             i = n - 1 - row if side else row
-            if not side or i > row:  # the middle row once
+            if not side or i > row:  # the middle row is visited once
                 xi, yi, ui = lanes[0, i], lanes[1, i], inverse[i]
                 fx, fy = 0.0, 0.0
                 for start in range(i + 1, n, _TILE):
@@ -230,7 +236,7 @@ def adaptive_half_2d(lanes, inverse, one, base, forces, back, partition, block, 
 
 @kernel
 def adaptive_any(lanes, inverse, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The same sums for any number of dimensions, with every pair looked at from both of its ends."""
+    """Write the sums of :func:`adaptive_half_2d` for any number of dimensions, visiting every pair twice."""
     d, n = lanes.shape
     zero = one - one
     total = 0.0
