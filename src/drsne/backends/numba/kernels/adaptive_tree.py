@@ -19,7 +19,7 @@ _FAR = 15  # rows of a list of far nodes
 
 
 @kernel
-def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
+def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the summaries of nodes lo to hi, the columns of ``summed`` (20, m).
 
     Rows 0-3 are the mean position and the mean scale b. Rows 4-9 are the sums of the products of deviations xx, yy, zz,
@@ -33,9 +33,9 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
         widest = 0.0
         for c in range(3):
             total = 0.0
-            least, most = lanes[c, begin], lanes[c, begin]
+            least, most = coordinates[c, begin], coordinates[c, begin]
             for i in range(begin, end):
-                x = lanes[c, i]
+                x = coordinates[c, i]
                 total += x
                 least, most = min(least, x), max(most, x)
             mean = total / m
@@ -55,7 +55,7 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
         xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         xb, yb, zb, bb = 0.0, 0.0, 0.0, 0.0
         for i in range(begin, end):
-            x, y, z, b = lanes[0, i] - cx, lanes[1, i] - cy, lanes[2, i] - cz, scale[i] - cb
+            x, y, z, b = coordinates[0, i] - cx, coordinates[1, i] - cy, coordinates[2, i] - cz, scale[i] - cb
             xx += x * x
             yy += y * y
             zz += z * z
@@ -72,7 +72,7 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
 
 
 @kernel
-def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the sums of the points of leaves lo to hi in two dimensions.
 
     A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
@@ -85,7 +85,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
     four, six = two + two, three + three
     half, third, sixth = one / two, one / three, one / six
     n_nodes = first.shape[0]
-    far = np.empty((_FAR, n_nodes), lanes.dtype)
+    far = np.empty((_FAR, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
     for at in range(lo, hi):
@@ -178,7 +178,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
             fyaa += n * waas * y
             faaa += n * sixth * waaa
         for i in range(first[leaf], last[leaf]):
-            xi, yi, ai = lanes[0, i], lanes[1, i], scale[i]
+            xi, yi, ai = coordinates[0, i], coordinates[1, i], scale[i]
             x, y, z = xi - cx, yi - cy, ai - a
             value = (
                 f
@@ -193,7 +193,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
             gx *= -half
             gy *= -half
             for p in range(n_near):
-                nx, ny = lanes[0, begin[p] : end[p]], lanes[1, begin[p] : end[p]]
+                nx, ny = coordinates[0, begin[p] : end[p]], coordinates[1, begin[p] : end[p]]
                 na = scale[begin[p] : end[p]]
                 for t in range(end[p] - begin[p]):
                     x, y = xi - nx[t], yi - ny[t]
@@ -212,7 +212,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
 
 
 @kernel
-def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the same sums in one and three dimensions, where each point sums over the far nodes of its leaf itself.
 
     A node must be far enough from every point of the leaf. Its extent matters most at the smallest scale of the leaf,
@@ -224,7 +224,7 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
     three = two + one
     half = one / two
     n_nodes = first.shape[0]
-    far = np.empty((_FAR, n_nodes), lanes.dtype)
+    far = np.empty((_FAR, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
     for at in range(lo, hi):
@@ -259,7 +259,7 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
             else:
                 v += 1
         for i in range(first[leaf], last[leaf]):
-            xi, yi, zi, a = lanes[0, i], lanes[1, i], lanes[2, i], scale[i]
+            xi, yi, zi, a = coordinates[0, i], coordinates[1, i], coordinates[2, i], scale[i]
             value, gx, gy, gz = zero, zero, zero, zero
             for t in range(n_far):
                 x, y, z, b = xi - far[0, t], yi - far[1, t], zi - far[2, t], far[3, t]
@@ -293,7 +293,11 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
                 gy -= g * y + k * py - wbs * yb
                 gz -= g * z + k * pz - wbs * zb
             for p in range(n_near):
-                nx, ny, nz = lanes[0, begin[p] : end[p]], lanes[1, begin[p] : end[p]], lanes[2, begin[p] : end[p]]
+                nx, ny, nz = (
+                    coordinates[0, begin[p] : end[p]],
+                    coordinates[1, begin[p] : end[p]],
+                    coordinates[2, begin[p] : end[p]],
+                )
                 na = scale[begin[p] : end[p]]
                 for t in range(end[p] - begin[p]):
                     x, y, z = xi - nx[t], yi - ny[t], zi - nz[t]

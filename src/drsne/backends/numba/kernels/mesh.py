@@ -1,8 +1,8 @@
 """Sums over all pairs by a mesh, in two dimensions (docs/theory.md, eqs. 30 to 34).
 
-Points are sorted by square cells of side ``side``, row after row. ``lanes`` (2, n) are their coordinates relative to
-the corner of the mesh, and ``starts`` is the first point of each cell. Each point spreads its unit charge over the
-4 x 4 nodes around it with the weights of a cubic B-spline, and reads the potential with the same weights. Its force is
+Points are sorted by square cells of side ``side``, row after row. ``coordinates`` (2, n) are their coordinates relative
+to the corner of the mesh, and ``starts`` is the first point of each cell. Each point spreads its unit charge over the 4
+x 4 nodes around it with the weights of a cubic B-spline, and reads the potential with the same weights. Its force is
 the derivative of the potential that it reads. Blocks are strips of rows that do not overlap, so the order of every sum
 is fixed.
 """
@@ -73,11 +73,11 @@ def sort_by_cell(cell, starts, order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gather(Y, corner, order, lanes, block, lo, hi):  # type: ignore[no-untyped-def]
+def gather(Y, corner, order, coordinates, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the coordinates of the points in ``order``, relative to the ``corner`` of the mesh."""
     for i in range(lo, hi):
-        lanes[0, i] = Y[order[i], 0] - corner[0]
-        lanes[1, i] = Y[order[i], 1] - corner[1]
+        coordinates[0, i] = Y[order[i], 0] - corner[0]
+        coordinates[1, i] = Y[order[i], 1] - corner[1]
 
 
 @kernel
@@ -97,7 +97,7 @@ def count_pairs(starts, n_rows, n_columns, reach):  # type: ignore[no-untyped-de
 
 
 @kernel
-def spread(lanes, starts, n_columns, side, margin, per_unit, grid, block, lo, hi):  # type: ignore[no-untyped-def]
+def spread(coordinates, starts, n_columns, side, margin, per_unit, grid, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write rows lo to hi of the charges on the mesh, from all points with nodes in these rows."""
     n_cells = starts.shape[0] - 1
     grid[lo:hi] = 0
@@ -109,7 +109,7 @@ def spread(lanes, starts, n_columns, side, margin, per_unit, grid, block, lo, hi
     first, last = min(max(first, 0), n_rows), min(max(last, 0), n_rows)
     wx = np.empty(4, np.float32)
     for i in range(starts[first * n_columns], starts[last * n_columns]):
-        u, v = lanes[0, i] * per_unit, lanes[1, i] * per_unit
+        u, v = coordinates[0, i] * per_unit, coordinates[1, i] * per_unit
         top, left = np.floor(u), np.floor(v)
         row, column = int(top), int(left)
         if row + 2 < lo or row - 1 >= hi:
@@ -127,7 +127,7 @@ def spread(lanes, starts, n_columns, side, margin, per_unit, grid, block, lo, hi
 
 
 @kernel
-def read(lanes, order, per_unit, potential, near, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def read(coordinates, order, per_unit, potential, near, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the force of each point and the partition sums, from the mesh and from ``near``.
 
     ``near`` (3, n) has the potential and the force by near pairs, or is empty if the kernel is not split.
@@ -136,7 +136,7 @@ def read(lanes, order, per_unit, potential, near, forces, partition, block, lo, 
     split = near.shape[1] > 0
     wx, dx = np.empty(4, np.float32), np.empty(4, np.float32)
     for i in range(lo, hi):
-        u, v = lanes[0, i] * per_unit, lanes[1, i] * per_unit
+        u, v = coordinates[0, i] * per_unit, coordinates[1, i] * per_unit
         top, left = np.floor(u), np.floor(v)
         row, column = int(top), int(left)
         f, g = u - top, v - left
@@ -165,7 +165,7 @@ def read(lanes, order, per_unit, potential, near, forces, partition, block, lo, 
 
 
 @kernel
-def near_pairs(lanes, starts, n_columns, reach, square, scale, near, block, lo, hi):  # type: ignore[no-untyped-def]
+def near_pairs(coordinates, starts, n_columns, reach, square, scale, near, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the part of the sums that the far kernel leaves out, for the points of cell rows lo to hi.
 
     These are sums over pairs that are closer than the radius a of the split. With ``square`` = a^2, ``scale`` = 1 / (1
@@ -181,11 +181,11 @@ def near_pairs(lanes, starts, n_columns, reach, square, scale, near, block, lo, 
             cell = r * n_columns + c
             first, last = max(c - reach, 0), min(c + reach, n_columns - 1)
             for i in range(starts[cell], starts[cell + 1]):
-                xi, yi = lanes[0, i], lanes[1, i]
+                xi, yi = coordinates[0, i], coordinates[1, i]
                 value, fx, fy = _ZERO, _ZERO, _ZERO
                 for q in range(top, bottom + 1):
                     begin, end = starts[q * n_columns + first], starts[q * n_columns + last + 1]
-                    x, y = lanes[0, begin:end], lanes[1, begin:end]
+                    x, y = coordinates[0, begin:end], coordinates[1, begin:end]
                     for t in range(end - begin):
                         dx = xi - x[t]
                         dy = yi - y[t]

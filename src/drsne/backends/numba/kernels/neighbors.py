@@ -229,22 +229,24 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
 
 
 @kernel
-def nearest_in_cells(lanes, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
+def nearest_in_cells(coordinates, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the nearest neighbours, nearest first, of the points lo to hi on the curve of a tree (kernels/tree.py).
 
     A list collects points that are nearer than ``limit``. When it is full, it keeps the k nearest, and the limit
     becomes the distance of the farthest of these. The first limit is found among the next points on the curve.
     """
-    n, k = lanes.shape[1], out.shape[1]
+    n, k = coordinates.shape[1], out.shape[1]
     room = 4 * k + 64
-    value, index = np.empty(room, lanes.dtype), np.empty(room, np.int64)
+    value, index = np.empty(room, coordinates.dtype), np.empty(room, np.int64)
     for r in range(lo, hi):
-        x, y, z = lanes[0, r], lanes[1, r], lanes[2, r]
+        x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
         start = max(0, min(r - k, n - 2 * k - 1))
         count = 0
         for j in range(start, min(n, start + 2 * k + 1)):
             if j != r:
-                value[count] = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                value[count] = (
+                    (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
+                )
                 count += 1
         _keep_least(value, index, count, k)
         limit = value[0]
@@ -254,15 +256,15 @@ def nearest_in_cells(lanes, order, first, last, after, height, box, out, block, 
         count = 0
         v = 0
         while v < first.shape[0]:
-            dx = max(box[0, v] - x, max(x - box[3, v], lanes.dtype.type(0)))
-            dy = max(box[1, v] - y, max(y - box[4, v], lanes.dtype.type(0)))
-            dz = max(box[2, v] - z, max(z - box[5, v], lanes.dtype.type(0)))
+            dx = max(box[0, v] - x, max(x - box[3, v], coordinates.dtype.type(0)))
+            dy = max(box[1, v] - y, max(y - box[4, v], coordinates.dtype.type(0)))
+            dz = max(box[2, v] - z, max(z - box[5, v], coordinates.dtype.type(0)))
             if not dx * dx + dy * dy + dz * dz < limit:
                 v = after[v]
                 continue
             if height[v] == 0:
                 for j in range(first[v], last[v]):
-                    s = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                    s = (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
                     if s < limit and j != r:
                         value[count] = s
                         index[count] = j

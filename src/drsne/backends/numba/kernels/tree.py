@@ -67,15 +67,15 @@ def build(code, levels, d, leaf, first, last, after, height):  # type: ignore[no
 
 
 @kernel
-def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ignore[no-untyped-def]
+def moments(coordinates, first, last, centre, spread, box, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the centres, second moments (xx, yy, zz, xy, xz, yz) and boxes (low, high) of nodes lo to hi."""
     for v in range(lo, hi):
         m = last[v] - first[v]
         for c in range(3):
             total = 0.0
-            least, most = lanes[c, first[v]], lanes[c, first[v]]
+            least, most = coordinates[c, first[v]], coordinates[c, first[v]]
             for i in range(first[v], last[v]):
-                x = lanes[c, i]
+                x = coordinates[c, i]
                 total += x
                 least, most = min(least, x), max(most, x)
             centre[c, v] = total / m
@@ -83,7 +83,7 @@ def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ig
         cx, cy, cz = centre[0, v], centre[1, v], centre[2, v]
         xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(first[v], last[v]):
-            x, y, z = lanes[0, i] - cx, lanes[1, i] - cy, lanes[2, i] - cz
+            x, y, z = coordinates[0, i] - cx, coordinates[1, i] - cy, coordinates[2, i] - cz
             xx += x * x
             yy += y * y
             zz += z * z
@@ -95,7 +95,7 @@ def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ig
 
 
 @kernel
-def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the sums of the points of leaves lo to hi, over far nodes and over the points of the other nodes.
 
     A node is far if its extent is at most ``theta`` times the square root of 1 + distance^2, within which the expansion
@@ -108,7 +108,7 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
     twelve = four + four + four
     n_nodes = first.shape[0]
     # One column for each far node of the leaf, and the ranges of points that are visited one by one.
-    far = np.empty((10, n_nodes), lanes.dtype)
+    far = np.empty((10, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
     for at in range(lo, hi):
@@ -140,7 +140,7 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
             else:
                 v += 1
         for i in range(first[leaf], last[leaf]):
-            xi, yi, zi = lanes[0, i], lanes[1, i], lanes[2, i]
+            xi, yi, zi = coordinates[0, i], coordinates[1, i], coordinates[2, i]
             value, fx, fy, fz = zero, zero, zero, zero
             for t in range(n_far):
                 x, y, z = xi - far[0, t], yi - far[1, t], zi - far[2, t]
@@ -160,7 +160,11 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
                 fy += g * y + h * cy
                 fz += g * z + h * cz
             for r in range(n_near):
-                px, py, pz = lanes[0, begin[r] : end[r]], lanes[1, begin[r] : end[r]], lanes[2, begin[r] : end[r]]
+                px, py, pz = (
+                    coordinates[0, begin[r] : end[r]],
+                    coordinates[1, begin[r] : end[r]],
+                    coordinates[2, begin[r] : end[r]],
+                )
                 for t in range(end[r] - begin[r]):
                     x, y, z = xi - px[t], yi - py[t], zi - pz[t]
                     w = one / (one + x * x + y * y + z * z)
