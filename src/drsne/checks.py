@@ -93,7 +93,7 @@ def refuse_other_data(name: str, values: Any) -> None:
     if type(values).__module__.split(".")[0] == "anndata":
         raise TypeError(
             f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
-            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, adata.X is the whole matrix."
+            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix."
         )
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         return

@@ -98,7 +98,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         return self.fit(X).embedding_
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
         """Raise an error for the first parameter that is wrong for every data set."""
         raise NotImplementedError
 
@@ -124,11 +124,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _checked(self, X: Any) -> tuple[Any, type]:
         """Check parameters and data, and return the data as float64 and the type in which the map is returned."""
         defaults = type(self)().get_params(deep=False)
-        given = {name: getattr(self, name) for name in defaults}
-        self._check_parameters(given, defaults)
+        params = {name: getattr(self, name) for name in defaults}
+        self._check_parameters(params, defaults)
         data, dtype = self._check_data(X)
-        parameters.check_for(given, data.shape[0])
-        memory.warn_if_short(data, given)
+        parameters.check_for(params, data.shape[0])
+        memory.warn_if_short(data, params)
         return data, dtype
 
     def _check_data(self, X: Any) -> tuple[Any, type]:

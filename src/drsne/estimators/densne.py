@@ -198,8 +198,8 @@ class DenSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
-        parameters.check_densne(given, defaults)
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
+        parameters.check_densne(params, defaults)
 
     def _fit(self, X: Any, dtype: type) -> None:
         weight = float(self.density_weight)

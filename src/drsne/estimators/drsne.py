@@ -240,8 +240,8 @@ class DRSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
-        parameters.check(given, defaults)
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
+        parameters.check(params, defaults)
 
     def _fit(self, X: Any, dtype: type) -> None:
         if isinstance(self.density_weight, str):

@@ -32,6 +32,6 @@ def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
     """
     n = checks.integer("n_samples", n_samples, at_least=1)
     d = checks.integer("n_features", n_features, at_least=1)
-    given = DRSNE(**params).get_params(deep=False)
-    parameters.check(given, DRSNE().get_params(deep=False))
-    return memory.estimate(n, d, given)
+    every = DRSNE(**params).get_params(deep=False)
+    parameters.check(every, DRSNE().get_params(deep=False))
+    return memory.estimate(n, d, every)

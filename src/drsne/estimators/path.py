@@ -265,7 +265,10 @@ def follow(
 
 
 def adaptation(objective: Objective, weight: float) -> float:
-    """Return how far the kernel adapts on a path. The map at lambda = 0 is plain t-SNE, whatever the kernel."""
+    """Return the power to which the scales of the kernel are raised at a weight of a path.
+
+    The map at lambda = 0 is always plain t-SNE, with the fixed kernel.
+    """
     return objective.adaptation(weight) if weight > 0.0 else 0.0
 
 

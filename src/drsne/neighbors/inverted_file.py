@@ -129,7 +129,7 @@ def _probed(
 
 
 def _members(probed: NDArray[np.int32], count: int) -> list[NDArray[np.int32]]:
-    """Return, for each of ``count`` lists, the rows that probe it, in ascending order."""
+    """Return the rows that probe each of ``count`` lists, in ascending order."""
     flat = probed.ravel()
     order = (np.argsort(flat, kind="stable") // probed.shape[1]).astype(np.int32)
     edges = np.cumsum(np.bincount(flat, minlength=count))[:-1]

@@ -1,8 +1,8 @@
 """From data to nearest neighbours: indices and distances, without the row itself.
 
-Euclidean and cosine distances have searches of our own (``exact`` and ``inverted_file``), whose result does not depend
-on the number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With
-``metric="precomputed"`` the data are a distance matrix or a sparse neighbour graph (``precomputed``).
+Euclidean and cosine distances are searched by ``exact`` and ``inverted_file``, whose results do not depend on the
+number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``
+the data are a distance matrix or a sparse neighbour graph (``precomputed``).
 """
 
 from __future__ import annotations

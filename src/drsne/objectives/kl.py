@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drsne.backends import Backend, Order, PairList
 
 Array = NDArray[np.float64]
-_LEAST_PARTITION = np.finfo(np.float64).tiny  # for maps so wide that no pair repels
+_LEAST_PARTITION = np.finfo(np.float64).tiny  # for maps that are so large that no pair repels
 
 
 class StoredPairs(NamedTuple):

@@ -58,7 +58,7 @@ class Terms(NamedTuple):
 
 @dataclass
 class State:
-    """What an optimisation carries from one iteration to the next, besides the map and its optimiser."""
+    """The values that an optimisation carries from one iteration to the next, besides the map and its optimiser."""
 
     terms: Terms  # in the current order of the points
     memories: tuple[Memory, ...]  # one for each of the neighborhoods
