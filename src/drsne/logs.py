@@ -1,4 +1,4 @@
-"""Log records of a fit: what was done and how long it took, through :mod:`logging` under the name "drsne"."""
+"""Log records of the steps of a fit and of their times, through :mod:`logging` under the name "drsne"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOGGER = logging.getLogger("drsne")
 
 @contextmanager
 def timed(message: str, *values: object) -> Iterator[None]:
-    """Log a message with the seconds that the block took."""
+    """Log a message with the time that the block took, in seconds."""
     start = time.perf_counter()
     yield
     LOGGER.debug(f"{message} (%.2f s)", *values, time.perf_counter() - start)
@@ -20,7 +20,7 @@ def timed(message: str, *values: object) -> Iterator[None]:
 
 @contextmanager
 def shown(visible: bool) -> Iterator[None]:
-    """Show all records for the length of the block: on standard error, unless the program handles them itself."""
+    """Show all records during the block, on standard error unless the program has its own handlers."""
     if not visible:
         yield
         return

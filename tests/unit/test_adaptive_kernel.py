@@ -162,7 +162,7 @@ def test_the_order_in_memory_changes_nothing(monkeypatch):
     log_scale, Y = some_log_scales(120), some_map(n=120)
     kept = np.where(np.arange(120) % 4 == 0, 4, 7).astype(np.int32)
     problem, plain = (adaptive_problem(BOTH, n=120, log_scales=log_scale, kept=kept) for _ in range(2))
-    monkeypatch.setattr(shared, "MANY", 100)
+    monkeypatch.setattr(shared, "LARGE_MAP", 100)
     state = problem.start()
     at, expected = problem.evaluate(Y, losses=True, state=state, iteration=0), plain.evaluate(Y, losses=True)
     assert state.terms.order is not None

@@ -294,5 +294,5 @@ def test_exponents_at_equal_weight_times_square_agree(blobs):
 )
 def test_what_a_dataclass_covers_is_not_given_twice(blobs, covering, plain):
     name = next(iter(plain))
-    with pytest.raises(ValueError, match=rf"{name} must be left at its default where {next(iter(covering))} is given"):
+    with pytest.raises(ValueError, match=rf"{name} must .*default.*{next(iter(covering))}"):
         DRSNE(**covering, **plain).fit(blobs)

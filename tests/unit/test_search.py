@@ -55,9 +55,9 @@ def test_single_precision_is_left_where_it_cannot_tell(monkeypatch):
     seen = []
     scanned = exact._scanned
 
-    def watching(points, lanes, *rest):
-        seen.append(lanes.dtype)
-        return scanned(points, lanes, *rest)
+    def watching(points, centred, *rest):
+        seen.append(centred.dtype)
+        return scanned(points, centred, *rest)
 
     monkeypatch.setattr(exact, "_scanned", watching)
     found = knn(X, 10)

@@ -1,1 +1,1 @@
-"""The estimators ``DRSNE`` and ``DenSNE``: check parameters, prepare the data, optimise, keep the results."""
+"""The estimators ``DRSNE`` and ``DenSNE``. They check parameters, prepare the data, optimise and keep the results."""

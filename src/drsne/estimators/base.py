@@ -1,7 +1,7 @@
-"""What the estimators share: scikit-learn's contract, checks of parameters and data, the schedule, fitted attributes.
+"""The base class of the estimators: scikit-learn's contract, checks, the schedule and the fitted attributes.
 
-A subclass provides three hooks: ``_defaults`` lists the parameters, ``_check_parameters`` raises for wrong ones, and
-``_fit`` runs the optimisation.
+A subclass provides the methods ``_defaults``, which lists the parameters, ``_check_parameters``, which raises for wrong
+ones, and ``_fit``, which runs the optimisation, and the class attributes of :class:`MapEstimator`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from drsne.optimization.schedule import Schedule
 from drsne.presets import default_schedule, most_exaggerated
 from drsne.progress import ProgressBar
 
-# Names that other packages have for our parameters.
+# Names of our parameters in other packages, and other spellings.
 _OTHER_NAMES = {
     "n_neighbors": "perplexity",
     "n_iter": "max_iter",
@@ -43,14 +43,14 @@ _OTHER_NAMES = {
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``fit`` sets ``embedding_``."""
 
-    _NAME: ClassVar[str]  # of the method, for the progress bar
-    _TERM: ClassVar[str]  # name of the density term in losses and history
+    _NAME: ClassVar[str]  # the name of the method in the progress bar
+    _TERM: ClassVar[str]  # the name of the density term in the losses and the history
     _LOWER: ClassVar[str]  # the parameters to lower if a fit overflows
 
-    def __new__(cls, *arguments: Any, **given: Any) -> Self:
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
         """Create an estimator, and raise with a suggestion if a parameter is misspelt."""
         known = cls._get_param_names()
-        for name in given:
+        for name in named:
             if name not in known:
                 suggestion = checks.did_you_mean(name, [*known, *_OTHER_NAMES])
                 for other, ours in _OTHER_NAMES.items():
@@ -67,7 +67,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+            The data. With ``metric="precomputed"``, distances of shape (n_samples, n_samples).
         y : None
             Ignored.
 
@@ -87,7 +87,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+            The data. With ``metric="precomputed"``, distances of shape (n_samples, n_samples).
         y : None
             Ignored.
 
@@ -103,8 +103,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return all parameters with their defaults; a subclass with fewer parameters has them as attributes."""
         raise NotImplementedError
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
-        """Raise for the first parameter that is wrong for every data set."""
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
+        """Raise an error for the first parameter that is wrong for every data set."""
         raise NotImplementedError
 
     def _fit(self, X: Any, dtype: type) -> None:
@@ -129,11 +129,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _checked(self, X: Any) -> tuple[Any, type]:
         """Check parameters and data, and return the data as float64 and the type in which the map is returned."""
         defaults = self._defaults()
-        given = {name: getattr(self, name) for name in defaults}
-        self._check_parameters(given, defaults)
+        params = {name: getattr(self, name) for name in defaults}
+        self._check_parameters(params, defaults)
         data, dtype = self._check_data(X)
-        parameters.check_for(given, data.shape[0], dtype)
-        memory.warn_if_short(data, given)
+        parameters.check_for(params, data.shape[0], dtype)
+        memory.warn_if_short(data, params)
         return data, dtype
 
     def _check_data(self, X: Any) -> tuple[Any, type]:
@@ -149,10 +149,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
 
     def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
-        """Return the given schedule, or the default one with the density term in the last ``share`` of it."""
+        """Return the schedule of the user, or the default one with the density term in its last ``share``."""
         if self.schedule is not None:
-            given: Schedule = self.schedule
-            return given
+            schedule: Schedule = self.schedule
+            return schedule
         self._warn_if_lowered(most_exaggerated(self.max_iter, density=density, share=share))
         return default_schedule(
             n_samples,
@@ -166,11 +166,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
 
     def _warn_if_lowered(self, most: int) -> None:
-        asked = self.n_iter_exaggeration
-        if asked > most and asked != type(self)().n_iter_exaggeration:
+        requested = self.n_iter_exaggeration
+        if requested > most and requested != type(self)().n_iter_exaggeration:
             checks.warn(
-                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
-                "Raise max_iter, or pass a schedule."
+                f"Lowered n_iter_exaggeration from {requested} to {most}, half of the iterations without the density "
+                "term. Raise max_iter, or pass a schedule."
             )
 
     def _progress(self, n_iter: int) -> ProgressBar:
@@ -205,9 +205,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.history_ = outcome.history
 
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
-        """Warn if the run was interrupted, and raise if it overflowed."""
+        """Warn if the optimisation was interrupted, and raise an error if it overflowed.
+
+        ``kept`` says which map is kept; "{}" in it is replaced by "finite " in the error.
+        """
         if outcome.stopped_by == "interrupt":
-            checks.warn(f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to go on.")
+            checks.warn(
+                f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to continue."
+            )
         if outcome.stopped_by == "overflow":
             raise FloatingPointError(
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "

@@ -16,13 +16,14 @@ from drsne.neighbors.given import tidied
 from drsne.neighbors.graph import KnnGraph
 
 _BLOCK_BYTES = 16 * 2**20
-NOISE = 1e-9  # a distance below zero by less than this is rounding
+NOISE = 1e-9  # a distance that is less than this below zero is a rounding error
 
 
 def check_precomputed(X: Any) -> Any:
-    """Return a distance matrix or neighbour graph, checked: square and, if sparse, with each pair listed once.
+    """Return a distance matrix or neighbour graph after checking that it is square.
 
-    Warn if it looks like similarities, or if a full matrix is not symmetric.
+    A sparse graph is returned with each pair listed once. A warning is issued if the values look like similarities, or
+    if a full matrix is not symmetric.
     """
     if X.shape[0] != X.shape[1]:
         raise ValueError(
@@ -40,8 +41,8 @@ def check_precomputed(X: Any) -> Any:
         )
     elif not sp.issparse(X) and not np.allclose(X, X.T, rtol=1e-3, atol=1e-3 * float(np.abs(X).max(initial=0.0))):
         checks.warn(
-            "X is not symmetric, so it is not a matrix of distances. Each row was taken as the distances from its "
-            "sample; pass (X + X.T) / 2 if both halves are meant."
+            "X is not symmetric, so it is not a matrix of distances. Each row is used as the distances from its "
+            "sample. Pass (X + X.T) / 2 to use the mean of both directions."
         )
     return X
 
@@ -63,7 +64,7 @@ def looks_like_similarities(X: Any) -> bool:
 
 
 def available(graph: sp.csr_matrix) -> int:
-    """How many neighbours every row of a sparse neighbour graph has, itself left out."""
+    """Return how many neighbours every row of a sparse neighbour graph has at least, without the row itself."""
     graph = sp.csr_matrix(graph)
     own = np.zeros(graph.shape[0], dtype=np.int64)
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
@@ -72,7 +73,7 @@ def available(graph: sp.csr_matrix) -> int:
 
 
 def blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """``rows`` in blocks whose values for all ``n`` points take a bounded space, and where their results go."""
+    """Yield blocks of ``rows`` whose distances to all ``n`` points fit into a fixed space, with their positions."""
     step = max(1, _BLOCK_BYTES // (8 * n))
     for start in range(0, len(rows), step):
         yield rows[start : start + step], slice(start, min(start + step, len(rows)))
@@ -102,5 +103,5 @@ def from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGraph
             "Pass a graph built with mode='distance'."
         )
     with Workers(1) as workers:
-        found = tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
-    return KnnGraph(found.indices[rows], found.distances[rows])
+        every = tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
+    return KnnGraph(every.indices[rows], every.distances[rows])

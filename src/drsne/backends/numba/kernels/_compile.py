@@ -1,4 +1,4 @@
-"""How kernels are compiled: without the interpreter lock, cached on disk, loops in vector lanes."""
+"""The compilation of kernels: without the interpreter lock, with a cache on disk and vectorised loops."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numba.core import event
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
-    # Sums may be reordered and multiply-adds fused. The flags that let the compiler assume away nan and inf
-    # ("nnan", "ninf") are left out: they drop comparisons with inf.
+    # Sums may be reordered and multiply-adds fused. The flags by which the compiler assumes that there is no nan and no
+    # inf ("nnan", "ninf") are left out, because they remove comparisons with inf.
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    # x / 0 is inf: the check for Python's ZeroDivisionError keeps a loop out of vector lanes (4 x slower).
+    # x / 0 is inf. Loops with a check for Python's ZeroDivisionError are not vectorised and take 4 times as long.
     "error_model": "numpy",
 }
 
@@ -24,17 +24,17 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first use, and cache it on disk if a cache directory can be written."""
     try:
         compiled: Any = njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # numba found no place for a cache
+    except RuntimeError:  # numba found no directory for the cache
         return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
-    if hasattr(compiled, "_cache"):  # not if numba is switched off
+    if hasattr(compiled, "_cache"):  # it has none if compilation is disabled
         compiled._cache = _ForgivingCache(compiled._cache)
     return compiled  # type: ignore[no-any-return]
 
 
 class _ForgivingCache:
-    """A cache on disk whose failures cost a compilation and nothing else.
+    """A cache on disk whose failures only cost another compilation.
 
-    A full disk, a truncated file or one of another version raises all kinds of exceptions in numba's cache.
+    In numba's cache, a full disk, a truncated file or a file of another version can raise any exception.
     """
 
     def __init__(self, cache: Any) -> None:
@@ -48,7 +48,7 @@ class _ForgivingCache:
             return None
 
     def save_overload(self, *arguments: Any) -> None:
-        """Save a compiled function, or switch the cache off for this process if that fails."""
+        """Save a compiled function, or disable the cache for this process if that fails."""
         try:
             self._cache.save_overload(*arguments)
         except Exception:
@@ -59,11 +59,11 @@ class _ForgivingCache:
 
 
 class _Deferred(event.Listener):
-    """Lets an interrupt wait until the compiler has released its locks, while a fit of ours is running.
+    """A listener that delays interrupts until the compiler has released its locks, while one of our fits is running.
 
-    An interrupt inside the compiler can leave a lock of numba or llvmlite taken for ever: the interrupted thread would
-    not notice, and every other thread would wait without end. Only the main thread is ever interrupted. Compilations of
-    other packages are left alone.
+    An interrupt inside the compiler can leave a lock of numba or llvmlite locked for ever. The interrupted thread would
+    not notice, and all other threads would wait without end. Only the main thread can be interrupted. If none of our
+    fits is running, compilations of other packages are not affected.
     """
 
     def __init__(self) -> None:
@@ -82,17 +82,17 @@ class _Deferred(event.Listener):
             self._fits -= 1
 
     def on_start(self, event: object) -> None:
-        """Note interrupts from now on."""
+        """Begin to delay interrupts."""
         if current_thread() is not main_thread() or (self._depth == 0 and self._fits == 0):
             return
         if self._depth == 0:
-            if not callable(signal.getsignal(signal.SIGINT)):  # ignored, or not Python's to handle: nothing is raised
+            if not callable(signal.getsignal(signal.SIGINT)):  # Python does not handle the signal, so it raises nothing
                 return
             self._before = signal.signal(signal.SIGINT, self._note)
         self._depth += 1
 
     def on_end(self, event: object) -> None:
-        """Raise an interrupt that came in the meantime."""
+        """Raise an interrupt that was delayed."""
         if current_thread() is not main_thread() or self._depth == 0:
             return
         self._depth -= 1
