@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
     command = ["reproduce", "main", "--quick", "--jobs", "1", "--datasets", *TITLES, "--seeds", "0", "1"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study_module, "QUICK_SAMPLES", 120)
-        runner._ready.cache_clear()
+        runner._embedded.cache_clear()
         methods = ["--methods", "pca", "tsne", "drsne_code"]
         assert cli.main([*command, *methods, "--folder", str(where / "main-quick")]) == 0
     return where
@@ -43,15 +43,15 @@ def rows_of(folder):
 
 
 def expected(rows, method, dataset, score):
-    """A cell of the comparison, found anew."""
+    """Return a cell of the comparison, recomputed."""
     values = []
     for seed in sorted({row["seed"] for row in rows}):
         some = [
             row["metrics"] for row in rows if (row["method"], row["dataset"], row["seed"]) == (method, dataset, seed)
         ]
-        trusty = [scores for scores in some if scores["trustworthiness"] >= 0.95]
-        if trusty:
-            values.append(max(trusty, key=lambda scores: scores["concentration_correlation"])[score])
+        allowed = [scores for scores in some if scores["trustworthiness"] >= 0.95]
+        if allowed:
+            values.append(max(allowed, key=lambda scores: scores["concentration_correlation"])[score])
     if not values:
         return "-"
     return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
@@ -201,7 +201,7 @@ def test_further_scores_are_shown(folder, tmp_path):
     lines = {line[0]: line[-5:-3] for line in body if line[1] != "-"}
     assert lines["t-SNE"] == ["0.250 ± 0.000", "0.500 ± 0.000"]
     assert lines.get("PCA", ["0.250", "-"]) == ["0.250", "-"]
-    (study,), found = studies.load("main").kept(tmp_path / "main-quick", quick=True)
+    (study,), found = studies.load("main").load_results(tmp_path / "main-quick", quick=True)
     studies.load("main").write((study,), found, tmp_path)
     assert "local $\\rho_S$" in (tmp_path / "table.tex").read_text()
     assert "local_density_rank_correlation" in (tmp_path / "table.csv").read_text()
@@ -247,23 +247,23 @@ def test_blocks():
     assert "<code>a &lt; b</code> and <strong>c</strong>" in text
     assert "[d](https" in text  # a quotation mark is in no address
     assert '<a href="docs/guide.md#x&amp;y">e</a>' in text
-    assert '<p class="missing">No picture yet: not &quot;here&quot;</p>' in text
+    assert '<p class="missing">There is no picture yet: not &quot;here&quot;</p>' in text
 
 
 def test_a_study_without_rows_is_said(text):
     words = "".join(Page(text).words)
-    assert "No rows yet; drsne reproduce ablations makes them." in words
+    assert "There are no rows yet; drsne reproduce ablations makes them." in words
     claims = Page(text).tables["Claims of the paper"]
     assert all(line[1].startswith("not run yet") for line in claims if line[2] == "drsne reproduce ablations")
     assert any("so far" in line[1] for line in claims if line[2] == "drsne reproduce main")
 
 
 class Checks(studies.PaperStudy):
-    """A study that has rows of its own kind, and no runs."""
+    """A study whose rows are of another kind, and that has no runs."""
 
     name, description = "checks", "whether two and two are four"
 
-    def parts(self, asked=None):
+    def parts(self, selection=None):
         return ()
 
     def draw(self, parts, rows, folder):
@@ -272,7 +272,7 @@ class Checks(studies.PaperStudy):
     def blocks(self, parts, rows, folder):
         return [Heading("Checks", 1), Text(f"{len(rows)} made")]
 
-    def kept(self, folder, *, quick=False):
+    def load_results(self, folder, *, quick=False):
         return (), Rows(folder / "rows.jsonl").read()
 
 
@@ -287,7 +287,7 @@ def test_a_study_without_runs(tmp_path, monkeypatch):
         assert page.tables["The runs"][1] == [
             "checks",
             "whether two and two are four",
-            "1",
+            "1 of 1",
             "0",
             "1 min",
             "unknown (1)",
@@ -340,9 +340,9 @@ def test_a_failed_write_leaves_the_page_before(folder, monkeypatch, tmp_path):
     ("arguments", "message"),
     [
         (["--folder", "nowhere"], "folder must be a folder with results of drsne reproduce; got 'nowhere'"),
-        (["--folder", "."], "rows.jsonl; got '.', which has none. Make them with drsne reproduce main."),
-        (["--folder", ".", "--output", "."], "output must be a file; got '.', which is a folder"),
-        (["--folder", ".", "--docs", "no.md"], "docs must be a Markdown file; got 'no.md', which is none"),
+        (["--folder", "."], "rows.jsonl; got '.', which holds none. Run drsne reproduce main first."),
+        (["--folder", ".", "--output", "."], "output must be a file; got the folder '.'"),
+        (["--folder", ".", "--docs", "no.md"], "docs must be a Markdown file; got 'no.md', which is not a file"),
         (["--quick", "--docs", "no.md"], "docs must not be given with quick"),
         (["--folder", ".", "--max-mb", "0"], "max_mb must be a finite number above 0; got 0.0"),
     ],
@@ -375,17 +375,17 @@ def test_claims_in_a_document(tmp_path):
     """The table goes between its marks, and the rest stays."""
     file = tmp_path / "doc.md"
     file.write_text(f"before\n\n{report.MARKS[0]}\nOLD TABLE\n{report.MARKS[1]}\n\nafter\n")
-    report.renew(file, ROOT / "paper")
+    report.update_claims(file, ROOT / "paper")
     text = file.read_text()
     assert text.startswith(f"before\n\n{report.MARKS[0]}\n\n| claim of the paper")
     assert text.endswith(f"{report.MARKS[1]}\n\nafter\n")
     assert "OLD TABLE" not in text
-    report.renew(file, ROOT / "paper")
+    report.update_claims(file, ROOT / "paper")
     assert file.read_text() == text
     once = "\n".join(report.MARKS)
     for wrong in ("nothing", report.MARKS[0], "\n".join(report.MARKS[::-1]), f"{once}\nbetween\n{once}\nafter"):
         file.write_text(wrong)
-        with pytest.raises(ValueError, match=r"docs must be a Markdown file with the line <!-- claims.* once"):
-            report.renew(file, ROOT / "paper")
+        with pytest.raises(ValueError, match=r"docs must contain the line <!-- claims.* once"):
+            report.update_claims(file, ROOT / "paper")
         assert file.read_text() == wrong
     assert [one.name for one in tmp_path.iterdir()] == ["doc.md"]

@@ -1,4 +1,4 @@
-"""``drsne methods``: the methods that are compared, and whether they can be run here."""
+"""``drsne methods``: the methods that are compared, and whether the packages that they need are installed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from drsne.cli import Command
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    """Add the arguments of the command, of which there are none."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,13 +19,11 @@ def run(options: argparse.Namespace) -> int:
 
     lines = []
     for name in methods.names():
-        try:
-            method = methods.load(name)
-        except ImportError as error:
-            lines.append([name, "", "", str(error)])
-            continue
+        method = methods.find(name)
         values = ", ".join(value(one) for one in method.grid)
-        lines.append([name, method.title, f"{value(method.parameter)}: {values}" if method.parameter else "", "ready"])
+        missing = methods.missing(method)
+        state = f"pip install 'drsne[{method.extra}]' adds {', '.join(missing)}" if missing else "available"
+        lines.append([name, method.title, f"{value(method.parameter)}: {values}" if method.parameter else "", state])
     print(grid(["name", "title", "grid", "state"], lines))
     return 0
 

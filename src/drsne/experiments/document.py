@@ -1,4 +1,4 @@
-"""Blocks of text, tables and figures, which are written as Markdown or as HTML."""
+"""Blocks of text, tables and figures, and how they are written as Markdown and HTML."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ DIFFERENCE = "diff."  # the header of a column that is coloured
 REFERENCES = ("paper", "authors", "authors, by seed")  # headers of the column between a score and its difference
 OTHER = "other setting"  # stands for a difference of scores that were not measured at the same setting
 _STRONG = 0.1  # a difference of the full colour
-_GROUPS = 3  # scores with a reference and a difference that fit beside each other on a common screen
-_LONG = 40  # characters of a cell that is broken into lines
+_GROUPS = 3  # scores with a reference and a difference that fit on a common screen
+_LONG = 40  # characters above which a cell is broken into lines
 
 
 @dataclass(frozen=True)
@@ -66,28 +66,28 @@ Block = Heading | Text | Bullets | Table | Figure
 
 
 def markdown(blocks: Sequence[Block]) -> str:
-    """The blocks as Markdown."""
+    """Return the blocks as Markdown."""
     return "\n\n".join(_as_markdown(block) for block in blocks) + "\n"
 
 
 def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int = 0) -> str:
-    """The blocks as HTML, with the pictures of ``folder`` inside; a picture that is not there is said to be missing.
+    """Return the blocks as HTML, with the pictures of ``folder`` inside. A missing picture is replaced by a sentence.
 
     Parameters
     ----------
     blocks : sequence of blocks
-        What is told.
+        The content.
     folder : Path
-        Where the pictures are.
+        The folder of the pictures.
     prefix : str, default=""
-        What the names of headings begin with, so that several documents can stand on a page.
+        The beginning of the anchors of headings, so that a page can have several documents.
     deeper : int, default=0
-        By how many levels headings are lower on the page than in the document.
+        The number of levels by which headings are lower on the page than in the document.
 
     Returns
     -------
     str
-        For the body of a page; its tables are in boxes of the class ``wide``.
+        HTML for the body of a page; its tables are in boxes of the class ``wide``.
     """
     names = iter(anchors(blocks, prefix=prefix))
     out, heading = [], ""
@@ -104,7 +104,7 @@ def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int
 
 
 def anchors(blocks: Sequence[Block], *, prefix: str = "") -> list[str]:
-    """The names of the headings, in their order; no two are the same."""
+    """Return the anchors of the headings, in their order; no two are the same."""
     out: list[str] = []
     for block in blocks:
         if isinstance(block, Heading):
@@ -118,7 +118,7 @@ def anchors(blocks: Sequence[Block], *, prefix: str = "") -> list[str]:
 
 
 def grid(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     cells = [list(header), *(list(row) for row in body)]
     width = [max(len(row[column]) for row in cells) for column in range(len(header))]
     lines = ["| " + " | ".join(text.ljust(w) for text, w in zip(row, width, strict=True)) + " |" for row in cells]
@@ -127,7 +127,7 @@ def grid(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def anchor(text: str) -> str:
-    """The name of a heading in links."""
+    """Return the anchor of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
@@ -259,14 +259,14 @@ def _shade(text: str) -> tuple[str, str] | None:
     return "above" if value > 0 else "below", f' style="--strength:{strength:.2f}"'
 
 
-# `code`, **strong**, [words](address): a page, a place on this one, or a file; nothing else in brackets is a link.
+# `code`, **strong**, [words](address), where the address is a page, a place on this page, or a file.
 _MARKS = re.compile(
     r"`([^`]+)`|\*\*([^*]+)\*\*|\[([^]]+)\]\(((?:https?://|#|[\w.-]*/|[\w-]+\.(?:md|html)\b)[^\s()\"<>]*)\)"
 )
 
 
 def inline(text: str) -> str:
-    """A text of one line as HTML."""
+    """Return a text of one line as HTML."""
     out, end = [], 0
     for found in _MARKS.finditer(text):
         out.append(escaped(text[end : found.start()]))
@@ -282,7 +282,7 @@ def inline(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text whose characters mean themselves in HTML, in attributes too; control characters are replaced."""
+    """Return a text escaped for HTML, also in attributes; control characters are replaced."""
     return escaping.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text))
 
 
@@ -290,9 +290,9 @@ _TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml", ".
 
 
 def _picture(file: Path, caption: str) -> str:
-    told = inline(caption)
+    shown = inline(caption)
     if not file.exists():
-        return f'<p class="missing">No picture yet: {told}</p>'
+        return f'<p class="missing">There is no picture yet: {shown}</p>'
     data = base64.b64encode(file.read_bytes()).decode()
     source = f"data:{_TYPES[file.suffix]};base64,{data}"
-    return f'<figure><img alt="{escaped(caption)}" src="{source}"><figcaption>{told}</figcaption></figure>'
+    return f'<figure><img alt="{escaped(caption)}" src="{source}"><figcaption>{shown}</figcaption></figure>'
