@@ -84,6 +84,8 @@ def test_what_comes_before_the_density_term_is_shared(name, workspace, monkeypat
     class Counted(_drsne.RememberedProblem):
         def __init__(self, problem, n_iter):
             class Counts:
+                backend, start = problem.backend, problem.start
+
                 def evaluate(self, Y, **options):
                     calls.append(options["iteration"])
                     return problem.evaluate(Y, **options)

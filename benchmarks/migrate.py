@@ -1,0 +1,93 @@
+"""Rewrite the committed rows of version 0.1.0 in the format of the studies of the paper (drsne.experiments.rows).
+
+    PYTHONPATH=src:benchmarks python benchmarks/migrate.py [--maps OLD NEW]
+
+Data sets and scores get the names that they have in the package, and every row gets a key. Measured numbers are copied
+as they are. Rows that are already in the new form are not changed. With ``--maps``, maps of the quality study that were
+kept in the earlier format are copied to files that are named by these keys.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from data import EIGHT
+from quality_methods import METHODS, rows, study
+
+from drsne.experiments.rows import Row, Rows, key
+
+DATASETS = {title: name for name, title in EIGHT.items()}
+SCORES = {
+    "trustworthiness_10": "trustworthiness",
+    "continuity_10": "continuity",
+    "concentration_correlation_29": "concentration_correlation",
+    "density_rank_correlation_30": "density_rank_correlation",
+    "density_rank_correlation_5": "local_density_rank_correlation",
+    "fragmentation": "fragmentation",
+}
+
+
+def quality_identity(row: Row) -> tuple[dict[str, Any], Any]:
+    """Return the identity of a row of the quality study, and its value of the grid."""
+    value = row["params"].get(METHODS[row["method"]].parameter)
+    return study().identity(DATASETS[row["set"]], row["method"], value, row["seed"]), value
+
+
+def quality_row(row: Row) -> Row:
+    """Return a row of the quality study in the new form."""
+    identity, value = quality_identity(row)
+    name, version = row["version"].rsplit(" ", 1)
+    return {
+        "key": key(identity),
+        "study": "quality",
+        **identity,
+        "value": value,
+        "error": None,
+        "metrics": {SCORES[name]: score for name, score in row["scores"].items()},
+        "seconds": {"optimization": row["seconds"]},
+        "versions": {name: version},
+        "commit": None,
+    }
+
+
+def rewrite(file: Rows, new: list[Row]) -> None:
+    """Replace the rows of a file."""
+    part = file.path.with_suffix(".part")
+    part.write_text("".join(json.dumps(row, sort_keys=True) + "\n" for row in new), encoding="utf-8")
+    part.replace(file.path)
+
+
+def migrate_quality() -> None:
+    """Rewrite results/quality.jsonl, and check that no run lost its row."""
+    old = [json.loads(line) for line in rows().path.read_text(encoding="utf-8").splitlines()]
+    new = [row if "key" in row else quality_row(row) for row in old]
+    rewrite(rows(), new)
+    expected = study().all_keys()
+    print(f"quality: {len(new)} rows, {len(expected & {row['key'] for row in new})} of {len(expected)} expected runs")
+
+
+def copy_maps(old: Path, new: Path) -> None:
+    """Copy maps of the earlier format to files that are named by the keys of their rows."""
+    new.mkdir(parents=True, exist_ok=True)
+    for file in sorted(old.glob("*.npz")):
+        with np.load(file) as content:
+            identity, _ = quality_identity(json.loads(str(content["row"])))
+            np.save(new / f"{key(identity)}.npy", content["embedding"])
+
+
+def main() -> None:
+    """Rewrite the rows, and copy maps if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--maps", nargs=2, type=Path, metavar=("OLD", "NEW"))
+    options = parser.parse_args()
+    migrate_quality()
+    if options.maps:
+        copy_maps(*options.maps)
+
+
+if __name__ == "__main__":
+    main()
