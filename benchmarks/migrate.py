@@ -14,9 +14,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import kernel
 import numpy as np
 from data import EIGHT
+from families import MADE
 from quality_methods import METHODS, rows, study
+from report import RESULTS
 
 from drsne.experiments.rows import Row, Rows, key
 
@@ -54,6 +57,48 @@ def quality_row(row: Row) -> Row:
     }
 
 
+KERNEL_SCORES = {
+    "trustworthiness": "trustworthiness",
+    "continuity": "continuity",
+    "cc": "concentration_correlation",
+    "rho30": "density_rank_correlation",
+    "rho5": "local_density_rank_correlation",
+}
+KERNEL_DETAILS = ("range", "contrast", "pieces", "fifth", "tears", "kl")
+
+
+def kernel_row(row: Row) -> Row:
+    """Return a row of the study of the kernel in the new form."""
+    family, _, number = row["set"].rpartition("-")
+    if family in MADE:
+        place = kernel.Place(family, int(number))
+    elif row["set"] in MADE:
+        place = kernel.Place(row["set"], 0)
+    else:
+        title = row["set"].replace("4-Gaussians-50-d", "4 Gaussians 50-d")
+        place = kernel.Place({**DATASETS, "Covertype": "covertype", "CIFAR-10": "cifar10"}[title])
+    identity = kernel.part(place, [], []).identity(place.dataset, "drsne", row["setting"], row["seed"])
+    return {
+        "key": key(identity),
+        "study": "kernel",
+        **identity,
+        "value": row["setting"],
+        "error": None,
+        "metrics": {new: row[old] for old, new in KERNEL_SCORES.items() if old in row},
+        "details": {name: row[name] for name in KERNEL_DETAILS if name in row},
+        "seconds": {"optimization": row["seconds"]},
+    }
+
+
+def migrate_kernel() -> None:
+    """Rewrite results/kernel.jsonl and results/kernel_earlier.jsonl."""
+    for path in (kernel.ROWS, RESULTS / "kernel_earlier.jsonl"):
+        old = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        new = [row if "key" in row else kernel_row(row) for row in old]
+        rewrite(Rows(path), new)
+        print(f"{path.stem}: {len(new)} rows")
+
+
 def rewrite(file: Rows, new: list[Row]) -> None:
     """Replace the rows of a file."""
     part = file.path.with_suffix(".part")
@@ -85,6 +130,7 @@ def main() -> None:
     parser.add_argument("--maps", nargs=2, type=Path, metavar=("OLD", "NEW"))
     options = parser.parse_args()
     migrate_quality()
+    migrate_kernel()
     if options.maps:
         copy_maps(*options.maps)
 

@@ -216,7 +216,7 @@ def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
                 scored = _reference(study.data, tuple(study.against.items()), job.dataset)
             for one in study.method(job.method).maps(data.workspace, job.values, job.seed):
                 value = remaining.pop(remaining.index(one.value))  # as in the grid: 1 and 1.0 have different keys
-                row = _row(study, job, value) | _results(study, one, data, scored)
+                row = _row(study, job, value) | _results(study, job.dataset, one, data, scored)
                 if maps is not None and one.embedding is not None and one.embedding.shape[1] == 2:
                     files[maps / f"{row['key']}.npy"] = one.embedding.astype(np.float32)
                 rows.append(row)
@@ -227,18 +227,21 @@ def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
     return rows
 
 
-def _results(study: Study, one: Run, data: _Loaded, scored: _Loaded) -> Row:
+def _results(study: Study, dataset: str, one: Run, data: _Loaded, scored: _Loaded) -> Row:
     """Return the fields of a row that hold the results of a run."""
     from drsne.experiments import scoring
 
     row: Row = {"source": data.source, "seconds": {name: round(s, 3) for name, s in one.seconds.items()}}
+    details = dict(one.details)
     if one.embedding is not None:
         try:
             row["metrics"] = scoring.scores(scored.workspace, one.embedding, study.scores, scored.labels)
+            if study.extra is not None:
+                details |= study.extra(dataset, data.workspace.X, one.embedding, data.labels)
         except Exception as error:
             row["error"] = _described(error)
-    if one.details:
-        row["details"] = dict(one.details)
+    if details:
+        row["details"] = details
     if (scoring.ANOMALY, None) in study.scores:
         row["anomalies"] = int(np.sum(data.labels))
     return row

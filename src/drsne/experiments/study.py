@@ -58,6 +58,7 @@ class Study:
     resampled: bool = False  # whether every seed has its own data: data is then (name, seed, **data_params) -> Data
     grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run their whole grid
     variants: Mapping[str, Method] = field(default_factory=dict)  # methods that only this study has, or that it changes
+    extra: Callable[[str, Any, Any, Any], Mapping[str, Any]] | None = None  # (dataset, X, map, labels) -> more details
 
     def method(self, name: str) -> Method:
         """Return the method of that name in this study."""
