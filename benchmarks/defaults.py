@@ -10,7 +10,6 @@ killed study goes on where it stopped.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 from dataclasses import replace
@@ -20,13 +19,14 @@ from typing import Any
 import numpy as np
 from data import EIGHT, digits, prepare
 from joblib import Parallel, delayed
-from quality_scores import Scorer
-from report import RESULTS, table, write
+from report import Results, table, write
 
 from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing, presets
+from drsne.experiments.methods import Workspace
+from drsne.experiments.scoring import scores
 from drsne.neighbors.search import knn
 
-ROWS = RESULTS / "defaults.jsonl"
+ROWS = Results("defaults", "part", "dataset", "variant", "seed")
 CHOSEN = DRSNE().density_weight
 # The schedule, one thing at a time: share and total of the iterations, ramp, optimiser, decay of the last phase.
 SCHEDULES: dict[str, dict[str, Any]] = {
@@ -50,11 +50,7 @@ MILD_WEIGHTS, STRONG_WEIGHTS = (CHOSEN, 0.0, 1.0), (14.0, 9.8, 2.0)  # of the tw
 WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # beside the default
 NEIGHBORS = (15, 20, 45, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-SCORES = {
-    "trustworthiness": "trustworthiness_10",
-    "concentration_correlation": "concentration_correlation_29",
-    "density_rank_correlation": "density_rank_correlation_30",
-}  # names in our rows, and in quality_scores.py
+SCORES = {"trustworthiness": 10, "concentration_correlation": 29, "density_rank_correlation": 30}  # neighbours
 
 
 # What we conclude, for the report.
@@ -171,34 +167,28 @@ def run(name: str, path: Path, variants: list[tuple[str, str]], seed: int) -> No
     warnings.simplefilter("ignore")
     X = np.load(path)
     found, losses = maps(X, seed, [jobs_of(part)[label] for part, label in variants])
-    scorer = Scorer(X)
-    with ROWS.open("a") as file:
-        for (part, label), Y, loss in zip(variants, found, losses, strict=True):
-            (values,) = scorer([np.asarray(Y, dtype=np.float64)])
-            score = {ours: values[theirs] for ours, theirs in SCORES.items()}
-            row = {"part": part, "set": name, "variant": label, "seed": seed, **score, "loss": loss}
-            file.write(json.dumps(row) + "\n")
-
-
-def read() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    workspace = Workspace(X)
+    for (part, label), Y, loss in zip(variants, found, losses, strict=True):
+        score = scores(workspace, np.asarray(Y, dtype=np.float64), tuple(SCORES.items()))
+        ROWS.append({"part": part, "dataset": name, "variant": label, "seed": seed, **score, "loss": loss})
 
 
 def wide(part: str, rows: list[dict[str, Any]]) -> str:
     """A row a variant, a column a set: TW / CC / rho_S, loss."""
-    names = list(dict.fromkeys(row["set"] for row in rows if row["part"] == part))
+    names = list(dict.fromkeys(row["dataset"] for row in rows if row["part"] == part))
     usual = "default, mild"
 
     def cell(name: str, label: str) -> str:
         home = "schedule" if label == usual else part
-        some = [row for row in rows if (row["part"], row["set"], row["variant"]) == (home, name, label)]
+        some = [row for row in rows if (row["part"], row["dataset"], row["variant"]) == (home, name, label)]
         if not some:
             return ""
         keys = ("trustworthiness", "concentration_correlation", "density_rank_correlation", "loss")
         return "{:.4f} / {:.3f} / {:.3f}, {:.3f}".format(*(np.mean([row[key] for row in some]) for key in keys))
 
     labels = [*([usual] if part in ("weight", "neighbors") else []), *jobs_of(part)]
-    return table(["", *names], [[label, *(cell(name, label) for name in names)] for label in labels])
+    header = ["", *(EIGHT.get(name, name) for name in names)]
+    return table(header, [[label, *(cell(name, label) for name in names)] for label in labels])
 
 
 def short(part: str, rows: list[dict[str, Any]]) -> str:
@@ -207,7 +197,7 @@ def short(part: str, rows: list[dict[str, Any]]) -> str:
     found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
     for row in rows:
         if row["part"] in (part, "schedule"):
-            found.setdefault(row["variant"], {})[row["set"], row["seed"]] = row
+            found.setdefault(row["variant"], {})[row["dataset"], row["seed"]] = row
     body = []
     for label in jobs_of(part):
         usual = found.get("default, strong" if label.endswith(", strong") else "default, mild", {})
@@ -222,7 +212,7 @@ def short(part: str, rows: list[dict[str, Any]]) -> str:
 
 
 def report() -> None:
-    rows = list({(r["part"], r["set"], r["variant"], r["seed"]): r for r in read()}.values())
+    rows = ROWS.read()
     seeds = "seeds " + ", ".join(map(str, sorted({row["seed"] for row in rows})))
     note = (
         f"Means over {seeds}; each cell is trustworthiness (10) / concentration correlation (29) / density rank "
@@ -263,8 +253,8 @@ def main() -> None:
         paths = prepare(list(EIGHT), options.folder)
         doubled = options.folder / "duplicates.npy"
         np.save(doubled, with_duplicates())
-        there = {(row["part"], row["set"], row["variant"], row["seed"]) for row in read()}
-        sets = {"Digits": paths["Digits"], "duplicates": doubled}
+        there = {(row["part"], row["dataset"], row["variant"], row["seed"]) for row in ROWS.read()}
+        sets = {"digits": paths["digits"], "duplicates": doubled}
         jobs = []
         for seed in options.seeds:
             for name, path in (paths | sets).items():

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from data import clusters, digits, helix
 from joblib import Parallel, delayed
-from report import RESULTS, table, write
+from report import Results, table, write
 
 from drsne import DenSNE, metrics
 from drsne.presets import densne
 
 CHECK = json.loads((Path(__file__).parent / "densne_check.json").read_text())
-ROWS = RESULTS / "densne.jsonl"
+ROWS = Results("densne", "dataset", "settings", "lambda", "seed")
 SETTINGS = ("preset", "accurate", "default")  # the preset, the same with the engine "auto", our default
 SETS = {"digits": (digits, 3), "clusters": (lambda: clusters(5000), 2), "helix": (lambda: helix(5000), 2)}  # seeds
 LAMBDAS = (0.0, 0.1, 0.5, 1.0)
@@ -45,14 +45,6 @@ def fit(X: np.ndarray, name: str, lam: float, seed: int) -> DenSNE:
     return DenSNE(**settings, random_state=seed, keep_affinities=False).fit(X)
 
 
-def key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["dataset"], row["settings"], row["lambda"], row["seed"]
-
-
-def read() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-
-
 def run(dataset: str, name: str, lam: float, seed: int) -> None:
     X = SETS[dataset][0]()
     start = time.perf_counter()
@@ -69,12 +61,10 @@ def run(dataset: str, name: str, lam: float, seed: int) -> None:
         "rho_objective": model.correlation_,
         "CC_29": metrics.concentration_correlation(X, Y, 29),
         "KL_final": model.kl_divergence_,
-        "seconds": seconds,
+        "seconds": {"total": round(seconds, 5)},
     }
     row = {k: round(v, 5) if isinstance(v, float) else v for k, v in row.items()}
-    with ROWS.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-    print(row, flush=True)
+    print(ROWS.append(row), flush=True)
 
 
 def program(dataset: str, lam: float, init: str = "given") -> dict[str, Any] | None:
@@ -88,7 +78,8 @@ def program(dataset: str, lam: float, init: str = "given") -> dict[str, Any] | N
 
 
 def ours(rows: list[dict[str, Any]], dataset: str, name: str, lam: float, score: str) -> float:
-    values = [row[score] for row in rows if (row["dataset"], row["settings"], row["lambda"]) == (dataset, name, lam)]
+    some = [row for row in rows if (row["dataset"], row["settings"], row["lambda"]) == (dataset, name, lam)]
+    values = [row["seconds"]["total"] if score == "seconds" else row[score] for row in some]
     return float(np.mean(values)) if values else float("nan")
 
 
@@ -159,7 +150,7 @@ def at_equal_trust(rows: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def report() -> None:
-    rows = read()
+    rows = ROWS.read()
     header = ["data", "lambda", "", *(name for name, _ in SCORES.values()), "seconds"]
     allowed = ", ".join(f"{name} {limit:g}" for name, limit in SCORES.values() if limit)
     shares = ", ".join(
@@ -209,7 +200,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        done = {key(row) for row in read()}
+        done = {(row["dataset"], row["settings"], row["lambda"], row["seed"]) for row in ROWS.read()}
         jobs = [
             (dataset, name, lam, seed)
             for dataset in options.sets

@@ -20,6 +20,7 @@ from data import digits
 from report import table, write
 
 from drsne import DRSNE, engines
+from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 
 Map = np.ndarray
@@ -159,7 +160,7 @@ class Worst:
 
 
 def constructed(sizes: tuple[int, ...], workers: Workers) -> Worst:
-    worst, exact = Worst(), engines.load("exact")(workers, precision="double")
+    worst, exact = Worst(), engines.load("exact")(NumbaBackend(workers), precision="double")
     for n in sizes:
         before = ordinary(n, np.random.default_rng(1))
         for kind, description, Y in maps(n):
@@ -170,13 +171,14 @@ def constructed(sizes: tuple[int, ...], workers: Workers) -> Worst:
                     if setting.adaptive != (rho is not None):
                         continue
                     at = f"n = {n}, {description}" + (f", scales {label}" if setting.adaptive else "")
-                    first = engines.load(setting.name)(workers, **setting.options)
+                    first = engines.load(setting.name)(NumbaBackend(workers), **setting.options)
                     found = [errors(first.repulsion(Y, 0.0, rho), truth)]
-                    if setting.label.startswith("fft"):
-                        later = engines.load(setting.name)(workers, **setting.options)
-                        later.repulsion(before[: len(Y)], 0.0)
-                        found.append(errors(later.repulsion(Y, 0.0), truth))
-                        at += f", {later.used}"
+                    if setting.name == "fft":
+                        later = engines.load(setting.name)(NumbaBackend(workers), **setting.options)
+                        state = later.start()
+                        later.repulsion(before[: len(Y)], 0.0, state=state)
+                        found.append(errors(later.repulsion(Y, 0.0, state=state), truth))
+                        at += f", {state.used}"
                     force, partition = np.max(found, axis=0)
                     worst.add(setting, kind, at, force, partition)
         print(f"{n} points done", flush=True)
@@ -185,12 +187,12 @@ def constructed(sizes: tuple[int, ...], workers: Workers) -> Worst:
 
 @contextmanager
 def watched(kind: type, note: Callable[[Any, tuple[float, Map], Map, float, Any], None]) -> Iterator[None]:
-    """Tell ``note`` of every evaluation of an engine."""
+    """Call ``note`` after every evaluation of an engine."""
     plain: Any = kind.repulsion  # type: ignore[attr-defined]
 
-    def repulsion(self: Any, Y: Map, smoothing: float, scales: Any = None) -> tuple[float, Map]:
-        result = plain(self, Y, smoothing, scales)
-        note(self, result, Y, smoothing, scales)
+    def repulsion(self: Any, Y: Map, smoothing: float, scales: Any = None, state: Any = None) -> tuple[float, Map]:
+        result = plain(self, Y, smoothing, scales, state)
+        note(state, result, Y, smoothing, scales)
         return result
 
     kind.repulsion = repulsion  # type: ignore[attr-defined]
@@ -218,15 +220,15 @@ def fitted(n: int) -> dict[str, np.ndarray]:
 
 
 def inside(n: int, max_iter: int, workers: Workers) -> Worst:
-    worst, exact = Worst(), engines.load("exact")(workers, precision="double")
+    worst, exact = Worst(), engines.load("exact")(NumbaBackend(workers), precision="double")
     for name, X in fitted(n).items():
         for setting in SETTINGS[1:]:  # all pairs have no state
             count = iter(range(10**9))
 
             def note(
-                engine: Any, result: Any, Y: Map, smoothing: float, rho: Any, *, s=setting, c=count, name=name
+                state: Any, result: Any, Y: Map, smoothing: float, rho: Any, *, s=setting, c=count, name=name
             ) -> None:
-                used = getattr(engine, "used", "tree")
+                used = getattr(state, "used", "tree")
                 truth = exact.repulsion(Y, smoothing, rho)
                 worst.add(s, name, f"evaluation {next(c)}, {used}", *errors(result, truth))
 

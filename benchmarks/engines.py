@@ -16,15 +16,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from data import gaussians50, have, large
+from data import gaussians50, is_available, large
 from report import RESULTS, machine, table
 
 from drsne import DRSNE, engines
-from drsne.estimators.preparation import prepare
-from drsne.engines import fft
-from drsne.neighbors.search import knn
-from drsne.metrics import evaluate
+from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
+from drsne.engines import fft
+from drsne.estimators.preparation import PreparationSettings, prepare_drsne
+from drsne.metrics import evaluate
+from drsne.neighbors.search import knn
 
 PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "let go", 999: "final"}
 
@@ -47,7 +48,7 @@ def random_scales(n: int) -> np.ndarray:
 
 def maps(n: int) -> dict[str, np.ndarray]:
     """Maps from all phases of a fit, and two made from the last one."""
-    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     kept: dict[int, np.ndarray] = {}
 
     def keep(iteration: int, Y: np.ndarray, losses: dict[str, float]) -> None:
@@ -84,15 +85,17 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
     kinds = (("fft", {}), ("fft", {"accuracy": "high"}), ("tree", {}))
     for name, Y in found.items():
         rho = random_scales(len(Y)) if adaptive else None
-        truth = engines.load("exact")(workers, precision="double").repulsion(Y, 0.0, rho)
-        exact = engines.load("exact")(workers)
+        truth = engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(Y, 0.0, rho)
+        exact = engines.load("exact")(NumbaBackend(workers))
         all_pairs = best(lambda Y=Y, exact=exact, rho=rho: exact.repulsion(Y, 0.0, rho), 2)
         row = [name, f"{np.ptp(Y, axis=0).max():.3g}", f"{all_pairs:.1f}"]
         for kind, options in kinds[1:] if adaptive else kinds:
-            engine = engines.load(kind)(workers, **options)
+            engine = engines.load(kind)(NumbaBackend(workers), **options)
             force, partition = errors(engine, Y, truth, rho)
             ms = best(lambda engine=engine, Y=Y, rho=rho: engine.repulsion(Y, 0.0, rho))
-            used = f" ({engine.used})" if kind == "fft" and not adaptive else ""
+            state = engine.start()
+            engine.repulsion(Y, 0.0, rho, state)
+            used = f" ({state.used})" if kind == "fft" and not adaptive else ""
             row += [f"{force:.1e}", f"{partition:.1e}", f"{ms:.1f}{used}"]
         rows.append(row)
     header = ["map", "span", "exact ms"]
@@ -104,16 +107,19 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
 def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
     """Spacing without a split; spacing and radius with one."""
     chosen = ("exaggerated", "let go", "final")
-    truths = {name: engines.load("exact")(workers, precision="double").repulsion(found[name], 0.0) for name in chosen}
+    truths = {
+        name: engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(found[name], 0.0)
+        for name in chosen
+    }
     rows = []
     trials = [(h, 0.0) for h in (0.5, 0.4, 1 / 3, 0.25, 0.2, 0.15)]
     trials += [(h, a) for a in (2.0, 3.0, 4.0, 5.0) for h in (0.6, 0.8, 1.0, 1.2)]
     for h, a in trials:
-        engine = fft.FFTEngine(workers)
+        engine = fft.FFTEngine(NumbaBackend(workers))
         base = fft.ACCURACIES["normal"]
         engine._accuracy = replace(base, spacing=h, split_spacing=h, radius=a or base.radius, force=np.inf)
-        engine._cheapest = lambda n, span, split, cells, engine=engine, a=a: (  # type: ignore[method-assign]
-            split if a else engine._mesh(span, split=False)
+        engine._cheapest = lambda n, span, split, cells, state, engine=engine, a=a: (  # type: ignore[method-assign]
+            split if a else engine._mesh(span, state, split=False)
         )
         row = [f"{h:.3g}", f"{a:g}" if a else "no split"]
         for name in chosen:
@@ -132,22 +138,23 @@ def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
 def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
     """Nanoseconds of a mesh node per doubling, of a near pair, of a point in the tree; and what the model holds."""
     Y = found["final"]
-    engine = fft.FFTEngine(workers)
+    engine = fft.FFTEngine(NumbaBackend(workers))
     span = np.ptp(Y, axis=0)
     node = []
     for h in (0.5, 1 / 3, 0.25):
         engine._accuracy = replace(fft.ACCURACIES["normal"], spacing=h)
-        mesh = engine._mesh(span, split=False)
-        charges = np.ones(mesh.nodes, np.float32)
-        node.append(1e6 * best(lambda charges=charges, mesh=mesh: engine._convolve(charges, mesh)) / mesh.cost)
-    engine = fft.FFTEngine(workers)
+        state = engine.start()
+        mesh = engine._mesh(span, state, split=False)
+        arguments = (np.ones(mesh.nodes, np.float32), mesh, fft._transform(mesh, state))
+        node.append(1e6 * best(lambda arguments=arguments: engine._convolve(*arguments)) / mesh.cost)
+    engine = fft.FFTEngine(NumbaBackend(workers))
     dense = Y / 4
     cells = fft._Cells.of(dense, dense.min(axis=0), np.ptp(dense, axis=0), 1.5, workers)
     lanes, near = np.ascontiguousarray(dense[cells.order].T, np.float32), np.empty((3, len(Y)), np.float32)
     constants = (cells.shape[1], fft._REACH, np.float32(9.0), np.float32(0.1))
     arguments = (cells.shape[0], lanes, cells.starts, *constants, near)
     pair = 1e6 * best(lambda: workers.run(fft.kernels.near_pairs, *arguments, grain=1)) / cells.pairs()
-    tree = engines.load("tree")(workers)
+    tree = engines.load("tree")(NumbaBackend(workers))
     point = 1e6 * best(lambda: tree.repulsion(Y, 0.0)) / (len(Y) * np.log2(len(Y)))
     unit = float(np.median(node))
     rows = [
@@ -182,7 +189,7 @@ def _by_threads(name: str, Y: np.ndarray, rho: Any) -> list[str]:
     times = []
     for n_jobs in (1, 2):
         with Workers(n_jobs) as workers:
-            engine = engines.load(name)(workers)
+            engine = engines.load(name)(NumbaBackend(workers))
             times.append(f"{best(lambda engine=engine: engine.repulsion(Y, 0.0, rho), 9):.2f}")
     return times
 
@@ -190,27 +197,34 @@ def _by_threads(name: str, Y: np.ndarray, rho: Any) -> list[str]:
 class _Nothing:
     """An engine without repulsion, to time what else an iteration does."""
 
-    def repulsion(self, Y: np.ndarray, smoothing: float, scales: Any = None) -> tuple[float, np.ndarray]:
+    def start(self) -> None:
+        """Return no state."""
+
+    def repulsion(
+        self, Y: np.ndarray, smoothing: float, scales: Any = None, state: Any = None
+    ) -> tuple[float, np.ndarray]:
         return 1.0, np.zeros_like(Y)
 
 
 def iteration(quick: bool) -> str:
     """What the parts of an iteration take late in a fit, with one thread, and in units of the mesh."""
     n, n_iter = (5000, 20) if quick else (70_000, 50)
-    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     settings = {"neighbors": knn(X, 90, n_jobs=-1), "random_state": 0, "n_jobs": -1}
     Y = DRSNE(density_weight=1.0, max_iter=500, **settings).fit(X).embedding_.astype(np.float64)
     taken: dict[str, float] = {}
     with Workers(1) as workers:
         for mode in ("input", "both"):
             model = DRSNE(neighborhoods=mode, **settings)
-            problem = prepare(model, X.astype(np.float64), model._objective(1.0), 1.0, workers).problem
-            problem._engine = _Nothing()
+            parameters = PreparationSettings.of(model.get_params(deep=False))
+            problem = prepare_drsne(parameters, X.astype(np.float64), model._objective(1.0), 1.0, workers).problem
+            problem.engine = _Nothing()
 
             def steps(problem: Any = problem, **options: float) -> float:
+                state = problem.start()
                 start = time.process_time()
                 for at in range(n_iter):
-                    problem.evaluate(Y, iteration=at, **options)
+                    problem.evaluate(Y, state=state, iteration=at, **options)
                 return 1e3 * (time.process_time() - start) / n_iter
 
             steps(density=1.0)
@@ -224,7 +238,7 @@ def iteration(quick: bool) -> str:
             ("tree, fixed kernel", "tree", None),
             ("tree, adaptive kernel", "tree", rho),
         ):
-            engine = engines.load(name)(workers)
+            engine = engines.load(name)(NumbaBackend(workers))
             taken[label] = best(
                 lambda engine=engine, scales=scales: engine.repulsion(Y, 0.0, scales), 5, time.process_time
             )
@@ -236,7 +250,7 @@ def iteration(quick: bool) -> str:
 def finals(quick: bool) -> str:
     """Final KL (with the partition over all pairs) and trustworthiness, by engine; mean over seeds."""
     n, seeds = (2000, 1) if quick else (5000, 3)
-    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     graph = knn(X, 90, n_jobs=-1)
     rows = []
     for weight in (0.0, 2.0):

@@ -153,7 +153,9 @@ def held_out(rows: Results) -> str:
         ours, plain = (of(rows, label, (place,), REPORTED) for label in (DEFAULT, PLAIN))
         cells = [f"{mean(plain, score):.4f} / {mean(ours, score):.4f}" for score in FIVE]
         more = f"{more_pieces(rows, DEFAULT, (place,), REPORTED):+.2f}" if "pieces" in ours[0] else ""
-        lines.append([TITLES[place.dataset], *cells, f"{mean(ours, 'range'):.2f}", f"{mean(ours, 'contrast'):.2f}", more])
+        lines.append(
+            [TITLES[place.dataset], *cells, f"{mean(ours, 'range'):.2f}", f"{mean(ours, 'contrast'):.2f}", more]
+        )
     header = ["data", *(f"{score}, t-SNE / ours" for score in ("TW", "Cont", "CC", "rho30", "rho5"))]
     return table([*header, "range", "contrast", "pieces more"], lines)
 

@@ -19,7 +19,7 @@ import numpy as np
 from data import EIGHT
 from families import MADE
 from quality_methods import METHODS, rows, study
-from report import RESULTS
+from report import RESULTS, Results
 
 from drsne.experiments.rows import Row, Rows, key
 
@@ -99,6 +99,39 @@ def migrate_kernel() -> None:
         print(f"{path.stem}: {len(new)} rows")
 
 
+# Benchmarks that are not grids of methods: the fields that identify a row, and what earlier rows did not record.
+OTHERS: dict[str, tuple[Results, dict[str, Any]]] = {
+    "defaults": (Results("defaults", "part", "dataset", "variant", "seed"), {}),
+    "densne": (Results("densne", "dataset", "settings", "lambda", "seed"), {}),
+    "fit_time": (Results("fit_time", "method", "n", "repeat"), {}),
+    "large": (Results("large", "dataset", "default", "variant"), {"default": {"kernel": "fixed", "weight": 2.1}}),
+    "paths": (Results("paths", "dataset", "seed", "path"), {}),
+    "robust": (Results("robust", "kernel", "dataset", "weight", "k", "perplexity"), {"kernel": "fixed"}),
+    "speed": (Results("speed", "dataset", "n", "method", "threads"), {}),
+}
+
+
+def other_row(name: str, results: Results, missing: dict[str, Any], row: Row) -> Row:
+    """Return a row of one of the other benchmarks in the new form."""
+    row = {**missing, **row}
+    if "set" in row:
+        row = {"dataset": DATASETS.get(row["set"], row["set"])} | {f: row[f] for f in row if f != "set"}
+    if not isinstance(row.get("seconds", {}), dict):
+        row["seconds"] = {"total": row["seconds"]}
+    return {"key": results.key(row), "study": name, **row}
+
+
+def migrate_others() -> None:
+    """Rewrite the rows of the other benchmarks; earlier versions of a row are dropped."""
+    for name, (results, missing) in OTHERS.items():
+        path = results.rows.path
+        old = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        new = [row if "key" in row else other_row(name, results, missing, row) for row in old]
+        last = {row["key"]: row for row in new}
+        rewrite(results.rows, list(last.values()))
+        print(f"{name}: {len(old)} rows, {len(last)} of them the last of their kind")
+
+
 def rewrite(file: Rows, new: list[Row]) -> None:
     """Replace the rows of a file."""
     part = file.path.with_suffix(".part")
@@ -131,6 +164,7 @@ def main() -> None:
     options = parser.parse_args()
     migrate_quality()
     migrate_kernel()
+    migrate_others()
     if options.maps:
         copy_maps(*options.maps)
 

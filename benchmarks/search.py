@@ -12,8 +12,9 @@ import numpy as np
 from data import large
 from report import table, write
 
-from drsne.neighbors import exact as search
 from drsne.backends.numba.threads import Workers
+from drsne.neighbors import exact, inverted_file
+from drsne.neighbors.graph import KnnGraph
 
 K, SIZES, ROWS = 90, (10_000, 20_000, 35_000, 50_000, 70_000), 2000
 
@@ -25,13 +26,13 @@ def main() -> None:
     sizes, settings = [], []
     with Workers(threads) as workers:
 
-        def timed(X: np.ndarray, exact: bool, **options: int) -> tuple[float, search.KnnGraph]:
+        def timed(X: np.ndarray, every: bool, **options: int) -> tuple[float, KnnGraph]:
             start = time.perf_counter()
             rows = np.arange(len(X))
-            found = search.exact(X, K, rows, workers) if exact else search.approximate(X, K, workers, **options)
+            found = exact.exact(X, K, rows, workers) if every else inverted_file.approximate(X, K, workers, **options)
             return time.perf_counter() - start, found
 
-        def recall(found: search.KnnGraph, reach: np.ndarray, rows: np.ndarray) -> float:
+        def recall(found: KnnGraph, reach: np.ndarray, rows: np.ndarray) -> float:
             return float((found.distances[rows] <= reach).mean())
 
         for n in SIZES:
@@ -42,21 +43,21 @@ def main() -> None:
             reach = truth.distances[rows, -1:] * (1 + 1e-9)
             sizes.append([f"{n:,}", f"{one:.2f}", f"{two:.2f}", f"{recall(found, reach, rows):.4f}"])
             print(sizes[-1], flush=True)
-        chosen = search.LISTS_PER_ROOT
+        chosen = inverted_file.LISTS_PER_ROOT
         for lists in (1.0, 2.0, 4.0):
             for probes in (8, 16, 32, 64):
-                search.LISTS_PER_ROOT = lists
+                inverted_file.LISTS_PER_ROOT = lists
                 seconds, found = timed(X, False, probes=probes)
                 settings.append([f"{lists:g}", probes, f"{seconds:.2f}", f"{recall(found, reach, rows):.4f}"])
                 print(settings[-1], flush=True)
-        search.LISTS_PER_ROOT = chosen
+        inverted_file.LISTS_PER_ROOT = chosen
     write(
         "search",
         "Exact and approximate search",
         "python benchmarks/search.py",
         f"MNIST (50 components), k = {K}, {threads} threads, warm; recall over {ROWS} rows. The approximate search is "
-        f"taken from {search.APPROXIMATE_FROM:,} rows on, with {chosen:g} lists per root of n and {search.PROBES} "
-        "probes: below, the exact answer costs seconds only.",
+        f"taken from {inverted_file.APPROXIMATE_FROM:,} rows on, with {chosen:g} lists per root of n and "
+        f"{inverted_file.PROBES} probes: below, the exact answer costs seconds only.",
         "## Sizes\n\n" + table(["points", "exact s", "approximate s", "recall"], sizes),
         f"## Lists per root of n, and probes, at {len(X):,} points\n\n"
         + table(["lists", "probes", "seconds", "recall"], settings),

@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 from data import large
-from report import RESULTS, machine, write
+from report import Results, machine, write
 
-ROWS = RESULTS / "speed.jsonl"
+ROWS = Results("speed", "dataset", "n", "method", "threads")
 ITERATIONS = 750  # of every t-SNE: 250 with early exaggeration, openTSNE's default
 PLANS = {
     "mnist": [("mnist", n) for n in (70_000, 1_000, 5_000, 20_000)],
@@ -75,14 +75,15 @@ def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> 
 def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
     """The optimisation alone, on the affinities that openTSNE gets too."""
     from drsne import Objective, engines, initialization
-    from drsne.objectives.drsne import Problem
-    from drsne.optimization.loop import minimize
+    from drsne.backends.numba.backend import NumbaBackend
     from drsne.backends.numba.threads import Workers
+    from drsne.objectives.drsne import DRSNEProblem
+    from drsne.optimization.loop import minimize
     from drsne.presets import default_schedule
 
     A, n = affinities_of(P, len(X)), len(X)
     with Workers(threads) as workers:
-        engine = engines.build(engines.resolve("auto", n, 2), workers, precision="single")
+        engine = engines.build(engines.resolve("auto", n, 2), NumbaBackend(workers), precision="single")
         start = initialization.pca(X.astype(np.float64), 2, np.random.RandomState(0), workers)
         schedule = default_schedule(
             n,
@@ -93,9 +94,9 @@ def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
             density=False,
         )
         begin = time.perf_counter()
-        problem = Problem(
+        problem = DRSNEProblem(
             Objective(), P=A, neighbors=np.zeros((n, 1), np.int32), target=np.zeros(n), weight=0.0, engine=engine,
-            workers=workers,
+            backend=NumbaBackend(workers),
         )  # fmt: skip
         Y = minimize(problem, start, schedule).embedding
         clock.seconds["optimisation"] = time.perf_counter() - begin
@@ -155,7 +156,10 @@ METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any], dict[str, Any], tu
         ("drsne", "drsne.estimators.drsne"),
         ours,
         {"density_weight": weight, "density_neighbors": k},
-        (("drsne.estimators.preparation", "nearest", "neighbours"), ("drsne.estimators.drsne", "minimize", "optimisation")),
+        (
+            ("drsne.estimators.preparation", "nearest", "neighbours"),
+            ("drsne.estimators.base", "minimize", "optimisation"),
+        ),
     )
     for name, weight, k in zip(OURS, (0.0, 2.0, 2.0), (30, 30, 300), strict=True)
 } | {
@@ -188,8 +192,8 @@ def affinities_of(path: Path, n: int) -> Any:
 def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
     """Files with the data and the common P; made once."""
     from drsne.affinities import DEFAULT_CALIBRATION, affinities
-    from drsne.neighbors.search import knn
     from drsne.backends.numba.threads import Workers
+    from drsne.neighbors.search import knn
 
     X_file, P_file = folder / f"{name}-{n}.npy", folder / f"{name}-{n}-P.npz"
     if not X_file.exists():
@@ -274,7 +278,7 @@ def scores(X: np.ndarray, Y: np.ndarray, P: Path, job: dict[str, Any]) -> dict[s
 def run(name: str, n: int, method: str, threads: int, folder: Path) -> dict[str, Any]:
     """One row: what a process of its own found, or why it failed."""
     X, P = prepare(name, n, folder, threads)
-    job = {"set": name, "n": n, "method": method, "threads": threads}
+    job = {"dataset": name, "n": n, "method": method, "threads": threads}
     environment = os.environ | {f"{each}_NUM_THREADS": str(threads) for each in ("OMP", "OPENBLAS", "NUMBA", "MKL")}
     command = [sys.executable, __file__, "--one", json.dumps(job | {"X": str(X), "P": str(P)})]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -285,26 +289,20 @@ def run(name: str, n: int, method: str, threads: int, folder: Path) -> dict[str,
         return row | {"error": (done.stderr or done.stdout).strip()[-600:]}
 
 
-def rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-
-
 def study(plan: list[tuple[str, int]], methods: list[str] | None, threads: int, folder: Path) -> None:
-    done = {(row["set"], row["n"], row["method"], row["threads"]) for row in rows() if "error" not in row}
+    done = {(row["dataset"], row["n"], row["method"], row["threads"]) for row in ROWS.read() if "error" not in row}
     jobs = [(s, n, m) for s, n in plan for m in LIMIT[s] if methods is None or m in methods]
     left = [job for job in jobs if (*job, threads) not in done]
     for at, (name, n, method) in enumerate(left, 1):
         print(f"[{at}/{len(left)}] {name} {n} {method} ...", flush=True)
-        row = run(name, n, method, threads, folder)
-        with ROWS.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        row = ROWS.append(run(name, n, method, threads, folder))
         print("   ", {key: row[key] for key in ("total", "optimisation", "kl", "error") if key in row}, flush=True)
 
 
 def report() -> None:
     from speed_report import sections
 
-    write("speed", "Speed beside the peers", "python benchmarks/speed.py", *sections(rows()))
+    write("speed", "Speed beside the peers", "python benchmarks/speed.py", *sections(ROWS.read()))
 
 
 def main() -> None:

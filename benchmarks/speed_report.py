@@ -27,16 +27,16 @@ def sections(rows: list[Row]) -> list[str]:
         "sampled points (of a million, 300); peak memory is of the whole process, its data and libraries included.",
     ]
     for name in NAMES:
-        for n in sorted({row["n"] for row in good if row["set"] == name}):
-            some = [row for row in good if (row["set"], row["n"]) == (name, n)]
+        for n in sorted({row["n"] for row in good if row["dataset"] == name}):
+            some = [row for row in good if (row["dataset"], row["n"]) == (name, n)]
             parts.append(f"## {NAMES[name]}, {n:,} points\n\n" + _table(some))
             if ratios := _ratios(some):
                 parts.append(ratios)
-    if growth := _growth([row for row in good if row["set"] == "covertype"]):
+    if growth := _growth([row for row in good if row["dataset"] == "covertype"]):
         parts.append("## Growth on Covertype\n\n" + growth)
     if failed := [row for row in rows if "error" in row]:
-        parts.append("## Failed\n\n" + "\n".join(f"- {row['set']} {row['n']} {row['method']}" for row in failed))
-    if _picture([row for row in good if row["set"] == "mnist"]):
+        parts.append("## Failed\n\n" + "\n".join(f"- {row['dataset']} {row['n']} {row['method']}" for row in failed))
+    if _picture([row for row in good if row["dataset"] == "mnist"]):
         parts.append("![seconds against the number of points](speed.png)")
     machines = sorted({row["machine"] for row in good})
     parts.append("Rows were made on: " + "; ".join(machines) + ".")

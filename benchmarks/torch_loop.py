@@ -15,7 +15,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import Schedule
-from drsne.objectives.drsne import Evaluation
+from drsne.backends.numpy import NumpyBackend
+from drsne.objectives.problem import Evaluation
 from drsne.optimization.loop import minimize
 
 EPS = 1e-8
@@ -70,6 +71,10 @@ class DenseLoop:
         self.log_P = torch.log(torch.clamp(self.P, min=1e-30))
         self.near, self.target = torch.tensor(near, dtype=torch.int64), torch.tensor(target, dtype=torch.float32)
         self.off = 1.0 - torch.eye(len(P))
+        self.backend = NumpyBackend()
+
+    def start(self) -> None:
+        """Return no state."""
 
     def seconds(self, Y: np.ndarray, weight: float, n_iter: int) -> float:
         """Per iteration, of Adam from ``Y`` on."""

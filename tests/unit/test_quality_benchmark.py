@@ -89,6 +89,30 @@ def test_the_report_is_that_of_the_committed_rows(quality):
         assert table in text, "results/quality.md is stale: python benchmarks/quality.py --report"
 
 
+@pytest.mark.parametrize("file", sorted((FOLDER / "results").glob("*.jsonl")), ids=lambda file: file.stem)
+def test_rows_of_all_benchmarks_have_one_format(quality, file):
+    from drsne.experiments import Rows
+
+    rows = Rows(file).read()
+    assert rows
+    assert {row["study"] for row in rows} == {file.stem.removesuffix("_earlier")}
+    assert len({row["key"] for row in rows}) == len(rows) or file.stem == "kernel_earlier"
+
+
+def test_the_report_of_the_kernel_is_that_of_the_committed_rows(quality):
+    import kernel
+    import kernel_report
+
+    text = (FOLDER / "results" / "kernel.md").read_text(encoding="utf-8")
+    rows = kernel.read()
+    assert kernel_report.held_out(rows) in text
+    assert kernel_report.settings_table(rows, list(kernel.SCHEDULES)) in text
+    assert kernel_report.earlier_schedules() in text
+    place = kernel.Place("three", 0)
+    keys = kernel.part(place, [kernel.SETTINGS["plain t-SNE"]], [0]).all_keys()
+    assert keys <= {row["key"] for row in kernel.Rows(kernel.ROWS).read()}
+
+
 def test_defaults_are_settings_of_the_study(quality):
     methods = quality.methods
     assert all(value in methods.METHODS[name].grid for name, value in methods.DEFAULTS.items())
