@@ -4,7 +4,7 @@
     python benchmarks/defaults.py --report
 
 The eight sets of benchmarks/quality.py. Each map is a line of results/defaults.jsonl, written when it is scored: a
-killed study goes on where it stopped.
+killed study continues where it stopped.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
 }
 STRONG = ("default", "no ramp", "rate 1", "rate 4", "no ramp, rate 1, betas (0.9, 0.999)", "momentum")
 MILD_WEIGHTS, STRONG_WEIGHTS = (CHOSEN, 0.0, 1.0), (14.0, 9.8, 2.0)  # of the two readings, and the contrast
-WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # beside the default
+WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # in addition to the default
 NEIGHBORS = (15, 20, 45, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 SCORES = {"trustworthiness": 10, "concentration_correlation": 29, "density_rank_correlation": 30}  # neighbours

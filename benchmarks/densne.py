@@ -1,10 +1,10 @@
-"""DenSNE beside den-SNE's own program: its settings (presets.densne), those with accurate forces, and our default.
+"""Compare DenSNE with den-SNE's own program: its settings, those with accurate forces, and our default.
 
     python benchmarks/densne.py [--sets digits clusters helix] [--jobs 1]
-    python benchmarks/densne.py --report     the table of what is there
+    python benchmarks/densne.py --report     write only the tables
 
 The program's figures are in densne_check.json, with their source. Each fit is a line of results/densne.jsonl, written
-when it is scored: a killed study goes on where it stopped.
+when it is scored: a killed study continues where it stopped.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def report() -> None:
     )
     write(
         "densne",
-        "DenSNE beside den-SNE's program",
+        "DenSNE compared with den-SNE's program",
         "python benchmarks/densne.py",
         f"Source of the program's figures: {CHECK['source']} (`benchmarks/densne_check.json`). Perplexity 30, 800 "
         "iterations, the density term in the last half, a given random start (1e-4 RandomState(seed).randn) and hence "
@@ -171,9 +171,9 @@ def report() -> None:
         f"It alters the log radius of many points: {shares}, the correlation being that with the true ones. At lambda "
         "= 0 it plays no part. Rows *mended* are of the same program without it. We do not repeat it, so the rows of "
         "clusters and helix at lambda .1 and 1 compare two slightly different targets (on the helix, where both were "
-        "run, mending moves rho by +.012 and rho_S by +.014 at lambda = .5).",
+        "run, correcting it moves rho by +.012 and rho_S by +.014 at lambda = .5).",
         f"## The program's settings\n\nIn brackets the difference from the program; allowed: {allowed} (CC on Digits "
-        "only: elsewhere it is decided by where a map without exaggeration tears). What is beyond says **out**.\n\n"
+        "only: elsewhere it is decided by where a map without exaggeration tears). Larger ones are marked **out**.\n\n"
         '*Our preset* is what `DenSNE(**presets.densne(...))` gives. Its engine, "coarse", sums the repulsion as the '
         "program does at theta = .5, where cells count whose side is as long as their distance. On a Gaussian cloud of "
         "1797 points and standard deviation 20 that takes 5 % from the partition sum and 13 % from the outward force, "

@@ -1,4 +1,4 @@
-"""The README's numbers on Digits: the default beside lambda = 0 and beside scikit-learn's t-SNE.
+"""The README's numbers on Digits: the default, lambda = 0 and scikit-learn's t-SNE.
 
 python benchmarks/digits.py [--seeds 5]
 """

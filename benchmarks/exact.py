@@ -1,4 +1,4 @@
-"""Seconds per 100 iterations of the exact engine, beside a plain PyTorch O(n^2) autograd loop.
+"""Seconds per 100 iterations of the exact engine, compared with a plain PyTorch O(n^2) autograd loop.
 
     python benchmarks/exact.py          (needs torch: pip install 'drsne[benchmark]')
 

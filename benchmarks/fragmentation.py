@@ -1,4 +1,4 @@
-"""Does the fragmentation score say what it should? Drawings whose answer is known, and maps beside their true pieces.
+"""Check the fragmentation score on drawings whose answer is known, and on maps whose true pieces are counted.
 
 python benchmarks/fragmentation.py [--seeds 3]
 """

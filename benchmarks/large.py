@@ -2,7 +2,7 @@
 
     python benchmarks/large.py [--threads 2]
 
-Scores are of 5000 sampled points. Each fit is a line of results/large.jsonl, so that a killed study goes on where it
+Scores are of 5000 sampled points. Each fit is a line of results/large.jsonl, so that a killed study continues where it
 stopped. Needs mnist.npz and cover_adbench.npz in DRSNE_DATA_HOME.
 """
 

@@ -1,4 +1,4 @@
-"""1000 iterations at n = 5000, beside plain PyTorch O(n^2) autograd loops of our objective and of the authors' code.
+"""Time 1000 iterations at n = 5000: ours, and plain PyTorch O(n^2) autograd loops of our objective and the authors'.
 
     python benchmarks/loop.py [--threads 2] [--n 5000]      (needs torch: pip install 'drsne[benchmark]')
 

@@ -1,4 +1,4 @@
-"""Neighbour search: ours beside scikit-learn, faiss, usearch and pynndescent, on MNIST (50 components), k = 90.
+"""Neighbour search: ours compared with scikit-learn, faiss, usearch and pynndescent, on MNIST (50 components), k = 90.
 
     python benchmarks/neighbors.py [--sizes 10000 20000 50000 70000]
 

@@ -162,8 +162,8 @@ def report(rows: list[dict]) -> None:
         "python benchmarks/paths.py",
         f'`density_weight="auto"` with the constraint of {DROP:g} in trustworthiness (TW) and continuity, on held-out '
         "seeds: the drop is against a fit at lambda = 0; the time is that of a whole automatic fit, scores included, "
-        "over a fit with the default weight beside it; a move is the median displacement between neighbouring maps of "
-        "the path after Procrustes alignment, over the span of the map.",
+        "divided by that of a fit with the default weight; a move is the median displacement between neighbouring "
+        "maps of the path after Procrustes alignment, over the span of the map.",
         table(header, lines),
         "\n".join(shapes),
         "\n\n".join(f"![{p.stem}]({p.name})" for p in sorted(RESULTS.glob("path_*.png"))),

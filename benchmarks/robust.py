@@ -2,7 +2,7 @@
 
     python benchmarks/robust.py [--jobs 2]
 
-Digits and Helix; each fit is a line of results/robust.jsonl, so that a killed study goes on where it stopped.
+Digits and Helix; each fit is a line of results/robust.jsonl, so that a killed study continues where it stopped.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Speed and quality beside the peers, in one process tree, on the same data and threads.
+"""Compare speed and quality with the peers, in one process tree, on the same data and threads.
 
     python benchmarks/speed.py [--threads 2] [--plan mnist|large|million|all] [--methods ...]
-    python benchmarks/speed.py --report     table and picture of what is there
+    python benchmarks/speed.py --report     write only the table and the picture
 
-Each run is a process of its own and one line of results/speed.jsonl, written when it ends: a killed study goes on where
-it stopped. Needs ``pip install 'drsne[peers]'``, and MNIST, Fashion-MNIST and Covertype in DRSNE_DATA_HOME.
+Each run is a process of its own and one line of results/speed.jsonl, written when it ends: a killed study continues
+where it stopped. Needs ``pip install 'drsne[peers]'``, and MNIST, Fashion-MNIST and Covertype in DRSNE_DATA_HOME.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def scores(X: np.ndarray, Y: np.ndarray, P: Path, job: dict[str, Any]) -> dict[s
 
 
 def run(name: str, n: int, method: str, threads: int, folder: Path) -> dict[str, Any]:
-    """One row: what a process of its own found, or why it failed."""
+    """Return the row of one run in its own process: its results, or why it failed."""
     X, P = prepare(name, n, folder, threads)
     job = {"dataset": name, "n": n, "method": method, "threads": threads}
     environment = os.environ | {f"{each}_NUM_THREADS": str(threads) for each in ("OMP", "OPENBLAS", "NUMBA", "MKL")}
@@ -302,7 +302,7 @@ def study(plan: list[tuple[str, int]], methods: list[str] | None, threads: int, 
 def report() -> None:
     from speed_report import sections
 
-    write("speed", "Speed beside the peers", "python benchmarks/speed.py", *sections(ROWS.read()))
+    write("speed", "Speed compared with the peers", "python benchmarks/speed.py", *sections(ROWS.read()))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a newcomer waits for: import, first fit with an empty kernel cache, first fit in a new process.
+"""Time what a new user waits for: import, first fit with an empty kernel cache, first fit in a new process.
 
 python benchmarks/startup.py [--repeat 3]
 """

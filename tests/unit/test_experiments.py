@@ -409,8 +409,8 @@ def test_the_constrained_choice():
 
 def test_tables():
     cells = {
-        "trustworthiness": tables.Cell(0.98, 0.001, 0.97, 0.002),
-        "density_rank_correlation": tables.Cell(0.5, math.nan, math.nan, math.nan),
+        "trustworthiness": tables.Score(0.98, 0.001, 0.97, 0.002),
+        "density_rank_correlation": tables.Score(0.5, math.nan, math.nan, math.nan),
     }
     lines = [tables.Line("Digits & co", "t-SNE", "30*", "3 of 3", "5 of 10", cells)]
     text = markdown(tables.blocks(lines, list(cells)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -13,8 +14,10 @@ from page import Page
 
 from drsne import cli
 from drsne.experiments import Rows, methods, report, runner, studies
-from drsne.experiments.document import Bullets, Figure, Heading, Table, Text, anchors, html
+from drsne.experiments.document import DIFFERENCE, PAPER, Bullets, Figure, Heading, Table, Text, anchors
+from drsne.experiments.pages import html
 from drsne.experiments.studies import main as study_module
+from drsne.experiments.tables import number, signed
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"controlled_clusters": "Controlled Clusters", "helix": "Helix"}
@@ -119,9 +122,8 @@ def test_the_page_stands_alone(text):
 
 
 def test_differences_are_coloured():
-    table = Table(
-        ["method", "CC", "diff."], [["a", "0.500 ± 0.010", "+0.050"], ["b", "-", "-"], ["c", "0.1", "-0.300"]]
-    )
+    body = [["a", number(0.5, 0.01), signed(0.05)], ["b", "-", "-"], ["c", number(0.1), signed(-0.3)]]
+    table = Table(["method", "CC", DIFFERENCE], body)
     text = html([table], Path())
     assert '<td class="number above" style="--strength:0.50">+0.050</td>' in text
     assert '<td class="number below" style="--strength:1.00">-0.300</td>' in text
@@ -147,18 +149,18 @@ def test_a_caption_is_the_heading_if_there_is_no_other():
 def test_the_best_values_are_bold():
     """The largest printed mean of a column, ties included, among rows of the same data set."""
     body = [
-        ["A", "x", "0.500 ± 0.100", "0.9"],
-        ["A", "y", "0.700 ± 0.200", "-"],
-        ["A", "z", "0.700 ± 0.001", "0.1"],
-        ["B", "x", "0.100", "0.1"],
-        ["B", "y", "-0.2", "0.3"],
-        ["C", "x", "0.900", "0.3"],  # nothing to compare with
+        ["A", "x", number(0.5, 0.1), number(0.9)],
+        ["A", "y", number(0.7, 0.2), "-"],
+        ["A", "z", number(0.7001, 0.001), number(0.1)],
+        ["B", "x", number(0.1), number(0.1)],
+        ["B", "y", number(-0.2), number(0.3)],
+        ["C", "x", number(0.9), number(0.3)],  # nothing to compare with
     ]
     table = Table(["data", "method", "CC", "rest"], body, best=["CC"], within="data")
     text = re.sub("</?span[^>]*>", "", html([table], Path()))
     assert re.findall("<strong>(.*?)</strong>", text) == ["0.700 ± 0.200", "0.700 ± 0.001", "0.100"]
     alone = re.sub("</?span[^>]*>", "", html([Table(table.header, body, best=["CC", "rest"])], Path()))
-    assert re.findall("<strong>(.*?)</strong>", alone) == ["0.9", "0.900"]
+    assert re.findall("<strong>(.*?)</strong>", alone) == ["0.900", "0.900"]
     assert "<strong>" not in html([Table(table.header, body)], Path())
 
 
@@ -177,9 +179,10 @@ def test_the_best_values_of_the_page(folder, text):
 
 def test_a_score_carries_what_is_beside_it():
     """Narrow layouts hide the columns of the paper and show them below the score."""
-    header = ["method", "TW", "paper", "diff.", "seeds"]
-    text = html([Table(header, [["a", "0.95", "0.90 ± 0.01", "+0.050", "3"], ["b", "0.95", "-", "-", "3"]])], Path())
-    assert 'data-reference="0.90 ± 0.01" data-mean="0.90" data-difference="+0.050">0.95</td>' in text
+    header = ["method", "TW", PAPER, DIFFERENCE, "seeds"]
+    body = [["a", number(0.95), number(0.9, 0.01), signed(0.05), "3"], ["b", number(0.95), "-", "-", "3"]]
+    text = html([Table(header, body)], Path())
+    assert 'data-reference="0.900 ± 0.010" data-mean="0.900" data-difference="+0.050">0.950</td>' in text
     assert '<td class="number above beside" style="--strength:0.50">+0.050</td>' in text
     assert text.count("data-reference") == 1
     assert '<table class="stacks">' in text
@@ -389,3 +392,13 @@ def test_claims_in_a_document(tmp_path):
             report.update_claims(file, ROOT / "paper")
         assert file.read_text() == wrong
     assert [one.name for one in tmp_path.iterdir()] == ["doc.md"]
+
+
+def test_without_jinja2_the_extra_is_named(folder, monkeypatch):
+    from drsne.experiments import pages
+
+    pages._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'drsne\[report\]'"):
+        pages.html([Text("a")], folder)
+    pages._environment.cache_clear()

@@ -13,12 +13,14 @@ import pytest
 from drsne import density_path
 from drsne.experiments import Rows, published, studies
 from drsne.experiments.dimension import dimension
-from drsne.experiments.document import Figure, Heading, Table, Text, html, markdown
+from drsne.experiments.document import DIFFERENCE, Figure, Heading, Table, Text, markdown
 from drsne.experiments.methods import Run, Workspace
 from drsne.experiments.methods._drsne import FIXED_WEIGHTS, along_a_path, fixed_kernel, of_the_paper
+from drsne.experiments.pages import html
 from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
 from drsne.experiments.study import Selection
+from drsne.experiments.tables import signed
 
 NAMES = [name for name in studies.names() if name != "theory"]  # which has no names to select
 
@@ -479,14 +481,14 @@ def test_timed_fits_are_whole(tmp_path):
 def test_blocks_as_html(tmp_path):
     blocks = [
         Heading("A & b"),
-        Table(["name", "diff."], [["`x` < 1", "+0.050"], ["y", "-0.2"], ["z", "-"]]),
+        Table(["name", DIFFERENCE], [["`x` < 1", signed(0.05)], ["y", signed(-0.2)], ["z", "-"]]),
         Figure("none.png", "a picture"),
     ]
     text = html(blocks, tmp_path)
     assert '<h2 id="a-b">A &amp; b</h2>' in text
     assert '<th scope="row"><code>x</code> &lt; 1</th>' in text
     assert re.search(r'<td class="[^"]*above[^"]*" style="--strength:0.50">\+0.050</td>', text)
-    assert re.search(r'<td class="[^"]*below[^"]*" style="--strength:1.00">-0.2</td>', text)
+    assert re.search(r'<td class="[^"]*below[^"]*" style="--strength:1.00">-0.200</td>', text)
     assert re.search(r"<td[^>]*>-</td>", text)
     assert "There is no picture yet: a picture" in text
     (tmp_path / "none.png").write_bytes(b"png")

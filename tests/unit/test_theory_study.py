@@ -15,6 +15,7 @@ from drsne.experiments.document import markdown
 from drsne.experiments.methods import Workspace
 from drsne.experiments.rows import key
 from drsne.experiments.studies import theory
+from drsne.experiments.studies._theory_sections import RANKED
 from drsne.experiments.study import Selection
 from drsne.experiments.theory import Finding, Sizes, amplification, density
 from drsne.experiments.theory.problems import load
@@ -150,7 +151,7 @@ def test_ranks_of_something_else_are_noticed(monkeypatch):
 
 def test_a_claim_that_does_not_hold_is_reported_and_can_be_repeated(small, monkeypatch, tmp_path):
     check = find(density.DENSITY_RANKS)
-    numbers = dict.fromkeys(theory._RANKED, 0.0)
+    numbers = dict.fromkeys(RANKED, 0.0)
     wrong = Finding(number=math.nan, bound=1.0, numbers=numbers)
     assert not wrong.holds
     monkeypatch.setattr(theory, "CHECKS", (replace(check, measure=lambda workspace: wrong),))

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drsne import checks
-from drsne.experiments import claims, document, studies
-from drsne.experiments.document import Block, Figure, Heading, Table, Text, escaped, inline
+from drsne.experiments import claims, studies
+from drsne.experiments.document import Block, Figure, Heading, Table, Text, anchors
+from drsne.experiments.pages import html, render
 from drsne.experiments.rows import Row
 from drsne.experiments.study import Selection
 
@@ -104,15 +105,18 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
     str
         HTML that refers to no other file.
     """
+    from markupsafe import Markup
+
     limit = checks.number("max_mb", max_mb, above=0)
     parts = _parts(folder, quick)
-    style = (files("drsne.experiments") / "report.css").read_text(encoding="utf-8")
-    body = "\n".join([*_head(parts, quick), _claims(parts), *(_section(part) for part in parts)])
-    text = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(TITLE)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{_contents(parts)}\n"
-        f"<main>\n{body}</main>\n</body>\n</html>\n"
+    text = render(
+        "report.html",
+        title=TITLE,
+        style=Markup((files("drsne.experiments") / "report.css").read_text(encoding="utf-8")),
+        head=Markup(html(_head(parts, quick), Path())),
+        studies=[_study(part) for part in parts],
+        summary=_SUMMARY,
+        **_claims(parts),
     )
     size = len(text.encode()) / 1e6
     if size > limit:
@@ -182,7 +186,7 @@ def _parts(folder: Path, quick: bool) -> list[Part]:
     return out
 
 
-def _head(parts: Sequence[Part], quick: bool) -> list[str]:
+def _head(parts: Sequence[Part], quick: bool) -> list[Block]:
     """Return the head of the page: its subject, the number of rows, the versions and the time."""
     blocks: list[Block] = [Text(_PAPER), *([Text(_QUICK)] if quick else []), Text(_COLOURS)]
     header = ["study", "subject", "rows", "failed", "time of the runs", "commits"]
@@ -207,7 +211,7 @@ def _head(parts: Sequence[Part], quick: bool) -> list[str]:
         Table(header, body, "The studies, their rows and the time of their runs"),
         Text(f"Made with {_versions(parts)}."),
     ]
-    return [f"<h1>{escaped(TITLE)}</h1>", document.html(blocks, Path())]
+    return blocks
 
 
 def _versions(parts: Sequence[Part]) -> str:
@@ -241,7 +245,7 @@ def duration(value: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def _claims(parts: Sequence[Part]) -> str:
+def _claims(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the table of claims in the order of the studies; those of studies without rows are not run."""
     by_name = {part.name: part for part in parts}
     order = dict.fromkeys([*by_name, *studies.ORDER, *claims.names()])
@@ -252,19 +256,13 @@ def _claims(parts: Sequence[Part]) -> str:
             words[found[0][1].word] += 1
             lines.append(_claim(claim, found, study, by_name.get(study)))
     counts = ", ".join(f"{words[word]} {_counted(word, words[word])}" for word in claims.WORDS if words[word])
-    explanation = inline(
+    explanation = (
         f"Of {words.total()} claims, {counts}. Each verdict is computed from the rows by a rule of ours, which is "
         "folded below the verdict together with the numbers. A verdict is about the paper's method as its code has it "
         '(`drsne_code`), unless it names something else. "Not tested": no run here can judge the claim. "So far": not '
         "all runs of the study have been made."
     )
-    head = "".join(f'<th scope="col">{text}</th>' for text in ("claim", "verdict", "made by"))
-    caption = "Claims of the paper and whether they hold"
-    table = (
-        f'<table class="claims"><caption><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>{''.join(lines)}</tbody></table>"
-    )
-    return f'<h2 id="claims">Claims of the paper</h2>\n<p>{explanation}</p>\n{document.scrolling(table, caption)}\n'
+    return {"claims": lines, "explanation": explanation, "caption": "Claims of the paper and whether they hold"}
 
 
 def _counted(word: str, count: int) -> str:
@@ -285,20 +283,20 @@ def _verdicts(claim: claims.Claim, part: Part | None) -> Verdicts:
     return [(subject, judge(rows) if rows else claims.not_run()) for subject, judge in judges.items()]
 
 
-def _claim(claim: claims.Claim, found: Verdicts, study: str, part: Part | None) -> str:
+def _claim(claim: claims.Claim, found: Verdicts, study: str, part: Part | None) -> dict[str, Any]:
     """Return a line of the table: the words of the verdicts, with the rule and the numbers folded below them."""
-    shown = "".join(f"<div>{_pill(one, part)}{inline(subject)}</div>" for subject, one in found)
-    numbers = [
-        f"<li>{inline(f'{subject}: ' if subject else '')}{inline(one.numbers)}</li>"
-        for subject, one in found
-        if one.numbers
-    ]
-    listed = f"<ul>{''.join(numbers)}</ul>" if numbers else ""
-    folded = f"<details><summary>{_SUMMARY}</summary><p>Rule: {inline(claim.criterion)}.</p>{listed}</details>"
-    return (
-        f'<tr><th scope="row">{inline(claim.text)}<small>{inline(claim.where)}.</small></th>'
-        f"<td>{shown}{folded}</td><td><code>drsne reproduce {study}</code></td></tr>\n"
-    )
+    kinds = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}
+    return {
+        "text": claim.text,
+        "where": claim.where,
+        "criterion": claim.criterion,
+        "study": study,
+        "verdicts": [
+            {"subject": subject, "word": one.word, "so_far": _so_far(one, part), "kind": kinds.get(one.word, "none")}
+            for subject, one in found
+        ],
+        "numbers": [f"{f'{subject}: ' if subject else ''}{one.numbers}" for subject, one in found if one.numbers],
+    }
 
 
 def _so_far(found: claims.Verdict, part: Part | None) -> str:
@@ -306,28 +304,20 @@ def _so_far(found: claims.Verdict, part: Part | None) -> str:
     return " so far" if part and not part.complete and found.word not in final else ""
 
 
-def _pill(found: claims.Verdict, part: Part | None) -> str:
-    kind = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}.get(found.word, "none")
-    return f'<span class="verdict {kind}">{found.word}{_so_far(found, part)}</span>'
+def _study(part: Part) -> dict[str, Any]:
+    """Return the section of a study, and the headings for the contents."""
+    from markupsafe import Markup
 
-
-def _section(part: Part) -> str:
-    shown = f'<section id="{part.name}">\n' + document.html(part.blocks, part.folder, prefix=f"{part.name}-", deeper=1)
-    if not part.rows:
-        shown += f"<p>There are no rows yet; <code>drsne reproduce {part.name}</code> makes them.</p>\n"
-    return shown + "</section>"
-
-
-def _contents(parts: Sequence[Part]) -> str:
-    """Return links to the studies and to their headings."""
-    lines = ['<li><a href="#the-runs">The runs</a></li>', '<li><a href="#claims">Claims of the paper</a></li>']
-    for part in parts:
-        headings = [block for block in part.blocks if isinstance(block, Heading)]
-        named = zip(headings, document.anchors(part.blocks, prefix=f"{part.name}-"), strict=True)
-        below = [f'<li><a href="#{name}">{inline(block.text)}</a></li>' for block, name in named if block.level > 1]
-        inner = f"<ul>{''.join(below)}</ul>" if below else ""
-        lines.append(f'<li><a href="#{part.name}">{inline(part.title)}</a>{inner}</li>')
-    return f'<nav aria-label="Contents"><ul>\n{chr(10).join(lines)}\n</ul></nav>'
+    prefix = f"{part.name}-"
+    headings = [block for block in part.blocks if isinstance(block, Heading)]
+    named = zip(anchors(part.blocks, prefix=prefix), headings, strict=True)
+    return {
+        "name": part.name,
+        "title": part.title,
+        "headings": [(name, block.text) for name, block in named if block.level > 1],
+        "body": Markup(html(part.blocks, part.folder, prefix=prefix, deeper=1)),
+        "has_rows": bool(part.rows),
+    }
 
 
 def _largest(parts: Sequence[Part]) -> str:

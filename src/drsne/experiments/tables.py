@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsne.experiments.document import DIFFERENCE, Block, Bullets, Heading, Table
+from drsne.experiments.document import DIFFERENCE, NOTHING, PAPER, Block, Bullets, Cell, Heading, Table
 from drsne.experiments.rows import Row
 
 SHORT = {
@@ -35,7 +35,7 @@ class Title(NamedTuple):
         return f"{self.short} ({self.remark})" if self.remark else self.short
 
 
-class Cell(NamedTuple):
+class Score(NamedTuple):
     """A score: ours and the paper's, each with its standard deviation; nan for a missing number."""
 
     mean: float
@@ -57,14 +57,15 @@ class Line(NamedTuple):
     parameter: str  # the chosen value for each seed
     seeds: str
     grid: str  # how many values were run
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Score]
 
 
 def number(value: float, std: float = math.nan) -> str:
     """Return a score with its standard deviation, or a dash."""
     if math.isnan(value):
-        return "-"
-    return f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
+        return NOTHING
+    text = f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
+    return Cell(text, round(value, 3))
 
 
 def value(of_grid: object) -> str:
@@ -76,7 +77,10 @@ def value(of_grid: object) -> str:
 
 def signed(value: float) -> str:
     """Return a difference, or a dash."""
-    return "-" if math.isnan(value) else f"{round(value, 3) + 0.0:+.3f}"  # no minus before zero
+    if math.isnan(value):
+        return NOTHING
+    rounded = round(value, 3) + 0.0  # no minus before zero
+    return Cell(f"{rounded:+.3f}", rounded)
 
 
 def mean(rows: Sequence[Row], score: str) -> tuple[float, float]:
@@ -110,7 +114,7 @@ def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:
     compared = {score for score in scores if any(not math.isnan(line.cells[score].paper) for line in lines)}
     header = ["method"]
     for score in scores:
-        header += [SHORT[score], "paper", DIFFERENCE] if score in compared else [SHORT[score]]
+        header += [SHORT[score], PAPER, DIFFERENCE] if score in compared else [SHORT[score]]
     header += ["chosen, by seed", "seeds", "grid"]
     for dataset in dict.fromkeys(line.dataset for line in lines):
         body = []
@@ -145,7 +149,7 @@ def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
 
 
 def _math(text: str) -> str:
-    return "--" if text == "-" else f"${text.replace(' ± ', chr(92) + 'pm ')}$"
+    return "--" if text == NOTHING else f"${text.replace(' ± ', chr(92) + 'pm ')}$"
 
 
 def _escaped(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from drsne.anomaly import detectors, oracle_best, oracle_single
 from drsne.experiments import published, tables
-from drsne.experiments.document import DIFFERENCE, OTHER, Block, Bullets, Heading, Table, Text
+from drsne.experiments.document import DIFFERENCE, OTHER, PAPER, Block, Bullets, Heading, Table, Text
 from drsne.experiments.rows import Row
 from drsne.experiments.studies._anomaly_runs import DATASETS
 from drsne.experiments.study import Study
@@ -76,7 +76,7 @@ def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
 
 
 def _detector_header() -> list[str]:
-    return [text for title in TITLES.values() for text in (title, "paper", DIFFERENCE)]
+    return [text for title in TITLES.values() for text in (title, PAPER, DIFFERENCE)]
 
 
 def _oracle_line(part: Study, method: str, found: Results, section: str) -> list[str]:

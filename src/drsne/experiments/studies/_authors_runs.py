@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from drsne.experiments import published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Heading, Table, Text
+from drsne.experiments.document import AUTHORS_BY_SEED, DIFFERENCE, Block, Heading, Table, Text
 from drsne.experiments.rows import Row
 from drsne.experiments.study import Study
 
@@ -37,7 +37,7 @@ def at_the_authors_parameters(study: Study, rows: list[Row], title: Callable[[st
         return []
     header = ["data", "method", "seeds"]
     for score in ("TW", "CC"):
-        header += [f"{score}, by seed", "authors, by seed", DIFFERENCE, "within"]
+        header += [f"{score}, by seed", AUTHORS_BY_SEED, DIFFERENCE, "within"]
     text = (
         "For each of the authors' seeds that was run here, this is the run at the parameter that their own run "
         "selected, so that no choice of ours is involved. The difference is that of the means over these seeds. "

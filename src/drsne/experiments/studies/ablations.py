@@ -13,7 +13,7 @@ import numpy as np
 
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Bullets, Figure, Heading, Table, Text
+from drsne.experiments.document import DIFFERENCE, PAPER, Block, Bullets, Cell, Figure, Heading, Table, Text
 from drsne.experiments.methods import Method
 from drsne.experiments.methods._drsne import of_the_paper
 from drsne.experiments.rows import Row
@@ -305,7 +305,7 @@ def _table(
     for score in SHOWN:
         header += [tables.SHORT[score]]
         if compared and score != "density_rank_correlation":
-            header += ["paper", DIFFERENCE]
+            header += [PAPER, DIFFERENCE]
     header.append("seconds")
     timed = compared and not math.isnan(published.ablation(table, 0.0, "seconds")[0])
     if timed:
@@ -318,7 +318,8 @@ def _table(
         line = [f"{value:g}", str(len(runs))]
         for score in SHOWN:
             mean, std = tables.mean(runs, score)
-            line.append(tables.number(mean, std))
+            cell = tables.number(mean, std)
+            line.append(cell)
             if compared and score != "density_rank_correlation":
                 paper = published.ablation(table, value, score)
                 difference = mean - paper[0]
@@ -327,7 +328,8 @@ def _table(
                     allowed = BOUNDS[score] * (paper[0] if score == "stress" else 1.0)
                     within = abs(difference) <= allowed + 1e-9
                     near, cells = near + within, cells + 1
-                    line[-3] += "" if within else " *"
+                    if not within and isinstance(cell, Cell):
+                        line[-3] = cell.marked("*")
         line.append(f"{tables.fastest(runs):.1f}")
         if timed:
             line.append(f"{published.ablation(table, value, 'seconds')[0]:.1f}")

@@ -202,7 +202,7 @@ def _line(study: Study, method: str, dataset: str, choice: Choice, scores: Seque
         for row, edge in zip(choice.rows, choice.edges, strict=True)
     ]
     cells = {
-        score: tables.Cell(choice.mean(score), choice.std(score), *published.main(dataset, method, score))
+        score: tables.Score(choice.mean(score), choice.std(score), *published.main(dataset, method, score))
         for score in scores
     }
     seeds = f"{len(choice.rows)} of {choice.n_seeds}"

@@ -12,7 +12,7 @@ import numpy as np
 from drsne import datasets as sets
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
+from drsne.experiments.document import AUTHORS, DIFFERENCE, Block, Figure, Heading, Table, Text
 from drsne.experiments.methods import Method
 from drsne.experiments.methods._drsne import FIXED_WEIGHTS, STEPS, along_a_path, of_the_paper
 from drsne.experiments.rows import Row
@@ -140,7 +140,7 @@ class TradeOff(PaperStudy):
             for score, _ in SCORES:
                 header.append(tables.SHORT[score])
                 if method == "drsne_code" and compared:
-                    header += ["authors", DIFFERENCE]
+                    header += [AUTHORS, DIFFERENCE]
             title = study.method(method).title
             caption = f"{title}: trustworthiness and concentration correlation over lambda, mean ± standard deviation"
             out += [Heading(title), Table(header, body, caption)]
