@@ -26,16 +26,25 @@ DEFAULT = {"kernel": "adaptive", "weight": DRSNE().density_weight}  # part of ea
 SETS = {"mnist": 70_000, "covertype": 100_000}
 # Of the last phase; the other variants are whole estimators.
 SCHEDULES: dict[str, dict[str, Any]] = {
-    "rate 1": {"optimizer": Adam(rate=1.0, betas=(0.8, 0.999))},
-    "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0, "optimizer": Adam(rate=1.0, betas=(0.9, 0.999))},
+    "rate": {"optimizer": Adam(rate=1.0, betas=(0.8, 0.999))},
+    "no_ramp": {"ramp": 0, "optimizer": Adam(rate=1.0, betas=(0.9, 0.999))},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
-    "lambda = 0": {"density_weight": 0},
+    "plain": {"density_weight": 0},
     "default": {},
     **{name: {} for name in SCHEDULES},
-    'neighborhoods="embedding"': {"neighborhoods": "embedding"},
-    'neighborhoods="input"': {"neighborhoods": "input"},
-    'kernel="fixed"': {"kernel": "fixed"},
+    "embedding": {"neighborhoods": "embedding"},
+    "input": {"neighborhoods": "input"},
+    "fixed": {"kernel": "fixed"},
+}
+TITLES = {
+    "plain": "lambda = 0",
+    "default": "default",
+    "rate": "rate 1",
+    "no_ramp": "no ramp, rate 1, betas (0.9, 0.999)",
+    "embedding": 'neighborhoods="embedding"',
+    "input": 'neighborhoods="input"',
+    "fixed": 'kernel="fixed"',
 }
 
 
@@ -76,7 +85,9 @@ def report() -> None:
         scores = (
             "{trustworthiness:.4f} {concentration_correlation:.3f} {density_rank_correlation:.3f} {seconds[total]:.0f}"
         )
-        lines = [[variant, *scores.format(**found[variant]).split()] for variant in VARIANTS if variant in found]
+        lines = [
+            [TITLES[variant], *scores.format(**found[variant]).split()] for variant in VARIANTS if variant in found
+        ]
         parts.append(f"## {name}, {n} points\n\n" + table(["variant", "TW", "CC", "rho_S", "seconds"], lines))
     write(
         "large",

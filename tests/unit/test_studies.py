@@ -349,7 +349,7 @@ def test_settings_without_all_seeds_are_left_out():
         lambda row: {f"auprc_{name}": 0.9 if row["value"] == (1.0, 300) else 0.1 for name in anomaly.TITLES}
     )
     rows = [row for row in rows if not (row["value"] == [1.0, 300] and row["seed"] == 2)]
-    found = anomaly.results(parts[0], rows, "drsne")
+    found = anomaly.results(rows, "thyroid", "drsne")
     assert len(found) == 32
     assert (1.0, 300) not in found
 

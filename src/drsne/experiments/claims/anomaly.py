@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drsne.anomaly import detectors, oracle_best, oracle_single
 from drsne.experiments.claims import Claim, Verdict, of_count
-from drsne.experiments.claims._numbers import Mean, above, grouped
+from drsne.experiments.claims._numbers import Mean, above
 from drsne.experiments.rows import Row
 from drsne.experiments.studies._anomaly_runs import DATASETS
+from drsne.experiments.studies._anomaly_tables import OTHER_FEATURES, results
 
 PEERS = ("high_d", "densne", "densmap", "pacmap", "umap", "tsne")
-OTHER_FEATURES = ("cifar10",)  # of another network
 NOT_IN_TABLES = ("spiral",)  # only in the figure
 NEAR = 0.9  # share of the best that counts as near
 FOREST = "isolation_forest"
-
-Results = dict[Any, list[dict[str, float]]]  # AUPRC of every detector, by setting and seed
 
 
 class Case(NamedTuple):
@@ -27,20 +25,6 @@ class Case(NamedTuple):
     dataset: str
     detector: str
     reached: dict[str, float]
-
-
-def results(rows: Sequence[Row], dataset: str, method: str) -> Results:
-    """Return the results of every setting for which all seeds were run."""
-    wanted = [row for row in rows if (row["dataset"], row["method"]) == (dataset, method)]
-    by_setting = grouped(
-        (tuple(row["value"]) if isinstance(row["value"], list) else row["value"], row) for row in wanted
-    )
-    seeds = max((len(some) for some in by_setting.values()), default=0)
-    return {
-        setting: [{name: row["metrics"][f"auprc_{name}"] for name in detectors()} for row in some]
-        for setting, some in by_setting.items()
-        if len(some) == seeds
-    }
 
 
 def cases(rows: Sequence[Row], method: str, *, single: bool = False) -> list[Case]:

@@ -36,11 +36,11 @@ def _auprc(row: Row) -> dict[str, float]:
     return {name: row["metrics"][f"auprc_{name}"] for name in detectors()}
 
 
-def results(part: Study, rows: list[Row], method: str) -> Results:
+def results(rows: Sequence[Row], dataset: str, method: str) -> Results:
     """Return the AUPRC of every setting for which all seeds were run."""
     out: Results = defaultdict(list)
     for row in rows:
-        if (row["dataset"], row["method"], row["error"]) == (part.datasets[0], method, None):
+        if (row["dataset"], row["method"], row["error"]) == (dataset, method, None):
             value = row["value"]
             out[tuple(value) if isinstance(value, list) else value].append(_auprc(row))
     most = max((len(runs) for runs in out.values()), default=0)
@@ -54,7 +54,7 @@ def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
     for section, label in (("best", "best"), ("oracle_if", "oracle-IF")):
         body = []
         for method in part.methods:
-            found = results(part, rows, method)
+            found = results(rows, part.datasets[0], method)
             if found and method != "drsne_auto":
                 body.append(_oracle_line(part, method, found, section))
         if body:
@@ -63,7 +63,11 @@ def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
             title = f"{DATASETS[dataset]}: {label}"
             caption = f"{title}. AUPRC, mean ± standard deviation over seeds; the best in bold"
             out += [Heading(title, 3), Table(header, body, caption, best=list(TITLES.values()))]
-    run = {method: results(part, rows, method) for method in part.methods if method not in ("high_d", "drsne_auto")}
+    run = {
+        method: results(rows, part.datasets[0], method)
+        for method in part.methods
+        if method not in ("high_d", "drsne_auto")
+    }
     if any(run.values()):
         listed = [
             f"{part.method(method).title} ({', '.join(part.method(method).parameter or ())}) "
@@ -129,7 +133,7 @@ def at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
 def _line_at_the_settings(part: Study, rows: list[Row], method: str, section: str) -> tuple[list[str], list[bool]]:
     """Return a line of the table, and for each cell whether it is within the paper's standard deviation."""
     dataset, within = part.datasets[0], []
-    found, settings = results(part, rows, method), published.anomaly_selected(dataset, method, section)
+    found, settings = results(rows, part.datasets[0], method), published.anomaly_selected(dataset, method, section)
     if not found or not settings:
         return [], []
     line = [DATASETS[dataset].short, part.method(method).title]

@@ -122,8 +122,8 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         of_set = [row for row in rows if row["dataset"] == dataset]
         if not of_set:
             continue
-        free, high = results(part, rows, "drsne_auto"), results(part, rows, "high_d")
-        ours, count = results(part, rows, "drsne"), published.everything()["anomaly_counts"].get(dataset)
+        free, high = results(rows, part.datasets[0], "drsne_auto"), results(rows, part.datasets[0], "high_d")
+        ours, count = results(rows, part.datasets[0], "drsne"), published.everything()["anomaly_counts"].get(dataset)
         runs = [row for row in of_set if (row["method"], row["value"], row["error"]) == ("drsne_auto", "input", None)]
         chosen, paper = _overall(free.get("input", [])), _paper_mean(dataset, "drsne")
         plain = _overall(high.get(None, []))[0]
@@ -179,7 +179,7 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
     body, fixed = [], FIXED_NEIGHBORS
     for part in parts:
         dataset = part.datasets[0]
-        found = results(part, rows, "drsne")
+        found = results(rows, part.datasets[0], "drsne")
         none = {setting: runs for setting, runs in found.items() if setting[0] == 0}
         some = {setting: runs for setting, runs in found.items() if setting[0] > 0}
         if none and some:
@@ -216,7 +216,7 @@ def _fixed(found: Any) -> int:
 
 def _sweep(part: Study, rows: list[Row]) -> dict[str, figures.Sweep]:
     """Return the AUPRC over lambda by detector: ours with k fixed and with the best k, and the paper's code."""
-    found, theirs = results(part, rows, "drsne"), results(part, rows, "drsne_code")
+    found, theirs = results(rows, part.datasets[0], "drsne"), results(rows, part.datasets[0], "drsne_code")
     lambdas = sorted({lam for lam, _ in found})
     if not any(lam > 0 for lam in lambdas):
         return {}
