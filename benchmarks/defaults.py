@@ -79,7 +79,7 @@ SMOOTHING = (
 
 
 def with_duplicates() -> np.ndarray:
-    """Digits, with 40 images repeated 40 times: as many points again, on top of one another."""
+    """Return 1000 images of Digits, and 40 of them repeated 40 times: many points are exact duplicates."""
     X = digits()[:1000]
     return np.vstack([X, np.repeat(X[::25], 40, axis=0)])
 
@@ -97,7 +97,7 @@ def jobs_of(part: str) -> dict[str, dict[str, Any]]:
 
 
 def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list[np.ndarray], list[float]]:
-    """Maps and final losses of variants, which share all that comes before the density term."""
+    """Return maps and final losses of settings, which share everything before the density term."""
     options = {"random_state": seed, "neighbors": tuple(knn(X, 90)), "keep_affinities": False}
     starts: dict[tuple[int, float], tuple[np.ndarray, Schedule]] = {}
     out, losses = [], []
@@ -125,7 +125,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
 
 
 def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> tuple[np.ndarray, Schedule]:
-    """The map before the density term, of so many iterations and that share of them with the term, and the schedule."""
+    """Return the map before the density term, and the schedule, for a number of iterations and a share with it."""
     numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
     schedule = presets.default_schedule(len(X), max_iter=total, density=True, share=share, **numbers)
     first = replace(schedule, phases=schedule.phases[:-1])
@@ -133,7 +133,7 @@ def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> 
 
 
 def changed(phase: Phase, momentum: Momentum, variant: dict[str, Any]) -> Phase:
-    """The last phase of a variant."""
+    """Return the last phase of a setting."""
     adam = replace(
         phase.optimizer,
         rate=variant.get("rate", presets.ADAM_RATE),
@@ -165,7 +165,7 @@ def objective(weights: tuple[float, float, float], relative: float) -> Objective
 
 
 def run(name: str, path: Path, variants: list[tuple[str, str]], seed: int) -> None:
-    """All variants (part, label) of a data set and seed: what comes before the density term is theirs in common."""
+    """Run all settings (part, label) of a data set and seed, which share everything before the density term."""
     import warnings
 
     warnings.simplefilter("ignore")

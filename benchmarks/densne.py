@@ -68,7 +68,7 @@ def run(dataset: str, name: str, lam: float, seed: int) -> None:
 
 
 def program(dataset: str, lam: float, init: str = "given") -> dict[str, Any] | None:
-    """The program's figures, without its slip with distances where it was run so."""
+    """Return the program's numbers, from the runs without its error in distances if there are any."""
     found = {
         row["build"]: row
         for row in CHECK["summary"]
@@ -84,14 +84,14 @@ def ours(rows: list[dict[str, Any]], dataset: str, name: str, lam: float, score:
 
 
 def figure(entry: dict[str, float | None] | None) -> str:
-    """Mean and, of several runs, standard deviation."""
+    """Return the mean and, for several runs, the standard deviation."""
     if entry is None:
         return "-"
     return f"{entry['mean']:.3f}" + (f" ± {entry['std']:.3f}" if entry["std"] is not None else "")
 
 
 def cell(score: str, theirs: dict[str, Any], value: float, dataset: str) -> str:
-    """Our mean, less the program's, and whether it is near enough."""
+    """Return our mean, its difference from the program's, and a mark if the difference is too large."""
     if theirs[score] is None:
         return f"{value:.3f}"
     gap, allowed = value - theirs[score]["mean"], SCORES[score][1]
@@ -132,7 +132,7 @@ def defaults(rows: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def at_equal_trust(rows: list[dict[str, Any]]) -> list[list[str]]:
-    """Our default with the largest rho_S among those as trustworthy as a map of the program."""
+    """Return our default with the largest rho_S among maps at least as trustworthy as the program's."""
     out = []
     for dataset in SETS:
         for lam in LAMBDAS[1:]:

@@ -50,7 +50,7 @@ SETTINGS = [
 
 
 def stacks(n: int, count: int, span: float, rng: np.random.Generator) -> Map:
-    """Groups of exact duplicates."""
+    """Return groups of exact duplicates."""
     return rng.uniform(-span / 2, span / 2, (count, 2))[rng.integers(count, size=n)]
 
 
@@ -73,13 +73,13 @@ def lattice(n: int, span: float) -> Map:
 
 
 def ordinary(n: int, rng: np.random.Generator) -> Map:
-    """A map as in the middle of a fit: about one point per unit of area, or several."""
+    """Return a map as in the middle of a fit, with about one point per unit of area, or several."""
     centres = 0.25 * n**0.5 * rng.normal(size=(20, 2))
     return centres[rng.integers(20, size=n)] + 0.03 * n**0.5 * rng.normal(size=(n, 2))
 
 
 def maps(n: int) -> Iterator[tuple[str, str, Map]]:
-    """Kind, description and coordinates of every constructed map of about n points."""
+    """Yield kind, description and coordinates of every constructed map of about n points."""
     rng = np.random.default_rng(n)
     for span in (1.0, 3.0, 10.0, 40.0, 200.0):
         for count in (10, 100, 1000):
@@ -105,7 +105,7 @@ def maps(n: int) -> Iterator[tuple[str, str, Map]]:
 
 
 def scales(Y: Map) -> Iterator[tuple[str, np.ndarray]]:
-    """Scales of the adaptive kernel, four ways."""
+    """Return four kinds of scales of the adaptive kernel."""
     n, rng = len(Y), np.random.default_rng(0)
     yield "all 1", np.ones(n)
     yield "random", np.exp(0.8 * rng.normal(size=n))
@@ -136,7 +136,7 @@ class Worst:
         entry[5] += force > setting.force or partition > setting.partition
 
     def table(self, what: str) -> str:
-        """One row per kind of map, one column per setting: force / partition, with the share above the bounds."""
+        """Return one row per kind of map and one column per setting: force / partition, and the share above bounds."""
         kinds = list(dict.fromkeys(kind for _, kind in self.of))
         rows = [[kind, *(self._cell(setting, kind) for setting in SETTINGS)] for kind in kinds]
         total = ["bound", *(f"{setting.force:.1e} / {setting.partition:.0e}" for setting in SETTINGS)]
@@ -203,7 +203,7 @@ def watched(kind: type, note: Callable[[Any, tuple[float, Map], Map, float, Any]
 
 
 def fitted(n: int) -> dict[str, np.ndarray]:
-    """Data whose maps are hard: duplicates, tight clusters, curves; and Digits."""
+    """Return data whose maps are hard (duplicates, tight clusters, curves), and Digits."""
     rng = np.random.default_rng(0)
     t = np.linspace(0.0, 1.0, n)
     rows = {count: 5 * rng.normal(size=(count, 10))[rng.integers(count, size=n)] for count in (100, 10)}

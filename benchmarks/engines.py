@@ -31,7 +31,7 @@ PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "le
 
 
 def best(call: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Milliseconds, the least of some."""
+    """Return the smallest of several times, in milliseconds."""
     call()
     times = []
     for _ in range(repeat):
@@ -42,12 +42,12 @@ def best(call: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = 
 
 
 def random_scales(n: int) -> np.ndarray:
-    """Scales of the adaptive kernel that differ as much as those of MNIST."""
+    """Return scales of the adaptive kernel that differ as much as those of MNIST."""
     return np.exp(0.75 * np.random.default_rng(0).normal(size=n))
 
 
 def maps(n: int) -> dict[str, np.ndarray]:
-    """Maps from all phases of a fit, and two made from the last one."""
+    """Return maps from all phases of a fit, and some made from the last one."""
     X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     kept: dict[int, np.ndarray] = {}
 
@@ -105,7 +105,7 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
 
 
 def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
-    """Spacing without a split; spacing and radius with one."""
+    """Return the table of spacings without a split, and of spacings and radii with one."""
     chosen = ("exaggerated", "let go", "final")
     truths = {
         name: engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(found[name], 0.0)
@@ -136,7 +136,7 @@ def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
 
 
 def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
-    """Nanoseconds of a mesh node per doubling, of a near pair, of a point in the tree; and what the model holds."""
+    """Return the nanoseconds of a mesh node per doubling, a near pair and a point in the tree, and the cost model."""
     Y = found["final"]
     engine = fft.FFTEngine(NumbaBackend(workers))
     span = np.ptp(Y, axis=0)
@@ -166,7 +166,7 @@ def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
 
 
 def crossovers(quick: bool) -> str:
-    """One evaluation by engine, with one thread and with two; the adaptive kernel has all pairs and the tree."""
+    """Return the time of an evaluation by engine, with one thread and with two, for both kernels."""
     sizes = (500, 1000, 1500, 2000, 2500, 3000, 4000, 6000) if not quick else (500, 2000)
     rng = np.random.default_rng(0)
     rows = []
@@ -185,7 +185,7 @@ def crossovers(quick: bool) -> str:
 
 
 def _by_threads(name: str, Y: np.ndarray, rho: Any) -> list[str]:
-    """Milliseconds with one thread and with two."""
+    """Return the milliseconds with one thread and with two."""
     times = []
     for n_jobs in (1, 2):
         with Workers(n_jobs) as workers:
@@ -207,7 +207,7 @@ class _Nothing:
 
 
 def iteration(quick: bool) -> str:
-    """What the parts of an iteration take late in a fit, with one thread, and in units of the mesh."""
+    """Return the times of the parts of an iteration late in a fit, with one thread, and in units of the mesh."""
     n, n_iter = (5000, 20) if quick else (70_000, 50)
     X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     settings = {"neighbors": knn(X, 90, n_jobs=-1), "random_state": 0, "n_jobs": -1}
@@ -248,7 +248,7 @@ def iteration(quick: bool) -> str:
 
 
 def finals(quick: bool) -> str:
-    """Final KL (with the partition over all pairs) and trustworthiness, by engine; mean over seeds."""
+    """Return the final KL (with the partition over all pairs) and trustworthiness by engine, as means over seeds."""
     n, seeds = (2000, 1) if quick else (5000, 3)
     X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     graph = knn(X, 90, n_jobs=-1)
@@ -281,7 +281,7 @@ HEADINGS = {
 
 
 def kept() -> dict[str, str]:
-    """Sections of the results file as it is, by heading; each says where it was made."""
+    """Return the sections of the current results file by heading; each says where it was made."""
     file = RESULTS / "engines.md"
     if not file.exists():
         return {}

@@ -31,7 +31,7 @@ WEIGHT, K, ITERATIONS = 2.0, 30, 1000
 
 
 def fitted(X: np.ndarray, threads: int, graph: object, seed: int, engine: str) -> tuple[DRSNE, float]:
-    """A fit, and the seconds of its iterations."""
+    """Return a fit and the seconds of its iterations."""
     taken = []
     minimize = base.minimize
 

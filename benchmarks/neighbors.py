@@ -113,7 +113,7 @@ def one(name: str, X_file: str, truth_file: str) -> dict[str, float]:
 
 
 def megabytes(name: str | None) -> str:
-    """Installed size of a package's own files."""
+    """Return the installed size of a package's own files."""
     if name is None:
         return "0"
     files = distribution(name).files or []

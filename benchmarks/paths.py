@@ -29,7 +29,7 @@ ROWS = Results("paths", "dataset", "seed", "path")
 
 
 def moved(maps: list[np.ndarray]) -> list[float]:
-    """Median displacement between neighbouring maps, aligned, as a share of the first one's span."""
+    """Return the median displacement between successive aligned maps, as a share of the first one's span."""
     out = []
     for before, after in pairwise(maps):
         one, two, _ = procrustes(before, after)
@@ -38,7 +38,7 @@ def moved(maps: list[np.ndarray]) -> list[float]:
 
 
 def largest_gap(Y: np.ndarray, u: np.ndarray, *, by_count: bool = False) -> float:
-    """Of the Helix: the largest gap between the centroids of 200 bins of u, in units of the median gap.
+    """Return the largest gap between the centroids of 200 bins along the Helix, in units of the median gap.
 
     Bins of equal width, or of equally many points: the latter grow wider where points are sparse, in the data as well.
     """
@@ -56,7 +56,7 @@ def place_along(X: np.ndarray) -> np.ndarray:
 
 
 def radii(Y: np.ndarray, labels: np.ndarray) -> list[float]:
-    """Of the Clusters: median distance from the centre of each in the map."""
+    """Return the median distance from the centre of each of the Clusters in the map."""
     parts = [Y[labels == c] for c in np.unique(labels)]
     return [float(np.median(np.linalg.norm(part - np.median(part, axis=0), axis=1))) for part in parts]
 

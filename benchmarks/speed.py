@@ -63,7 +63,7 @@ def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> 
 
 
 def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    """The optimisation alone, on the affinities that openTSNE gets too."""
+    """Run only the optimisation, on the affinities that openTSNE is also given."""
     from drsne import Objective, engines, initialization
     from drsne.backends.numba.backend import NumbaBackend
     from drsne.backends.numba.threads import Workers
@@ -192,7 +192,7 @@ LIMIT = {"mnist": tuple(METHODS), "covertype": OURS, "mnist+fashion": OURS, "gau
 
 
 def affinities_of(path: Path, n: int) -> Any:
-    """The common P, as float32 CSR."""
+    """Return the common P, as float32 CSR."""
     from scipy.sparse import csr_matrix
 
     with np.load(path) as file:
@@ -200,7 +200,7 @@ def affinities_of(path: Path, n: int) -> Any:
 
 
 def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
-    """Files with the data and the common P; made once."""
+    """Return the files with the data and the common P, which are made once."""
     from drsne.affinities import DEFAULT_CALIBRATION, affinities
     from drsne.backends.numba.threads import Workers
     from drsne.neighbors.search import knn
@@ -217,7 +217,7 @@ def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
 
 
 def kl_divergence(Y: np.ndarray, P: Any, threads: int) -> float:
-    """KL of a map on ``P``, with the partition sum over all pairs (by the mesh at high accuracy for many points)."""
+    """Return the KL of a map on ``P``, with the partition over all pairs (by the mesh at high accuracy for many)."""
     from drsne import engines
     from drsne.backends.numba.backend import NumbaBackend
     from drsne.backends.numba.threads import Workers
@@ -269,7 +269,7 @@ def one(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def peak_memory() -> int:
-    """Bytes. (getrusage would tell the parent's peak where that is larger.)"""
+    """Return the peak memory in bytes. (getrusage would report that of the parent if it is larger.)"""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
