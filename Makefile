@@ -2,9 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Compiled kernels are kept between runs, beside the packages that compiled them.
+CACHE := $(abspath $(VENV))/numba
+PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test lint format types unit quick wheel docs clean help
+.PHONY: demo check test lint format types fast unit quick wheel minimum docs clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -23,29 +27,38 @@ $(VENV)/docs: $(VENV)/base
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@
 
+# numba recompiles a kernel when its file changes. It does not notice a change of the compiler options.
+$(VENV)/kernels: $(KERNELS)/_compile.py $(VENV)/dev
+	rm -rf $(CACHE)
+	touch $@
+
 demo: $(VENV)/base  ## embed the Digits data, write demo/
 	$(BIN)/python examples/digits.py demo
 
-test: lint types unit quick wheel  ## lint, types, tests, the quick comparison, and an import of the built wheel
+check: lint types fast  ## lint, types and the fast tests: run it while you work
+
+test: lint types unit quick wheel  ## lint, types, all tests, the quick studies, and an import of the built wheel
 
 lint: $(VENV)/dev  ## check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-format: $(VENV)/dev  ## mend style
+format: $(VENV)/dev  ## fix formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 types: $(VENV)/dev  ## check types
 	$(BIN)/mypy
 
-unit: $(VENV)/dev  ## run the tests, with an empty kernel cache
-	rm -rf $(VENV)/numba
-	SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/python -m pytest -n auto -q
+fast: $(VENV)/kernels  ## run the tests that are not marked slow
+	$(PYTEST) -m "not slow"
 
-quick: $(VENV)/dev  ## the studies of the paper with few small runs, from the start
+unit: $(VENV)/kernels  ## run all tests
+	$(PYTEST)
+
+quick: $(VENV)/kernels  ## run the studies of the paper with few small runs, from the start
 	rm -rf $(VENV)/quick
-	NUMBA_CACHE_DIR=$(abspath $(VENV))/numba $(BIN)/drsne reproduce all --quick --folder $(VENV)/quick > /dev/null
+	NUMBA_CACHE_DIR=$(CACHE) $(BIN)/drsne reproduce all --quick --folder $(VENV)/quick > /dev/null
 	@echo "quick studies: $$(cat $(VENV)/quick/*/rows.jsonl | wc -l) rows"
 	@! grep -h '"error": "' $(VENV)/quick/*/rows.jsonl
 
@@ -59,9 +72,14 @@ wheel: $(VENV)/dev  ## build the wheel, import it in a clean environment
 	  assert Y.shape == (20, 2) and "$(VENV)-wheel" in drsne.__file__, drsne.__file__; \
 	  print("wheel: drsne", drsne.__version__, "imported and fitted in a clean environment")'
 
+minimum:  ## run the fast tests with the oldest dependencies, in an environment of its own
+	$(PYTHON) -m venv $(VENV)-minimum
+	$(VENV)-minimum/bin/python -m pip install --quiet -e '.[dev]' -c .ci/minimum.txt
+	NUMBA_CACHE_DIR=$(abspath $(VENV)-minimum)/numba $(VENV)-minimum/bin/python -m pytest -n auto -q -m "not slow"
+
 docs: $(VENV)/docs  ## build the documentation into site/
 	$(BIN)/python -m mkdocs build --strict --quiet
 	@echo "Wrote site/index.html"
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) $(VENV)-wheel dist site demo .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-wheel $(VENV)-minimum dist site demo .mypy_cache .ruff_cache

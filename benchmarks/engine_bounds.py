@@ -50,7 +50,7 @@ SETTINGS = [
 
 
 def stacks(n: int, count: int, span: float, rng: np.random.Generator) -> Map:
-    """Return groups of exact duplicates."""
+    """Groups of exact duplicates."""
     return rng.uniform(-span / 2, span / 2, (count, 2))[rng.integers(count, size=n)]
 
 
@@ -73,13 +73,13 @@ def lattice(n: int, span: float) -> Map:
 
 
 def ordinary(n: int, rng: np.random.Generator) -> Map:
-    """Return a map as in the middle of a fit, with about one point per unit of area, or several."""
+    """A map as in the middle of a fit: about one point per unit of area, or several."""
     centres = 0.25 * n**0.5 * rng.normal(size=(20, 2))
     return centres[rng.integers(20, size=n)] + 0.03 * n**0.5 * rng.normal(size=(n, 2))
 
 
 def maps(n: int) -> Iterator[tuple[str, str, Map]]:
-    """Yield kind, description and coordinates of every constructed map of about n points."""
+    """Kind, description and coordinates of every constructed map of about n points."""
     rng = np.random.default_rng(n)
     for span in (1.0, 3.0, 10.0, 40.0, 200.0):
         for count in (10, 100, 1000):
@@ -105,7 +105,7 @@ def maps(n: int) -> Iterator[tuple[str, str, Map]]:
 
 
 def scales(Y: Map) -> Iterator[tuple[str, np.ndarray]]:
-    """Return four kinds of scales of the adaptive kernel."""
+    """Scales of the adaptive kernel, four ways."""
     n, rng = len(Y), np.random.default_rng(0)
     yield "all 1", np.ones(n)
     yield "random", np.exp(0.8 * rng.normal(size=n))
@@ -136,7 +136,7 @@ class Worst:
         entry[5] += force > setting.force or partition > setting.partition
 
     def table(self, what: str) -> str:
-        """Return one row per kind of map and one column per setting: force / partition, and the share above bounds."""
+        """One row per kind of map, one column per setting: force / partition, with the share above the bounds."""
         kinds = list(dict.fromkeys(kind for _, kind in self.of))
         rows = [[kind, *(self._cell(setting, kind) for setting in SETTINGS)] for kind in kinds]
         total = ["bound", *(f"{setting.force:.1e} / {setting.partition:.0e}" for setting in SETTINGS)]
@@ -171,13 +171,12 @@ def constructed(sizes: tuple[int, ...], workers: Workers) -> Worst:
                     if setting.adaptive != (rho is not None):
                         continue
                     at = f"n = {n}, {description}" + (f", scales {label}" if setting.adaptive else "")
-                    first = engines.load(setting.name)(NumbaBackend(workers), **setting.options)
-                    found = [errors(first.repulsion(Y, 0.0, rho), truth)]
+                    engine = engines.load(setting.name)(NumbaBackend(workers), **setting.options)
+                    found = [errors(engine.repulsion(Y, 0.0, rho), truth)]
                     if setting.name == "fft":
-                        later = engines.load(setting.name)(NumbaBackend(workers), **setting.options)
-                        state = later.start()
-                        later.repulsion(before[: len(Y)], 0.0, state=state)
-                        found.append(errors(later.repulsion(Y, 0.0, state=state), truth))
+                        state = engine.start()
+                        engine.repulsion(before[: len(Y)], 0.0, state=state)
+                        found.append(errors(engine.repulsion(Y, 0.0, state=state), truth))
                         at += f", {state.used}"
                     force, partition = np.max(found, axis=0)
                     worst.add(setting, kind, at, force, partition)
@@ -187,7 +186,7 @@ def constructed(sizes: tuple[int, ...], workers: Workers) -> Worst:
 
 @contextmanager
 def watched(kind: type, note: Callable[[Any, tuple[float, Map], Map, float, Any], None]) -> Iterator[None]:
-    """Call ``note`` after every evaluation of an engine."""
+    """Tell ``note`` of every evaluation of an engine."""
     plain: Any = kind.repulsion  # type: ignore[attr-defined]
 
     def repulsion(self: Any, Y: Map, smoothing: float, scales: Any = None, state: Any = None) -> tuple[float, Map]:
@@ -203,7 +202,7 @@ def watched(kind: type, note: Callable[[Any, tuple[float, Map], Map, float, Any]
 
 
 def fitted(n: int) -> dict[str, np.ndarray]:
-    """Return data whose maps are hard (duplicates, tight clusters, curves), and Digits."""
+    """Data whose maps are hard: duplicates, tight clusters, curves; and Digits."""
     rng = np.random.default_rng(0)
     t = np.linspace(0.0, 1.0, n)
     rows = {count: 5 * rng.normal(size=(count, 10))[rng.integers(count, size=n)] for count in (100, 10)}

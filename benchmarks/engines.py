@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from drsne import DRSNE, engines
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines import fft
-from drsne.estimators.preparation import PreparationSettings, prepare_drsne
+from drsne.estimators.preparation import prepare_drsne
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
 
@@ -31,7 +32,7 @@ PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "le
 
 
 def best(call: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return the smallest of several times, in milliseconds."""
+    """Milliseconds, the least of some."""
     call()
     times = []
     for _ in range(repeat):
@@ -42,12 +43,12 @@ def best(call: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = 
 
 
 def random_scales(n: int) -> np.ndarray:
-    """Return scales of the adaptive kernel that differ as much as those of MNIST."""
+    """Scales of the adaptive kernel that differ as much as those of MNIST."""
     return np.exp(0.75 * np.random.default_rng(0).normal(size=n))
 
 
 def maps(n: int) -> dict[str, np.ndarray]:
-    """Return maps from all phases of a fit, and some made from the last one."""
+    """Maps from all phases of a fit, and two made from the last one."""
     X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     kept: dict[int, np.ndarray] = {}
 
@@ -92,9 +93,8 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
         for kind, options in kinds[1:] if adaptive else kinds:
             engine = engines.load(kind)(NumbaBackend(workers), **options)
             force, partition = errors(engine, Y, truth, rho)
-            ms = best(lambda engine=engine, Y=Y, rho=rho: engine.repulsion(Y, 0.0, rho))
             state = engine.start()
-            engine.repulsion(Y, 0.0, rho, state)
+            ms = best(lambda engine=engine, Y=Y, rho=rho, state=state: engine.repulsion(Y, 0.0, rho, state))
             used = f" ({state.used})" if kind == "fft" and not adaptive else ""
             row += [f"{force:.1e}", f"{partition:.1e}", f"{ms:.1f}{used}"]
         rows.append(row)
@@ -105,7 +105,7 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
 
 
 def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
-    """Return the table of spacings without a split, and of spacings and radii with one."""
+    """Spacing without a split; spacing and radius with one."""
     chosen = ("exaggerated", "let go", "final")
     truths = {
         name: engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(found[name], 0.0)
@@ -118,8 +118,8 @@ def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
         engine = fft.FFTEngine(NumbaBackend(workers))
         base = fft.ACCURACIES["normal"]
         engine._accuracy = replace(base, spacing=h, split_spacing=h, radius=a or base.radius, force=np.inf)
-        engine._cheapest = lambda n, span, split, cells, state, engine=engine, a=a: (  # type: ignore[method-assign]
-            split if a else engine._mesh(span, state, split=False)
+        engine._cheapest = lambda n, span, split, cells, engine=engine, a=a: (  # type: ignore[method-assign]
+            split if a else engine._mesh(span, split=False)
         )
         row = [f"{h:.3g}", f"{a:g}" if a else "no split"]
         for name in chosen:
@@ -136,7 +136,7 @@ def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
 
 
 def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
-    """Return the nanoseconds of a mesh node per doubling, a near pair and a point in the tree, and the cost model."""
+    """Nanoseconds of a mesh node per doubling, of a near pair, of a point in the tree; and what the model holds."""
     Y = found["final"]
     engine = fft.FFTEngine(NumbaBackend(workers))
     span = np.ptp(Y, axis=0)
@@ -145,8 +145,9 @@ def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
         engine._accuracy = replace(fft.ACCURACIES["normal"], spacing=h)
         state = engine.start()
         mesh = engine._mesh(span, state, split=False)
-        arguments = (np.ones(mesh.nodes, np.float32), mesh, fft._transform(mesh, state))
-        node.append(1e6 * best(lambda arguments=arguments: engine._convolve(*arguments)) / mesh.cost)
+        charges, kernel = np.ones(mesh.nodes, np.float32), fft._transform(mesh, state)
+        convolve = partial(engine._convolve, charges, mesh, kernel)
+        node.append(1e6 * best(convolve) / mesh.cost)
     engine = fft.FFTEngine(NumbaBackend(workers))
     dense = Y / 4
     cells = fft._Cells.of(dense, dense.min(axis=0), np.ptp(dense, axis=0), 1.5, workers)
@@ -155,7 +156,8 @@ def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
     arguments = (cells.shape[0], lanes, cells.starts, *constants, near)
     pair = 1e6 * best(lambda: workers.run(fft.kernels.near_pairs, *arguments, grain=1)) / cells.pairs()
     tree = engines.load("tree")(NumbaBackend(workers))
-    point = 1e6 * best(lambda: tree.repulsion(Y, 0.0)) / (len(Y) * np.log2(len(Y)))
+    state = tree.start()
+    point = 1e6 * best(lambda: tree.repulsion(Y, 0.0, state=state)) / (len(Y) * np.log2(len(Y)))
     unit = float(np.median(node))
     rows = [
         ["mesh node, per doubling of the mesh", f"{unit:.3f}", "1", "1"],
@@ -166,7 +168,7 @@ def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
 
 
 def crossovers(quick: bool) -> str:
-    """Return the time of an evaluation by engine, with one thread and with two, for both kernels."""
+    """One evaluation by engine, with one thread and with two; the adaptive kernel has all pairs and the tree."""
     sizes = (500, 1000, 1500, 2000, 2500, 3000, 4000, 6000) if not quick else (500, 2000)
     rng = np.random.default_rng(0)
     rows = []
@@ -185,12 +187,13 @@ def crossovers(quick: bool) -> str:
 
 
 def _by_threads(name: str, Y: np.ndarray, rho: Any) -> list[str]:
-    """Return the milliseconds with one thread and with two."""
+    """Milliseconds with one thread and with two."""
     times = []
     for n_jobs in (1, 2):
         with Workers(n_jobs) as workers:
             engine = engines.load(name)(NumbaBackend(workers))
-            times.append(f"{best(lambda engine=engine: engine.repulsion(Y, 0.0, rho), 9):.2f}")
+            state = engine.start()
+            times.append(f"{best(lambda engine=engine, state=state: engine.repulsion(Y, 0.0, rho, state), 9):.2f}")
     return times
 
 
@@ -198,7 +201,7 @@ class _Nothing:
     """An engine without repulsion, to time what else an iteration does."""
 
     def start(self) -> None:
-        """Return no state."""
+        return None
 
     def repulsion(
         self, Y: np.ndarray, smoothing: float, scales: Any = None, state: Any = None
@@ -207,7 +210,7 @@ class _Nothing:
 
 
 def iteration(quick: bool) -> str:
-    """Return the times of the parts of an iteration late in a fit, with one thread, and in units of the mesh."""
+    """What the parts of an iteration take late in a fit, with one thread, and in units of the mesh."""
     n, n_iter = (5000, 20) if quick else (70_000, 50)
     X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     settings = {"neighbors": knn(X, 90, n_jobs=-1), "random_state": 0, "n_jobs": -1}
@@ -216,13 +219,12 @@ def iteration(quick: bool) -> str:
     with Workers(1) as workers:
         for mode in ("input", "both"):
             model = DRSNE(neighborhoods=mode, **settings)
-            parameters = PreparationSettings.of(model.get_params(deep=False))
-            problem = prepare_drsne(parameters, X.astype(np.float64), model._objective(1.0), 1.0, workers).problem
+            prepared = prepare_drsne(model._settings(), X.astype(np.float64), model._objective(1.0), 1.0, workers)
+            problem = prepared.problem
             problem.engine = _Nothing()
 
             def steps(problem: Any = problem, **options: float) -> float:
-                state = problem.start()
-                start = time.process_time()
+                start, state = time.process_time(), problem.start()
                 for at in range(n_iter):
                     problem.evaluate(Y, state=state, iteration=at, **options)
                 return 1e3 * (time.process_time() - start) / n_iter
@@ -239,16 +241,15 @@ def iteration(quick: bool) -> str:
             ("tree, adaptive kernel", "tree", rho),
         ):
             engine = engines.load(name)(NumbaBackend(workers))
-            taken[label] = best(
-                lambda engine=engine, scales=scales: engine.repulsion(Y, 0.0, scales), 5, time.process_time
-            )
+            evaluate = partial(engine.repulsion, Y, 0.0, scales, engine.start())
+            taken[label] = best(evaluate, 5, time.process_time)
     unit = taken["mesh, fixed kernel"]
     rows = [[label, f"{ms:.1f}", f"{ms / unit:.2f}"] for label, ms in taken.items()]
     return table(["part", "ms", "in units of the mesh"], rows)
 
 
 def finals(quick: bool) -> str:
-    """Return the final KL (with the partition over all pairs) and trustworthiness by engine, as means over seeds."""
+    """Final KL (with the partition over all pairs) and trustworthiness, by engine; mean over seeds."""
     n, seeds = (2000, 1) if quick else (5000, 3)
     X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     graph = knn(X, 90, n_jobs=-1)
@@ -281,7 +282,7 @@ HEADINGS = {
 
 
 def kept() -> dict[str, str]:
-    """Return the sections of the current results file by heading; each says where it was made."""
+    """Sections of the results file as it is, by heading; each says where it was made."""
     file = RESULTS / "engines.md"
     if not file.exists():
         return {}

@@ -26,10 +26,12 @@ def main() -> None:
     sizes, settings = [], []
     with Workers(threads) as workers:
 
-        def timed(X: np.ndarray, every: bool, **options: int) -> tuple[float, KnnGraph]:
+        def timed(X: np.ndarray, all_pairs: bool, **options: int) -> tuple[float, KnnGraph]:
             start = time.perf_counter()
             rows = np.arange(len(X))
-            found = exact.exact(X, K, rows, workers) if every else inverted_file.approximate(X, K, workers, **options)
+            found = (
+                exact.exact(X, K, rows, workers) if all_pairs else inverted_file.approximate(X, K, workers, **options)
+            )
             return time.perf_counter() - start, found
 
         def recall(found: KnnGraph, reach: np.ndarray, rows: np.ndarray) -> float:

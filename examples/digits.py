@@ -1,6 +1,7 @@
-"""Embed scikit-learn's Digits with DR-SNE and, beside it, with lambda = 0 (t-SNE); write demo/.
+"""Embed scikit-learn's Digits with DR-SNE and with plain t-SNE, and compare the two maps.
 
-python examples/digits.py [folder]
+Run it as ``python examples/digits.py [folder]``. It prints the scores of both maps, and writes a table and a figure to
+the folder, which is demo by default.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ COLUMNS = {
     "continuity": "continuity",
     "concentration_correlation": "conc. corr.",
     "density_rank_correlation": "density rank corr.",
-    "local_density_rank_correlation": "same, 5 neighbours",
+    "local_density_rank_correlation": "rank corr., k = 5",
     "silhouette": "silhouette",
 }
 
 
 def main(folder: Path) -> None:
-    """Fit both maps, print their scores, write CSV and PNG."""
+    """Fit both maps, print their scores, and write a CSV file and a PNG file."""
     folder.mkdir(parents=True, exist_ok=True)
     X, digit = load_digits(return_X_y=True)
     X = StandardScaler().fit_transform(X)
@@ -45,11 +46,11 @@ def main(folder: Path) -> None:
         {title: model.concentration_ for title, model in models.items()},
     )
     figure.savefig(folder / "digits.png", dpi=110)
-    print(f"Wrote {folder / 'digits.csv'} (both maps, labels, concentrations) and {folder / 'digits.png'} (picture).")
+    print(f"Wrote {folder / 'digits.csv'} (maps, labels, concentrations) and {folder / 'digits.png'} (figure).")
 
 
 def print_scores(X: np.ndarray, digit: np.ndarray, models: dict[str, DRSNE]) -> None:
-    """A table of scores, one row a map."""
+    """Print a table of scores with one row per map."""
     print(f"\n{'':20s}" + "".join(f"{name:>20s}" for name in COLUMNS.values()))
     for title, model in models.items():
         scores = metrics.evaluate(X, model.embedding_, digit)
@@ -58,7 +59,7 @@ def print_scores(X: np.ndarray, digit: np.ndarray, models: dict[str, DRSNE]) -> 
 
 
 def write_csv(path: Path, digit: np.ndarray, data: np.ndarray, models: dict[str, DRSNE]) -> None:
-    """Labels, log relative concentration of the data, and coordinates and concentration of each map."""
+    """Write the labels, the concentrations of the data, and the coordinates and concentrations of each map."""
     names, columns = ["digit", "input_concentration"], [digit, data]
     for prefix, model in zip(("tsne", "drsne"), models.values(), strict=True):
         names += [f"{prefix}0", f"{prefix}1", f"{prefix}_concentration"]

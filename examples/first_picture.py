@@ -1,10 +1,10 @@
-"""Draw the first picture of the README: groups of very different density as plain t-SNE and as DR-SNE.
+"""Draw the first figure of the README: groups of very different density as plain t-SNE and as DR-SNE.
 
-python examples/first_picture.py [folder]
+Run it as ``python examples/first_picture.py [folder]``. The folder is docs/images by default. The script requires
+matplotlib.
 
-Three Gaussian groups in eight dimensions have standard deviations .3, 1 and 2. Plain t-SNE
-draws them at the same density; DR-SNE shows which one is dense and which one is sparse. The folder is docs/images by
-default. Needs matplotlib.
+Three Gaussian groups in eight dimensions have standard deviations .3, 1 and 2. Plain t-SNE draws them at the same
+density. DR-SNE shows which one is dense and which one is sparse.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 
 from drsne import DRSNE
 
-SEED = 1  # of the data: 0, 1 and 2 look alike but for the places of the groups, and 1 has most room for the labels
+SEED = 1  # of the data; the maps of 0, 1 and 2 differ in the positions of the groups, and 1 has most room for labels
 SIZES, DEVIATIONS = (800, 450, 250), (0.3, 1.0, 2.0)
-COLOURS = ("#0072B2", "#E69F00", "#009E73")  # Okabe and Ito: safe for colour-blind readers
+COLOURS = ("#0072B2", "#E69F00", "#009E73")  # from Okabe and Ito; colour-blind readers can distinguish them
 MAPS = {
     "t-SNE: all groups look equally dense": {"density_weight": 0},
     "DR-SNE: dense and sparse groups differ": {},

@@ -1,6 +1,7 @@
-"""Draw the trade-off along a path of lambda, and compare the neighbourhoods and kernels, on Digits; write demo/.
+"""Draw the trade-off along a path of lambda on Digits, and compare the choices of neighbourhoods.
 
-python examples/trade_off.py [folder]
+Run it as ``python examples/trade_off.py [folder]``. It prints scores and times, and writes two figures to the folder,
+which is demo by default.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     X, digit = load_digits(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    DRSNE(max_iter=20, random_state=0, n_jobs=-1).fit(X)  # compiles, or loads what is compiled
+    DRSNE(max_iter=20, random_state=0, n_jobs=-1).fit(X)  # compile first, so that times are comparable
     models = {}
     for title, options in MODES.items():
         start = time.perf_counter()
@@ -44,7 +45,7 @@ def main(folder: Path) -> None:
         print(f"{title:32s}" + "  ".join(f"{short} {scores[name]:.3f}" for name, short in NAMES.items()), end="")
         print(f"  {seconds:.1f} s", flush=True)
     maps = {title: model.embedding_ for title, model in models.items()}
-    density = {title: model.input_concentration_ for title, model in models.items()}  # of the data: the same in all
+    density = {title: model.input_concentration_ for title, model in models.items()}  # of the data
     pl.compare(maps, digit, density).savefig(folder / "modes.png", dpi=80)
 
     start = time.perf_counter()
@@ -53,7 +54,7 @@ def main(folder: Path) -> None:
     chosen = path.select(max_trustworthiness_drop=0.01, max_continuity_drop=0.01, criterion="density")
     for at, weight in enumerate(path.weights):
         scores = "  ".join(f"{short} {path.metrics[name][at]:.3f}" for name, short in NAMES.items())
-        print(f"density_weight {weight:4g}: {scores}{'  <- the choice of auto' if at == chosen else ''}")
+        print(f"density_weight {weight:4g}: {scores}{'  <- chosen by auto' if at == chosen else ''}")
     path.plot(digit, chosen=chosen).savefig(folder / "path.png", dpi=80)
     print(f"Wrote {folder / 'path.png'} and {folder / 'modes.png'}.")
 

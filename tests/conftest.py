@@ -6,6 +6,57 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
+# Tests that `make check` leaves out: folders, files, or single tests of a file. A new slow test has its own marker.
+SLOW = (
+    "src/drsne/estimators/density_path.py",
+    "tests/contract/test_adaptive_engines.py",
+    "tests/contract/test_data_registry.py",
+    "tests/contract/test_detectors.py",
+    "tests/contract/test_engines.py::test_a_hard_map_after_an_ordinary_one",
+    "tests/contract/test_engines.py::test_an_ordinary_map_after_a_hard_one_has_its_theta_back",
+    "tests/contract/test_engines.py::test_high_accuracy_of_the_mesh",
+    "tests/contract/test_engines.py::test_partition_and_forces",
+    "tests/contract/test_engines.py::test_partition_and_forces_of_the_adaptive_kernel",
+    "tests/contract/test_methods.py",
+    "tests/integration",
+    "tests/unit/test_anomaly.py::test_a_collapsed_map_is_refused",
+    "tests/unit/test_anomaly.py::test_evaluation",
+    "tests/unit/test_anomaly.py::test_scores_of_a_map_that_is_far_small_or_large",
+    "tests/unit/test_anomaly.py::test_the_others_are_scikit_learns",
+    "tests/unit/test_anomaly.py::test_the_papers_scores_of_the_data",
+    "tests/unit/test_cli.py",
+    "tests/unit/test_committed.py",
+    "tests/unit/test_datasets.py",
+    "tests/unit/test_densne.py::test_every_n_jobs_gives_the_same_map",
+    "tests/unit/test_densne.py::test_fast_engines_reach_the_same_terms",
+    "tests/unit/test_experiments.py",
+    "tests/unit/test_fragmentation.py::test_maps_that_fall_to_pieces_score_higher",
+    "tests/unit/test_fragmentation.py::test_whole_groups_score_zero",
+    "tests/unit/test_hard_cases.py::test_a_perplexity_the_neighbours_can_hold_is_kept",
+    "tests/unit/test_metrics.py::test_no_score_holds_a_matrix_of_all_pairs",
+    "tests/unit/test_path.py",
+    "tests/unit/test_radii.py::test_fast_engines_are_near_exact",
+    "tests/unit/test_report.py",
+    "tests/unit/test_scale.py::test_memory_estimate_is_near_the_peak",
+    "tests/unit/test_scale.py::test_options_reach_the_engine_that_knows_them",
+    "tests/unit/test_search.py::test_approximate_recall_and_exact_distances",
+    "tests/unit/test_studies.py",
+    "tests/unit/test_theory_study.py",
+)
+
+
+def is_slow(nodeid):
+    """Return whether a test is in the list."""
+    name = nodeid.partition("[")[0]  # without parameters
+    return any(name == slow or name.startswith((f"{slow}::", f"{slow}/")) for slow in SLOW)
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if is_slow(item.nodeid):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_openmp_thread():

@@ -1,7 +1,6 @@
-"""DR-SNE: t-SNE maps that also show how crowded each region of the data is.
+"""DR-SNE: t-SNE maps that also show how dense each region of the data is.
 
-The public names are loaded when they are first used (PEP 562): importing the package
-loads no third-party module.
+The public names are loaded when they are first used (PEP 562), so importing the package loads no third-party module.
 """
 
 from __future__ import annotations

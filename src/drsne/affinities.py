@@ -1,9 +1,9 @@
-"""Nearest neighbours -> the affinities P of t-SNE and each point's precision (docs/theory.md, eqs. 1 to 5).
+"""From nearest neighbours to the affinities P of t-SNE and the precisions (docs/theory.md, eqs. 1 to 5).
 
-Row i of the conditional affinities is ``p_{j|i} = exp(-beta_i d_ij^2) / sum_l exp(-beta_i d_il^2)`` with
-``beta_i`` such that the row's perplexity is the asked one; ``P = (P_cond + P_cond^T) / (2 n)``.
-The minimum distance is shifted out of each row first, which changes nothing but keeps every row from
-underflowing: rows sum to one at any scale of the data.
+Row i of the conditional affinities is ``p_{j|i} = exp(-beta_i d_ij^2) / sum_l exp(-beta_i d_il^2)``, with the precision
+``beta_i`` that gives the row the desired perplexity, and ``P = (P_cond + P_cond^T) / (2 n)``. The smallest squared
+distance of a row is subtracted first. This does not change the affinities but prevents underflow, so rows sum to one at
+any scale of the data.
 """
 
 from __future__ import annotations
@@ -21,27 +21,32 @@ from drsne.backends.numba.kernels import merging
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 
-_REACHED = 1e-4  # how near the asked perplexity a row must come
-_SUMS = 1e-4  # how near to one a row of affinities must sum, in single precision too
+_PERPLEXITY_TOLERANCE = 1e-4  # relative error of the perplexity of a row
+_SUM_TOLERANCE = 1e-4  # error of the sum of a row of affinities, also in single precision
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """How precisions are searched. The defaults are right; the rest reproduces the paper's code.
+    """Settings of the search for precisions. The settings other than the defaults reproduce the paper's code.
 
     Parameters
     ----------
     neighbors : "auto", "all" or int, default="auto"
-        Neighbours that carry affinity: 3 x perplexity, every other point, or a number.
+        Number of neighbours with an affinity: three times the perplexity ("auto"), all other points ("all"), or a
+        number.
     search : {"bracketed", "doubling"}, default="bracketed"
-        A converging search, or the authors' ablations' search that only doubles or halves.
+        "bracketed" is a search that converges. "doubling" is the search of the authors' ablations, which only doubles
+        or halves the precision.
     shift : bool, default=True
-        Shift the minimum distance out of each row. False also takes distances as they come, starts
-        at precision 1 and stops after ``max_steps``, as the authors' code does.
+        Whether to subtract the smallest squared distance from each row. If False, the search also does not rescale
+        distances, starts at the precision 1 and stops after ``max_steps``, as in the authors' code.
     smoothing : float, default=0.0
-        Added to each row's sum and inside the logarithm of its entropy; only with ``shift=False``.
-    max_steps, tolerance : int, float
-        Steps of the search and the gap in entropy at which it ends; only with ``shift=False``.
+        Constant that is added to the sum of each row and inside the logarithm of its entropy. It can only be used with
+        ``shift=False``.
+    max_steps : int, default=50
+        Largest number of steps of the search with ``shift=False``.
+    tolerance : float, default=1e-5
+        Error of the entropy at which the search stops with ``shift=False``.
 
     Examples
     --------
@@ -68,21 +73,24 @@ class Calibration:
         checks.integer("max_steps", self.max_steps, at_least=1)
         checks.number("tolerance", self.tolerance, above=0)
         if self.shift and (self.search != "bracketed" or self.smoothing):
-            raise ValueError("shift=True needs search='bracketed' and smoothing=0; pass shift=False for the others.")
+            raise ValueError(
+                f"shift=True needs search='bracketed' and smoothing=0; got search={self.search!r} and "
+                f"smoothing={self.smoothing!r}. Pass shift=False for other values."
+            )
 
     def n_neighbors(self, perplexity: float, n_samples: int) -> int:
-        """Neighbours that carry affinity for ``n_samples`` points."""
+        """Return the number of neighbours with an affinity for data with ``n_samples`` points."""
         if self.neighbors == "all":
             return n_samples - 1
-        asked = int(3 * perplexity + 0.5) if self.neighbors == "auto" else int(self.neighbors)
-        return max(1, min(n_samples - 1, asked))
+        requested = int(3 * perplexity + 0.5) if self.neighbors == "auto" else int(self.neighbors)
+        return max(1, min(n_samples - 1, requested))
 
 
 DEFAULT_CALIBRATION = Calibration()
 
 
 class Affinities(NamedTuple):
-    """Symmetric affinities (CSR, summing to one) and the precisions behind them."""
+    """Symmetric affinities, which sum to one, and the precisions of their rows."""
 
     P: sp.csr_matrix  # (n, n)
     precisions: NDArray[np.float64]  # (n,)
@@ -91,7 +99,7 @@ class Affinities(NamedTuple):
 def affinities(
     graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
 ) -> Affinities:
-    """Return ``P`` and the precisions for a neighbour graph; warn once about rows that cannot reach the perplexity."""
+    """Return ``P`` and the precisions for a neighbour graph, and warn if rows cannot reach the perplexity."""
     conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
     return Affinities(symmetrize(graph.indices, conditional, workers), precisions)
 
@@ -99,26 +107,26 @@ def affinities(
 def calibrated(
     graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """Return the rows ``p_{j|i}`` (n, k) and the precisions for a neighbour graph, with the same warning."""
+    """Return the rows ``p_{j|i}`` (n, k) and the precisions, and warn if rows cannot reach the perplexity."""
     conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers, dtype)
     _check_rows(conditional, calibration)
     if calibration.shift:
-        # Written so that a nan counts as missed.
-        missed = int((~(np.abs(reached - perplexity) <= _REACHED * max(1.0, perplexity))).sum())
+        # The comparison is negated so that nan counts as missed.
+        missed = int((~(np.abs(reached - perplexity) <= _PERPLEXITY_TOLERANCE * max(1.0, perplexity))).sum())
         if missed:
             checks.warn(
                 f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points, which have more "
-                "equally near neighbours than that (duplicates), or fewer neighbours; each has the nearest reachable "
-                f"perplexity, from {np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}."
+                "nearest neighbours at the same distance (such as duplicates), or fewer neighbours. Each of them gets "
+                f"the nearest possible perplexity, from {np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}."
             )
     return conditional, precisions
 
 
 def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:
-    """Raise unless every row is finite and sums to one (without the shift, some rows may underflow to less)."""
+    """Raise an error unless every row is finite and sums to one; without the shift, some rows may underflow."""
     sums = conditional.sum(axis=1, dtype=np.float64)
     if calibration.shift:
-        wrong = ~(np.abs(sums - 1.0) <= _SUMS)
+        wrong = ~(np.abs(sums - 1.0) <= _SUM_TOLERANCE)
     else:
         wrong = ~np.isfinite(sums) if sums.any() else np.ones(len(sums), dtype=bool)
     if wrong.any():
@@ -140,12 +148,12 @@ def conditional_affinities(
     workers: Workers,
     dtype: type = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
-    """Rows ``p_{j|i}`` (n, k), precisions (n,) and the perplexities reached (n,), from ascending distances."""
+    """Return the rows ``p_{j|i}`` (n, k), the precisions (n,) and the perplexities (n,) for ascending distances."""
     n, k = distances.shape
     P: NDArray[Any] = np.empty((n, k), dtype)
     precisions, reached = np.empty(n), np.empty(n)
     if not calibration.shift:
-        with np.errstate(over="ignore"):  # an affinity of 0 is right for a distance whose square is infinite
+        with np.errstate(over="ignore"):  # a distance whose square overflows has the affinity 0
             D = distances**2
         doubling = calibration.search == "doubling"
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
@@ -156,7 +164,7 @@ def conditional_affinities(
 
 
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
-    """``(C + C^T) / (2 n)`` as CSR with sorted columns, for ``C`` with rows ``conditional`` at ``indices``."""
+    """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, for ``C`` with rows ``conditional`` at ``indices``."""
     n, k = indices.shape
 
     def transpose(*rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -164,15 +172,15 @@ def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: W
         merging.transpose(*rows, *out)
         return out
 
-    given = np.arange(0, n * k + 1, k, dtype=np.int64), np.ascontiguousarray(indices).ravel(), conditional.ravel()
-    turned = transpose(*given)
-    rows = (*transpose(*turned), *turned)
+    stored = np.arange(0, n * k + 1, k, dtype=np.int64), np.ascontiguousarray(indices).ravel(), conditional.ravel()
+    transposed = transpose(*stored)
+    rows = (*transpose(*transposed), *transposed)
     indptr = np.zeros(n + 1, np.int64)
-    nothing = np.empty(0, np.int32), np.empty(0, conditional.dtype)
-    workers.run(merging.merge, n, *rows, indptr, *nothing)
+    no_output = np.empty(0, np.int32), np.empty(0, conditional.dtype)
+    workers.run(merging.merge, n, *rows, indptr, *no_output)
     np.cumsum(indptr, out=indptr)
     nnz = int(indptr[-1])
-    # scipy wants one type for offsets and columns
+    # scipy requires the same type for offsets and columns.
     index = np.int32 if nnz < np.iinfo(np.int32).max else np.int64
     columns, data = np.empty(nnz, index), np.empty(nnz, conditional.dtype)
     workers.run(merging.merge, n, *rows, indptr, columns, data)

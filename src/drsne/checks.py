@@ -1,4 +1,4 @@
-"""Checks of plain parameters, and warnings. An error names the parameter, its value, the rule and the way out."""
+"""Checks of parameters and data, and warnings. An error names the parameter, its value, the rule and the way out."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import warnings
 from collections.abc import Collection
 from datetime import date, timedelta
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
-_OURS = ("drsne", "sklearn")
-_NO_NUMBERS = (str, bytes, date, timedelta)
+_SKIPPED_PACKAGES = ("drsne", "sklearn")  # a warning points at the first caller outside of these
+_TEXT_AND_DATES = (str, bytes, date, timedelta)
 
 
 def number(
     name: str, value: Any, *, at_least: float | None = None, above: float | None = None, hint: str = ""
 ) -> float:
-    """``value`` as a finite float within its bounds, else an error."""
+    """Return ``value`` as a float, or raise an error if it is not a finite number within its bounds."""
     rule = "a finite number"
     if at_least is not None:
         rule += f" of at least {at_least:g}"
@@ -36,7 +37,7 @@ def number(
 
 
 def integer(name: str, value: Any, *, at_least: int, hint: str = "") -> int:
-    """``value`` as an int of at least ``at_least``, else an error."""
+    """Return ``value`` as an int, or raise an error if it is not an integer of at least ``at_least``."""
     rule = f"an integer of at least {at_least}"
     if isinstance(value, bool) or not isinstance(value, (Integral, Real)):
         raise TypeError(_message(name, rule, value, hint))
@@ -46,17 +47,17 @@ def integer(name: str, value: Any, *, at_least: int, hint: str = "") -> int:
 
 
 def flag(name: str, value: Any) -> bool:
-    """``value`` if it is True or False, else an error."""
+    """Return ``value`` as a bool, or raise an error if it is not True or False."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
         raise TypeError(_message(name, "True or False", value, ""))
     return bool(value)
 
 
 def jobs(n_jobs: Any) -> None:
-    """An error unless ``n_jobs`` is None or an integer other than 0."""
+    """Raise an error unless ``n_jobs`` is None or an integer other than 0."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or int(n_jobs) == 0):
         raise ValueError(
-            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass 1 for one thread, -1 for every core."
+            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass 1 for one thread, -1 for all cores."
         )
 
 
@@ -70,7 +71,7 @@ def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", h
 
 
 def did_you_mean(value: Any, allowed: Collection[str]) -> str:
-    """Return a sentence that suggests the most similar of the ``allowed`` strings, or an empty one."""
+    """Return a sentence that suggests the most similar of the ``allowed`` strings, or an empty string."""
     if not isinstance(value, str):
         return ""
     from difflib import get_close_matches
@@ -80,27 +81,97 @@ def did_you_mean(value: Any, allowed: Collection[str]) -> str:
     return f"Did you mean {lower[close[0]]!r}?" if close else ""
 
 
-def refuse_text(name: str, values: Any) -> None:
-    """An error for text and dates, which conversion to numbers would accept in silence."""
+def refuse_other_data(name: str, values: Any) -> None:
+    """Raise an error for values that NumPy would misread: paths, AnnData, masked arrays, text, dates and NaN."""
     import numpy as np
 
-    if hasattr(values, "toarray"):  # sparse matrices hold numbers
+    if isinstance(values, (str, bytes, PathLike)):
+        raise TypeError(
+            f"{name} must be an array of numbers; got the text {values!r}. If it is a file, load it first, for example "
+            "with pandas.read_csv."
+        )
+    if type(values).__module__.split(".")[0] == "anndata":
+        raise TypeError(
+            f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
+            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix."
+        )
+    if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         return
+    if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
+        raise ValueError(
+            f"{name} must have no masked values; got {hidden} of them. Fill them in (for example with .filled or an "
+            "imputer), or drop their rows."
+        )
+    refuse_text(name, values)
+    _refuse_missing(name, values)
+
+
+def refuse_text(name: str, values: Any) -> None:
+    """Raise an error for text and dates, which names the columns if ``values`` is a data frame."""
+    import numpy as np
+
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+        wrong = [str(column) for column, dtype in zip(values.columns, values.dtypes, strict=True) if _holds_text(dtype)]
+        if wrong:
+            raise ValueError(
+                f"{name} must hold numbers; got text, dates or categories in {_listed('column', wrong)}. Encode or "
+                f"drop {'them' if len(wrong) > 1 else 'it'} first."
+            )
     try:
         array = np.asarray(values)
-    except ValueError:  # ragged: the check of shapes says so
+    except ValueError:  # rows of different lengths are reported by the check of shapes
         return
-    except TypeError as error:  # columns that have no common type
+    except TypeError as error:  # columns without a common type
         raise ValueError(f"{name} must hold numbers; got {error}. Encode or drop those columns first.") from error
     text = array.dtype.kind not in "biufcO"
-    if text or (array.dtype.kind == "O" and any(isinstance(value, _NO_NUMBERS) for value in array.flat)):
+    if text or (array.dtype.kind == "O" and any(isinstance(value, _TEXT_AND_DATES) for value in array.flat)):
         raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
 
 
+def _holds_text(dtype: Any) -> bool:
+    """Return whether the type of a column is text, dates or categories; objects are checked one by one elsewhere."""
+    kind = str(getattr(dtype, "kind", "O"))
+    return kind in "MmUS" or str(dtype) in ("category", "string", "str")
+
+
+def _refuse_missing(name: str, values: Any) -> None:
+    """Raise an error for NaN and infinity, which reports their number and their columns."""
+    import numpy as np
+
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):  # reported by the checks of types and shapes
+        return
+    if array.dtype.kind == "O":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):  # reported by the check of types
+            return
+    if array.dtype.kind not in "fc" or array.ndim != 2 or np.isfinite(array).all():
+        return
+    broken = ~np.isfinite(array)
+    places = np.flatnonzero(broken.any(axis=0))
+    named = [str(values.columns[c]) if hasattr(values, "columns") else str(c) for c in places]
+    kind = "NaN" if np.isnan(array).any() else "infinity"
+    kind = "NaN and infinity" if kind == "NaN" and np.isinf(array).any() else kind
+    raise ValueError(
+        f"{name} must be finite; got {kind} in {int(broken.sum())} of {array.size} values, in "
+        f"{_listed('column', named)}. Fill them in (for example with sklearn.impute.SimpleImputer), or drop their "
+        "rows or columns."
+    )
+
+
+def _listed(what: str, names: list[str], most: int = 5) -> str:
+    """Return a list of names in words, with at most ``most`` of them."""
+    shown = ", ".join(repr(name) if not name.isdigit() else name for name in names[:most])
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"
+
+
 def warn(message: str) -> None:
-    """A UserWarning that points at the line outside this package (and scikit-learn's wrappers) that called it."""
+    """Issue a UserWarning that points at the calling line outside this package and scikit-learn's wrappers."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _OURS:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in _SKIPPED_PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
 

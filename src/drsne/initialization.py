@@ -1,10 +1,10 @@
-"""Where a map starts: principal components, noise, or a given array.
+"""The initial map: principal components, random numbers, or an array of the user.
 
-"pca" is the leading principal components, brought to standard deviation 1e-4 with a little noise, so that
-duplicates part and seeds differ. Components the data do not have are noise. Distance matrices start from
-classical scaling (the same thing, from distances), neighbour graphs from a diffusion map of the affinities.
-All of it is computed by our own subspace iteration: library factorisations round differently with the
-number of threads.
+"pca" stands for the leading principal components, scaled to a standard deviation of 1e-4, with a little noise that
+separates duplicates and makes seeds differ. If the data have fewer dimensions than the map, the missing components are
+noise. Distance matrices start from classical scaling, which computes the same components from distances, and neighbour
+graphs from a diffusion map of the affinities. All of them use our own subspace iteration, because the rounding of
+library factorisations depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.precision import rounded, unit_scale
 
 Array = NDArray[np.float64]
-SCALE = 1e-4  # standard deviation of a start
+SCALE = 1e-4  # standard deviation of an initial map
 _JITTER = 0.01  # noise on principal components, in units of SCALE
-_OUTLIER = 5.0  # scores beyond this multiple of their 90th percentile are drawn in
-_OVERSAMPLE = 6
-_MAX_SWEEPS = 60
-_TOLERANCE = 1e-6
+_OUTLIER = 5.0  # scores beyond this multiple of their 90th percentile are clipped
+_OVERSAMPLE = 6  # vectors of the subspace iteration beyond the components that are needed
+_MAX_ITERATIONS = 60  # of the subspace iteration
+_TOLERANCE = 1e-6  # change of the eigenvalues, relative to the largest one, at which it stops
 
 
 def random(n_samples: int, n_components: int, rng: np.random.RandomState) -> Array:
-    """Independent normal coordinates of standard deviation 1e-4."""
+    """Return independent normal coordinates with a standard deviation of 1e-4."""
     return np.asarray(rng.normal(0.0, SCALE, size=(n_samples, n_components)))
 
 
-def given(init: Any, n_samples: int, n_components: int) -> Array:
-    """A copy of a user's start, checked."""
+def checked_init(init: Any, n_samples: int, n_components: int) -> Array:
+    """Return a copy of the initial map that the user passed, or raise an error if it cannot be used."""
     from sklearn.utils import check_array
 
-    checks.refuse_text("init", init)
+    checks.refuse_other_data("init", init)
     try:
-        flat = sp.issparse(init) or np.ndim(init) != 2
-    except ValueError:  # ragged
-        flat = True
-    if flat:
+        wrong = sp.issparse(init) or np.ndim(init) != 2
+    except ValueError:  # rows of different lengths
+        wrong = True
+    if wrong:
         raise ValueError(
             f"init must be 'pca', 'random' or an array of shape (n_samples, n_components); got {init!r}. "
             "Pass one row per sample."
@@ -57,29 +57,29 @@ def given(init: Any, n_samples: int, n_components: int) -> Array:
         )
     if n_samples > 1 and (Y[0] == Y).all():
         raise ValueError(
-            f"init must not put all points in one place, where no force can part them; got {Y[0]} for every sample. "
-            "Pass init='random'."
+            f"init must not put all points in the same place, because no force can separate them there; got {Y[0]} for "
+            "every sample. Pass init='random'."
         )
     return np.asarray(Y)
 
 
 def pca(X: Any, n_components: int, rng: np.random.RandomState, workers: Workers) -> Array:
-    """Leading principal components of a dense or sparse matrix, as a start."""
+    """Return an initial map from the leading principal components of a dense or sparse matrix."""
     return as_start(_sparse_scores(X, n_components) if sp.issparse(X) else _scores(X, n_components, workers), rng)
 
 
 def classical_scaling(D: Array, n_components: int, rng: np.random.RandomState, workers: Workers) -> Array:
-    """Leading coordinates of classical scaling of a distance matrix, as a start."""
+    """Return an initial map from the classical scaling of a distance matrix."""
     B = (D / unit_scale(D)) ** 2
     B -= B.mean(axis=0)
     B -= B.mean(axis=1, keepdims=True)
     V, values = _leading(lambda V: _gram_times(B, V, workers), B.shape[1], n_components)
-    # The operator's eigenvalues are squares of those of B, whose roots scale coordinates.
+    # The eigenvalues of the operator are the squares of those of B, whose square roots scale the coordinates.
     return as_start(_padded(V * values**0.25, n_components), rng)
 
 
 def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> Array:
-    """Leading non-trivial eigenvectors of the random walk on ``P``, as a start."""
+    """Return an initial map from the leading non-trivial eigenvectors of the random walk on ``P``."""
     mass = np.asarray(P.sum(axis=1)).ravel()
     root = np.sqrt(np.maximum(mass, np.finfo(np.float64).tiny))
     walk = sp.csr_matrix(sp.diags(1.0 / root) @ P @ sp.diags(1.0 / root))
@@ -94,9 +94,9 @@ def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -
 
 
 def as_start(scores: Array, rng: np.random.RandomState) -> Array:
-    """Scores brought to the scale of a start, with outliers drawn in, empty columns filled, and noise.
+    """Return scores as an initial map: scaled, with outliers clipped, empty columns filled with noise, and jitter.
 
-    Rounded: what the data's units leave in the last bits must not reach the map.
+    The result is rounded, because the last bits depend on the units of the data, and the map must not.
     """
     noise = rng.normal(0.0, 1.0, size=scores.shape)
     Y = scores - np.median(scores, axis=0)
@@ -122,7 +122,8 @@ def _scores(X: Array, n_components: int, workers: Workers) -> Array:
 
 
 def _sparse_scores(X: sp.csr_matrix, n_components: int) -> Array:
-    Z = sp.csr_matrix(X, dtype=np.float64) / unit_scale(X.data)
+    Z = sp.csr_matrix(X, dtype=np.float64, copy=True)
+    Z.data /= unit_scale(X.data)  # not times its inverse, which overflows for the smallest numbers
     mean = np.asarray(Z.mean(axis=0)).ravel()
 
     def gram_times(V: Array) -> Array:
@@ -134,7 +135,7 @@ def _sparse_scores(X: sp.csr_matrix, n_components: int) -> Array:
 
 
 def _padded(scores: Array, n_components: int) -> Array:
-    """Zero columns where the data have fewer dimensions than the map."""
+    """Return the scores with columns of zeros if the data have fewer dimensions than the map."""
     missing = n_components - scores.shape[1]
     return np.pad(scores, ((0, 0), (0, missing))) if missing > 0 else scores
 
@@ -145,28 +146,28 @@ def _gram_times(X: Array, V: Array, workers: Workers) -> Array:
     return np.asarray(parts.sum(axis=0))
 
 
-def _leading(operator: Callable[[Array], Array], size: int, wanted: int) -> tuple[Array, Array]:
-    """Leading eigenvectors (size, wanted) and eigenvalues of a positive operator, by subspace iteration."""
-    columns = min(size, wanted + _OVERSAMPLE)
+def _leading(operator: Callable[[Array], Array], size: int, count: int) -> tuple[Array, Array]:
+    """Return the leading eigenvectors (size, count) and eigenvalues of a positive operator, by subspace iteration."""
+    columns = min(size, count + _OVERSAMPLE)
     V = _orthonormal(np.random.RandomState(0).normal(size=(size, columns)))
-    wanted = min(wanted, columns)
+    count = min(count, columns)
     values = np.zeros(columns)
-    for _ in range(_MAX_SWEEPS):
+    for _ in range(_MAX_ITERATIONS):
         W = operator(V)
         small = (V[:, :, None] * W[:, None, :]).sum(axis=0)
         previous, (values, rotation) = values, np.linalg.eigh(0.5 * (small + small.T))
         values, rotation = values[::-1], rotation[:, ::-1]
         V = _orthonormal((W[:, :, None] * rotation).sum(axis=1))
-        change = np.abs(values - previous)[:wanted].max()
+        change = np.abs(values - previous)[:count].max()
         if change <= _TOLERANCE * max(values[0], np.finfo(np.float64).tiny):
             break
-    V = V[:, :wanted]
+    V = V[:, :count]
     largest = np.abs(V).argmax(axis=0)
-    return V * np.where(V[largest, np.arange(wanted)] < 0, -1.0, 1.0), np.maximum(values[:wanted], 0.0)
+    return V * np.where(V[largest, np.arange(count)] < 0, -1.0, 1.0), np.maximum(values[:count], 0.0)
 
 
 def _orthonormal(V: Array) -> Array:
-    """Gram-Schmidt, twice over; columns that vanish stay zero."""
+    """Return orthonormal columns by Gram-Schmidt, applied twice for accuracy; columns that vanish are zero."""
     V = V.copy()
     norms = np.sqrt((V * V).sum(axis=0))
     for c in range(V.shape[1]):

@@ -1,4 +1,4 @@
-"""Principal components before the search for neighbours, for wide data; only where asked for."""
+"""Principal components that replace data with many features, if ``pca_components`` asks for them."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ import scipy.sparse as sp
 from drsne import checks
 from drsne.precision import rounded, unit_scale
 
-AUTO = 50  # components of "auto"
-_NARROW = 2000  # features up to which the covariance is decomposed whole
-_ORDINARY = 2.0**100  # a scale of data that covariances hold
-_FAR = 1e4  # distance from the origin, in spreads of the data, at which a covariance loses digits
+AUTO = 50  # number of components of "auto"
+_NARROW = 2000  # number of features up to which the full covariance is decomposed
+_ORDINARY = 2.0**100  # data below this scale have covariances that do not overflow
+_FAR = 1e4  # distance from the origin, in standard deviations of the data, at which a covariance loses digits
 
 
 def fitted_pca(X: Any, components: int | str) -> Any:
-    """scikit-learn's PCA of ``X``, or None where there is nothing to reduce."""
+    """Return scikit-learn's PCA of ``X``, or None if there is nothing to reduce."""
     from sklearn.decomposition import PCA
 
     n, d = X.shape
-    wanted = min(AUTO, n) if components == "auto" else int(components)
+    count = min(AUTO, n) if components == "auto" else int(components)
     if components == "auto" and d <= AUTO:
         return None
     solver = "covariance_eigh" if d <= _NARROW else ("arpack" if sp.issparse(X) else "randomized")
     most = min(n, d) - (solver == "arpack")
-    if wanted > most:
-        checks.warn(f"Lowered pca_components from {wanted} to {most}: {n} samples of {d} features.")
-        wanted = most
+    if count > most:
+        checks.warn(
+            f"Lowered pca_components from {count} to {most}, because X has only {n} samples and {d} features. Pass a "
+            "smaller value to avoid this warning."
+        )
+        count = most
     if _is_constant(X):
         return None
-    pca = PCA(n_components=wanted, svd_solver=solver, random_state=0)
-    return pca.fit(X) if sp.issparse(X) or _is_ordinary(X) else _fitted_with_care(pca, X)
+    pca = PCA(n_components=count, svd_solver=solver, random_state=0)
+    return pca.fit(X) if sp.issparse(X) or _is_ordinary(X) else _fitted_rescaled(pca, X)
 
 
 def _is_constant(X: Any) -> bool:
@@ -48,8 +51,8 @@ def _is_ordinary(X: Any) -> bool:
     return bool(np.abs(X.mean(axis=0)).max() < _FAR * X.std(axis=0).max())
 
 
-def _fitted_with_care(pca: Any, X: Any) -> Any:
-    """The PCA of data of extreme scale or far from the origin, by way of data that are neither."""
+def _fitted_rescaled(pca: Any, X: Any) -> Any:
+    """Fit the PCA to centred data at unit scale, and convert it to the units and the origin of ``X``."""
     scale = unit_scale(X)
     Z = X / scale
     mean = Z.mean(axis=0)
@@ -66,5 +69,5 @@ def _fitted_with_care(pca: Any, X: Any) -> Any:
 
 
 def scores(pca: Any, X: Any) -> Any:
-    """Components of ``X``, rounded: how a library's products were summed must not reach the map."""
+    """Return the components of ``X``, rounded, so that the summation order of the library does not affect the map."""
     return rounded(pca.transform(X))

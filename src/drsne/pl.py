@@ -1,12 +1,22 @@
-"""Plots. matplotlib is imported when a plot is drawn: ``pip install 'drsne[plot]'``."""
+"""Plots of maps. Drawing needs matplotlib, which is imported when a plot is drawn: ``pip install 'drsne[plot]'``.
+
+The figures belong to no window and no pyplot state. A notebook shows the figure that a cell returns.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+_MAX_STRIP_MAPS = 6  # maps below the curve of a path
+_MAX_LEGEND_ENTRIES = 20
+_MAX_STRIP_LEGEND_ENTRIES = 10
+_MIN_LABEL_DISTANCE = 0.03  # between two annotated points of a path, as a share of the plot
 
 
 def compare(
@@ -16,78 +26,153 @@ def compare(
     *,
     point_size: float | None = None,
 ) -> Any:
-    """Two-dimensional maps side by side, coloured by label and, in a second row, by relative concentration.
+    """Draw two-dimensional maps side by side, coloured by label and, in a second row, by relative concentration.
 
     The few points that lie far outside all others are drawn at the edge, so that the others can be seen.
 
     Parameters
     ----------
     maps : mapping of str to array of shape (n_samples, 2)
-        Titles and maps.
+        The maps by their titles, such as ``{"DR-SNE": Y}``.
     labels : array-like of shape (n_samples,), default=None
-        Colours of the first row.
+        The labels that colour the points of the first row. None draws all points in one colour.
     concentration : mapping of str to array of shape (n_samples,), default=None
         For each title, the logarithm of relative concentration (``concentration_``) that colours its map in
-        the second row; all maps share one scale.
+        the second row. All maps share one scale. None draws no second row.
     point_size : float, default=None
-        Area of a point; by default it shrinks as the samples grow.
+        The area of a point. By default, it shrinks as the number of samples grows.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Save it with ``figure.savefig(...)``.
+        The figure. A notebook shows it; ``figure.savefig(...)`` saves it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne import pl
+    >>> Y = np.random.default_rng(0).normal(size=(50, 2))
+    >>> figure = pl.compare({"noise": Y}, labels=Y[:, 0] > 0)
+    >>> figure.axes[0].get_title()
+    'noise'
     """
-    figure_type, grid = _matplotlib()
-    drawn = {title: np.asarray(Y) for title, Y in maps.items()}
-    for title, Y in drawn.items():
-        if Y.ndim != 2 or Y.shape[1] != 2:
-            raise ValueError(f"maps must have shape (n_samples, 2); {title!r} has {Y.shape}.")
-    size = point_size or float(np.clip(12000 / max(len(Y) for Y in drawn.values()), 0.5, 30))
-    n_rows = 1 + (concentration is not None)
-    figure = figure_type(figsize=(5.2 * len(drawn) + 1.0, 5.0 * n_rows), layout="constrained")
-    axes = grid(figure, n_rows, len(drawn))
-    _label_row(axes[0], drawn, labels, size)
+    arrays = _checked_maps(maps)
     if concentration is not None:
-        _concentration_row(figure, axes[1], drawn, concentration, size)
+        _check_titles(concentration, arrays)
+    size = point_size or float(np.clip(12000 / max(len(Y) for Y in arrays.values()), 0.5, 30))
+    n_rows = 1 + (concentration is not None)
+    figure = _new_figure((5.2 * len(arrays) + 1.0, 5.0 * n_rows))
+    axes = figure.subplots(n_rows, len(arrays), squeeze=False)
+    _draw_label_row(axes[0], arrays, labels, size)
+    if concentration is not None:
+        _draw_concentration_row(figure, axes[1], arrays, concentration, size)
     return figure
-
-
-_STRIP = 6  # maps at most
 
 
 def trade_off(
     path: Any, labels: ArrayLike | None = None, *, chosen: int, criterion: str = "concentration_correlation"
 ) -> Any:
-    """Trustworthiness against another score along a path of lambda, and some of its maps as a strip.
+    """Draw trustworthiness against another score along a path of lambda, and some maps of the path below the curve.
 
     Parameters
     ----------
     path : DensityPath
-        The maps and their scores, with two-dimensional maps for the strip.
+        The maps and their scores. The maps are drawn if they have two dimensions.
     labels : array-like of shape (n_samples,), default=None
-        Colours of the points.
+        The labels that colour the points of the maps. None draws all points in one colour.
     chosen : int
-        The map to mark.
+        The number of the map to mark.
     criterion : str, default="concentration_correlation"
         The score on the horizontal axis: a key of ``path.metrics``, or "density" for the mean of the density scores.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Save it with ``figure.savefig(...)``.
+        The figure. A notebook shows it; ``figure.savefig(...)`` saves it.
     """
-    figure_type, grid = _matplotlib()
-    x, y = path.score(criterion), path.metrics["trustworthiness"]
     flat = path.embeddings[0].shape[1] == 2
     shown = _spread(len(path.weights), chosen) if flat else []
-    figure = figure_type(figsize=(max(6.5, 2.6 * len(shown)), 4.2 + (2.9 if flat else 0.0)), layout="constrained")
+    figure = _new_figure((max(6.5, 2.6 * len(shown)), 4.2 + (2.9 if flat else 0.0)))
     upper, lower = figure.subfigures(2, 1, height_ratios=(4.2, 2.9)) if flat else (figure, None)
-    axis = upper.subplots()
+    _draw_curve(upper.subplots(), path, chosen, criterion)
+    if lower is not None:
+        size = float(np.clip(4000 / len(path.embeddings[0]), 0.3, 12))
+        strip = lower.subplots(1, len(shown), squeeze=False)[0]
+        maps = {_title(path, index): np.asarray(path.embeddings[index]) for index in shown}
+        _draw_label_row(strip, maps, labels, size, max_entries=_MAX_STRIP_LEGEND_ENTRIES)
+        for index, axis in zip(shown, strip, strict=True):
+            if index == chosen:
+                axis.title.set_color("tab:red")
+    return figure
+
+
+def framed(Y: NDArray[Any]) -> NDArray[Any]:
+    """Return a map whose outermost points are pulled to a frame.
+
+    The frame holds the middle 99 % of the points in each direction, and a quarter of that extent on each side.
+    """
+    low, high = np.quantile(Y, (0.005, 0.995), axis=0)
+    room = 0.25 * float((high - low).max())
+    return np.asarray(np.clip(Y, low - room, high + room))
+
+
+def _checked_maps(maps: Any) -> dict[str, NDArray[Any]]:
+    """Return the maps as arrays, or raise if they are not maps of two dimensions by title."""
+    if not isinstance(maps, Mapping):
+        shape = getattr(maps, "shape", None)
+        found = type(maps).__name__ if shape is None else f"an array of shape {tuple(shape)}"
+        raise TypeError(f'maps must be a mapping from titles to maps; got {found}. Pass {{"DR-SNE": Y}}.')
+    if not maps:
+        raise ValueError('maps must hold at least one map; got none. Pass {"DR-SNE": Y}.')
+    arrays = {title: np.asarray(Y) for title, Y in maps.items()}
+    for title, Y in arrays.items():
+        if Y.ndim != 2 or Y.shape[1] != 2:
+            raise ValueError(f"maps must have shape (n_samples, 2); {title!r} has {Y.shape}.")
+    return arrays
+
+
+def _check_titles(concentration: Any, maps: Mapping[str, NDArray[Any]]) -> None:
+    if not isinstance(concentration, Mapping):
+        raise TypeError(
+            "concentration must be a mapping from the titles of maps to arrays; got "
+            f'{type(concentration).__name__}. Pass {{"DR-SNE": model.concentration_}}.'
+        )
+    missing = [title for title in maps if title not in concentration]
+    if missing:
+        raise ValueError(
+            f"concentration must have an array for every map; got none for {', '.join(map(repr, missing))}."
+        )
+
+
+def _new_figure(size: tuple[float, float]) -> Any:
+    """Return an empty figure that a notebook can display."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
+    figure: Any = Figure(figsize=size, layout="constrained")
+    figure._repr_png_ = partial(_png, figure)  # IPython asks for it; pyplot, which would do the same, is not loaded
+    return figure
+
+
+def _png(figure: Any) -> bytes:
+    content = io.BytesIO()
+    figure.savefig(content, format="png", bbox_inches="tight")
+    return content.getvalue()
+
+
+def _draw_curve(axis: Any, path: Any, chosen: int, criterion: str) -> None:
+    x, y = path.score(criterion), path.metrics["trustworthiness"]
     axis.plot(x, y, "-o", color="0.45", markersize=5, zorder=2)
-    axis.plot(x[chosen], y[chosen], "o", color="tab:red", markersize=10, zorder=3, label=_weight(path, chosen))
-    for at in _apart(x, y):
+    axis.plot(x[chosen], y[chosen], "o", color="tab:red", markersize=10, zorder=3, label=_title(path, chosen))
+    for index in _apart(x, y):
         axis.annotate(
-            f"{path.weights[at]:g}", (x[at], y[at]), xytext=(6, 6), textcoords="offset points", fontsize=9, color="0.3"
+            f"{path.weights[index]:g}",
+            (x[index], y[index]),
+            xytext=(6, 6),
+            textcoords="offset points",
+            fontsize=9,
+            color="0.3",
         )
     axis.axhline(path.baseline, color="0.8", linewidth=1, zorder=1)
     axis.set_xlabel("mean of the density scores" if criterion == "density" else criterion.replace("_", " "))
@@ -95,51 +180,38 @@ def trade_off(
     axis.set_title("Path of lambda (numbers: lambda; line: trustworthiness at 0)")
     axis.legend(loc="lower left", frameon=False)
     axis.margins(0.08, 0.12)
-    if lower is not None:
-        size = float(np.clip(4000 / len(path.embeddings[0]), 0.3, 12))
-        strip = grid(lower, 1, len(shown))[0]
-        maps = {_weight(path, at): np.asarray(path.embeddings[at]) for at in shown}
-        _label_row(strip, maps, labels, size, most_named=10)
-        for at, panel in zip(shown, strip, strict=True):
-            if at == chosen:
-                panel.title.set_color("tab:red")
-    return figure
 
 
 def _apart(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
-    """Places along a curve that are far enough from one another for a label; its end is one of them."""
-    place = np.c_[x, y]
-    place = (place - place.min(axis=0)) / np.maximum(np.ptp(place, axis=0), 1e-12) * (1.0, 0.5)
-    out = [len(x) - 1]
-    for at in range(len(x) - 2, -1, -1):
-        if np.linalg.norm(place[out] - place[at], axis=1).min() > 0.03:
-            out.append(at)
-    return out
+    """Return indices along a curve that are far enough from one another for a label, the last index among them."""
+    points = np.c_[x, y]
+    points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-12) * (1.0, 0.5)
+    kept = [len(x) - 1]
+    for index in range(len(x) - 2, -1, -1):
+        if np.linalg.norm(points[kept] - points[index], axis=1).min() > _MIN_LABEL_DISTANCE:
+            kept.append(index)
+    return kept
 
 
-def _weight(path: Any, at: int) -> str:
-    return f"lambda = {path.weights[at]:g}"
+def _title(path: Any, index: int) -> str:
+    return f"lambda = {path.weights[index]:g}"
 
 
-def _spread(m: int, chosen: int) -> list[int]:
-    """Up to six places along a path, its ends and the chosen one among them."""
-    places = np.unique(np.linspace(0, m - 1, min(m, _STRIP)).round().astype(int))
-    inner = places[1:-1]
-    if chosen not in places and len(inner):
+def _spread(n_maps: int, chosen: int) -> list[int]:
+    """Return up to six indices spread along a path, its ends and the chosen one among them."""
+    indices = np.unique(np.linspace(0, n_maps - 1, min(n_maps, _MAX_STRIP_MAPS)).round().astype(int))
+    inner = indices[1:-1]
+    if chosen not in indices and len(inner):
         inner[np.argmin(np.abs(inner - chosen))] = chosen
-    return sorted({int(at) for at in (places[0], *inner, places[-1])})
+    return sorted({int(index) for index in (indices[0], *inner, indices[-1])})
 
 
-def _matplotlib() -> tuple[Any, Any]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
-    return Figure, lambda figure, rows, columns: figure.subplots(rows, columns, squeeze=False)
-
-
-def _label_row(
-    axes: Any, maps: Mapping[str, NDArray[Any]], labels: ArrayLike | None, size: float, most_named: int = 20
+def _draw_label_row(
+    axes: Any,
+    maps: Mapping[str, NDArray[Any]],
+    labels: ArrayLike | None,
+    size: float,
+    max_entries: int = _MAX_LEGEND_ENTRIES,
 ) -> None:
     colours: dict[str, Any] = {}
     names: list[Any] = []
@@ -150,25 +222,26 @@ def _label_row(
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
         points = axis.scatter(*framed(Y).T, s=size, linewidths=0, **colours)
         _finish(axis, title)
-    if 1 < len(names) <= most_named:
+    if 1 < len(names) <= max_entries:
         handles = points.legend_elements(num=None)[0]
         axes[-1].legend(handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
-def _classes(labels: Any, n: int) -> tuple[list[Any], NDArray[Any]]:
-    """Names of the classes, and for each point which it has."""
-    given = np.asarray(labels)
-    if given.shape != (n,):
+def _classes(labels: Any, n_samples: int) -> tuple[list[Any], NDArray[Any]]:
+    """Return the names of the classes, and for each point the number of its class."""
+    values = np.asarray(labels)
+    if values.shape != (n_samples,):
         raise ValueError(
-            f"labels must have one entry for each of the {n} points; got shape {given.shape}. Pass a list or column."
+            f"labels must have one entry for each of the {n_samples} points; got shape {values.shape}. "
+            "Pass a list or a column."
         )
-    if given.dtype == object:  # None, or a mixture, has no order
-        given = np.array([str(label) for label in given])
-    names, codes = np.unique(given, return_inverse=True)
+    if values.dtype == object:  # None, or a mixture of types, has no order
+        values = np.array([str(label) for label in values])
+    names, codes = np.unique(values, return_inverse=True)
     return names.tolist(), codes
 
 
-def _concentration_row(
+def _draw_concentration_row(
     figure: Any, axes: Any, maps: Mapping[str, NDArray[Any]], values: Mapping[str, ArrayLike], size: float
 ) -> None:
     arrays = {title: np.asarray(values[title], dtype=float) for title in maps}
@@ -178,13 +251,6 @@ def _concentration_row(
         _finish(axis, f"{title}: relative concentration")
     bar = figure.colorbar(points, ax=list(axes), shrink=0.8)
     bar.set_label("log relative concentration (0: average; brighter: denser)")
-
-
-def framed(Y: NDArray[Any]) -> NDArray[Any]:
-    """A map with its outermost points pulled to a frame: the middle 99 % in each direction, and a quarter more."""
-    low, high = np.quantile(Y, (0.005, 0.995), axis=0)
-    room = 0.25 * float((high - low).max())
-    return np.asarray(np.clip(Y, low - room, high + room))
 
 
 def _finish(axis: Any, title: str) -> None:

@@ -1,7 +1,7 @@
 """Named settings: the default schedule, the paper's method as coded and as written, and den-SNE's program.
 
-The paper prints the lambda of the authors' code, which divides the KL term by n; ours is the lambda of the
-written objective: ``density_weight = lam * n``.
+The paper prints the lambda of the authors' code, which divides the KL term by n. Ours is the lambda of the objective as
+written, so ``density_weight = lam * n``.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from drsne.objectives.drsne import Objective
 from drsne.optimization.optimizers import Adam, Momentum
 from drsne.optimization.schedule import Phase, Schedule
 
-# The default schedule, tried by benchmarks/defaults.py.
-DENSITY_SHARE = 0.5  # of the iterations, the last ones, with the density term
-DENSITY_RAMP = 0.3  # of those, over which its weight rises to lambda
-# With the adaptive kernel (benchmarks/kernel.py): the share of the density term; the share of the iterations of early
-# exaggeration, the last ones, in which it is released gradually; and the iterations from there on in which the scale
-# of the kernel grows, as a share of the same.
+# The default schedule, chosen with benchmarks/defaults.py.
+DENSITY_SHARE = 0.5  # share of the iterations, at the end, with the density term
+DENSITY_RAMP = 0.3  # share of these in which its weight rises to lambda
+# With the adaptive kernel (benchmarks/kernel.py): the share of the iterations with the density term; the share of early
+# exaggeration, at its end, in which it is released gradually; and the number of iterations in which the scales of the
+# kernel grow after the release has begun, relative to the number with early exaggeration.
 ADAPTIVE_SHARE, RELEASED, GROWTH = 0.1, 0.7, 0.5
-ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # map units; memory of the mean and of the mean square
-MAX_STEP = 5.0  # map units
-PATH_STEP = 0.1  # of the iterations of a fit: each step along a path of lambda that starts from the map before
-PATH_RATE = 1.0  # map units
-RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between losses
-MANY = 20_000  # samples from which on the losses cost as much as several iterations
-LEAST_RATE = 50.0  # of the t-SNE phases, as in scikit-learn
+ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
+MAX_STEP = 5.0  # in units of the map
+PATH_STEP = 0.1  # iterations of a step along a path, relative to those of a fit
+PATH_RATE = 1.0  # in units of the map
+RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between two records of the losses
+MANY = 20_000  # number of samples from which on the losses take as long as several iterations
+LEAST_RATE = 50.0  # the smallest automatic learning rate of t-SNE, as in scikit-learn
 
 # The paper's constants (its appendix B and the authors' code; see docs/theory.md, section 6).
 PAPER_SMOOTHING = 1e-8  # every small constant of the authors' code
 PAPER_WARMUP = 50  # iterations
-PAPER_RATE = 2.0  # Adam, constant
-PAPER_CLIP = 1.0  # norm of the gradient
-PAPER_EXAGGERATION = 4.0  # what the code sets, and cancels
+PAPER_RATE = 2.0  # constant rate of Adam
+PAPER_CLIP = 1.0  # largest norm of the gradient
+PAPER_EXAGGERATION = 4.0  # the authors' code sets it, but it has no effect there
 
 # den-SNE's program (github hhcho/densvis at d65bb31, folder densne; see docs/theory.md, section 10).
-DENSNE_RATE = 50.0  # its 200 on a quarter of the gradient
-DENSNE_SWITCH = 250  # iterations before momentum rises, and with exaggeration from its own start
+DENSNE_RATE = 50.0  # the program has 200, on a quarter of the gradient
+DENSNE_SWITCH = 250  # iterations before the momentum rises, and with exaggeration if it makes the initial map
 DENSNE_MOMENTA = (0.5, 0.8)
 DENSNE_EXAGGERATION = 12.0
 
@@ -57,15 +57,19 @@ def default_schedule(
     share: float = DENSITY_SHARE,
     adaptive: bool = False,
 ) -> Schedule:
-    """t-SNE with early exaggeration, then Adam with a falling rate and a rising density term.
+    """Return a schedule of t-SNE with early exaggeration, followed by Adam with the density term.
 
-    Early exaggeration takes at most half of the t-SNE iterations: a density term that joins an exaggerated map
-    keeps it collapsed. Without the density term all iterations are t-SNE's; with it, all but the last ``share``.
-    With an ``adaptive`` kernel the exaggeration is released gradually in the last 70 % of its iterations: let go at
-    once, groups tear and heal only slowly. The kernel is fixed while the map is fully exaggerated, and its scales grow
-    when the release begins: scales that act from the start tear curves (docs/theory.md, section 11).
-    ``learning_rate`` is scikit-learn's: a step per unit of the gradient of the KL divergence; "auto" is
-    ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration of each phase.
+    The density term is used in the last ``share`` of the iterations, with a rising weight and a falling rate. Early
+    exaggeration takes at most half of the iterations before, because a density term that is added to an exaggerated map
+    keeps it collapsed.
+
+    With an ``adaptive`` kernel, the exaggeration is released gradually in the last 70 % of its iterations. If it ended
+    at once, groups would tear, and they join again only slowly. The kernel is fixed while the map is fully exaggerated,
+    and its scales begin to grow with the release, because scales that act from the start tear curves (docs/theory.md,
+    section 11).
+
+    ``learning_rate`` has the units of scikit-learn, a step per unit of the gradient of the KL divergence. "auto" stands
+    for ``max(n_samples / exaggeration / 4, 50)`` with the exaggeration of each phase.
     """
     last = _with_density(max_iter, share) if density else 0
     early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density, share=share))
@@ -104,25 +108,25 @@ def default_schedule(
 
 
 class PathSchedules(NamedTuple):
-    """The schedules of a path of lambda."""
+    """The schedules of a path of density weights."""
 
     plain: Schedule  # the fit at lambda = 0
-    first: Schedule | None  # a fit with the adaptive kernel, at the first weight; None goes on from lambda = 0
-    step: Schedule  # from each weight to the next
+    first: Schedule | None  # a fit with the adaptive kernel; None if all maps continue from lambda = 0
+    step: Schedule  # the step from each weight to the next
 
     def n_iter(self, n_positive: int, n_fits: int = 1) -> int:
-        """Return the iterations of a path with so many positive weights, ``n_fits`` of them with their own fit."""
+        """Return the iterations of a path with ``n_positive`` positive weights, ``n_fits`` of which have a fit."""
         fits = min(n_fits, n_positive) if self.first is not None else 0
-        begun = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
-        return begun + (n_positive - fits) * self.step.n_iter
+        in_fits = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
+        return in_fits + (n_positive - fits) * self.step.n_iter
 
 
 def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings: Any) -> PathSchedules:
-    """Return the schedules of a path; ``settings`` are those of :func:`default_schedule`.
+    """Return the schedules of a path. ``settings`` are those of :func:`default_schedule`.
 
-    With the fixed kernel all maps go on from that of lambda = 0. With the adaptive one that map is only the baseline of
-    the scores: a weight at which the kernel adapts further than before has a fit of its own, because groups are
-    arranged by their size early in a fit.
+    With the fixed kernel, all maps continue from the map at lambda = 0. With the adaptive kernel, that map is only the
+    baseline of the scores, and a weight at which the kernel adapts further than before has its own fit, because the
+    groups find their arrangement, which depends on their size, early in a fit.
     """
     plain = default_schedule(n_samples, max_iter=max_iter, density=False, **settings)
     first = None
@@ -136,12 +140,12 @@ def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings:
 
 
 def most_exaggerated(max_iter: int, *, density: bool, share: float = DENSITY_SHARE) -> int:
-    """The most iterations of early exaggeration that :func:`default_schedule` makes."""
+    """Return the largest number of iterations with early exaggeration in :func:`default_schedule`."""
     return (max_iter - (_with_density(max_iter, share) if density else 0)) // 2
 
 
 def _with_density(max_iter: int, share: float) -> int:
-    """Return the iterations with the density term: at least one, unless there is only one."""
+    """Return the number of iterations with the density term: at least one, unless there is only one iteration."""
     return max(round(share * max_iter), min(1, max_iter - 1))
 
 
@@ -154,27 +158,28 @@ def paper(
     max_iter: int = 1000,
     perplexity_search: str = "bracketed",
 ) -> dict[str, Any]:
-    """Keyword arguments of :class:`drsne.DRSNE` for the paper's method.
+    """Return the parameters of :class:`drsne.DRSNE` that reproduce the paper's method.
 
     Parameters
     ----------
     n_samples : int
-        Rows of the data to be embedded.
+        Number of rows of the data.
     lam : float
-        lambda as printed in the paper; ``density_weight`` is ``lam * n_samples``.
+        lambda as printed in the paper. The ``density_weight`` is ``lam * n_samples``.
     k : int
-        Density neighbours without the point itself: 29 in the paper's main table, 299 in its lambda table.
+        Number of density neighbours, without the point itself: 29 in the paper's main table, 299 in its lambda table.
     variant : {"code", "text"}, default="code"
-        The authors' code to the letter, or the paper as written.
+        Whether to reproduce the authors' code or the method as the paper describes it.
     max_iter : int, default=1000
-        All iterations, 50 of warm-up among them (600 in the ablations, 1200 in the anomaly study).
+        Number of iterations, including 50 of warm-up. The paper has 600 in the ablations and 1200 in the anomaly study.
     perplexity_search : {"bracketed", "doubling"}, default="bracketed"
-        "doubling" is the unconverged search of the authors' ablations; only with ``variant="code"``.
+        The search for precisions. "doubling" is that of the authors' ablations, which does not converge. It can only be
+        used with ``variant="code"``.
 
     Returns
     -------
     dict
-        For ``DRSNE(**paper(...))``.
+        Keyword arguments, to be used as ``DRSNE(**paper(...))``.
 
     Examples
     --------
@@ -190,7 +195,8 @@ def paper(
     checks.choice("perplexity_search", perplexity_search, ("bracketed", "doubling"))
     if variant == "text" and perplexity_search == "doubling":
         raise ValueError(
-            "perplexity_search='doubling' is a quirk of the authors' code; pass it with variant='code' only."
+            "perplexity_search must be 'bracketed' with variant='text'; got 'doubling', which is the search of the "
+            "authors' code. Pass variant='code'."
         )
     coded = variant == "code"
     return {
@@ -242,13 +248,13 @@ def _written_objective() -> Objective:
 
 
 def _coded_schedule(n: int, max_iter: int) -> Schedule:
-    # The code minimises (KL + n lam L_conc) / n; we minimise n (KL + n lam L_conc): gradients are n^2 times
-    # as large, and so must Adam's eps and the clip be for the same path.
+    # The code minimises (KL + n lam L_conc) / n, and we minimise n (KL + n lam L_conc). Our gradients are n^2 times as
+    # large, so Adam's eps and the clip are scaled by the same factor.
     return _adam_schedule(max_iter, scale=float(n) ** 2, exaggeration=1.0, pairs="all")
 
 
 def _written_schedule(n: int, max_iter: int) -> Schedule:
-    # As written the loss is KL + lambda L_conc, of which our gradients are n times as large.
+    # The loss in the paper is KL + lambda L_conc, and our gradients are those of n times the loss.
     return _adam_schedule(max_iter, scale=float(n), exaggeration=PAPER_EXAGGERATION, pairs="objective")
 
 
@@ -274,33 +280,34 @@ def densne(
     density_fraction: float = 0.5,
     start: str = "given",
 ) -> dict[str, Any]:
-    """Keyword arguments of :class:`drsne.DenSNE` for the settings of den-SNE's own program.
+    """Return the parameters of :class:`drsne.DenSNE` that reproduce den-SNE's own program.
 
-    Gradient descent with momentum and gains at a constant rate, the density term switched on at once, no bound on
-    steps, its coarse tree, double precision. Only the program's slip with distances (docs/theory.md, section 10) is not
-    repeated. The defaults are those of the comparison in ``benchmarks/results/densne.md``; the program's own are
-    ``perplexity=50``, ``max_iter=1000`` and ``density_fraction=0.3``.
+    The program uses gradient descent with momentum and gains at a constant rate, a density term that is switched on at
+    once, no bound on the steps, a coarse tree and double precision. Only its error in the distances (docs/theory.md,
+    section 10) is not reproduced. The defaults are those of the comparison in ``benchmarks/results/densne.md``. The
+    program's own are ``perplexity=50``, ``max_iter=1000`` and ``density_fraction=0.3``.
 
     Parameters
     ----------
     n_samples : int
-        Rows of the data to be embedded.
+        Number of rows of the data.
     lam : float, default=0.1
-        Its lambda.
+        lambda of the program.
     perplexity : float, default=30.0
         Effective number of neighbours.
     max_iter : int, default=800
-        Iterations.
+        Number of iterations.
     density_fraction : float, default=0.5
-        The density term takes part from iteration ``(1 - density_fraction) * max_iter`` on, counted from one.
+        Share of the iterations with the density term, which is used from iteration
+        ``(1 - density_fraction) * max_iter`` on, counted from one.
     start : {"given", "own"}, default="given"
-        A random start that is handed to the program, which then leaves early exaggeration out, or its own, with
-        exaggeration 12 for 250 iterations (of other random numbers than the program's).
+        Whether the program is given a random initial map, and then has no early exaggeration, or makes its own, with an
+        exaggeration of 12 for 250 iterations. (Our random numbers are not those of the program.)
 
     Returns
     -------
     dict
-        For ``DenSNE(**densne(...))``.
+        Keyword arguments, to be used as ``DenSNE(**densne(...))``.
 
     Examples
     --------
@@ -313,7 +320,7 @@ def densne(
     total = checks.integer("max_iter", max_iter, at_least=1)
     fraction = checks.number("density_fraction", density_fraction, at_least=0)
     if fraction > 1:
-        raise ValueError(f"density_fraction must be at most 1; got {density_fraction!r}.")
+        raise ValueError(f"density_fraction must be at most 1; got {density_fraction!r}. The default is 0.5.")
     checks.choice("start", start, ("given", "own"))
     return {
         "n_components": 2,

@@ -1,4 +1,4 @@
-"""A registry of things that are one file each: engines, datasets, detectors, methods, studies, claims and commands."""
+"""A registry of objects that have one file each, such as engines, datasets, detectors, methods and commands."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """The modules of a folder, each of which exposes one object under the same name.
+    """The objects of a folder, in which every module exposes one object under the same name.
 
-    Names come from the names of the files, so listing them imports nothing. Files that begin with an underscore, and
-    those in ``others``, are not listed.
+    The objects are named after their files, so listing them imports nothing. Files whose names begin with an underscore
+    or are in ``others`` are not listed.
 
     Parameters
     ----------
     package : str
-        The package of the folder, such as "drsne.engines".
+        Package of the folder, such as "drsne.engines".
     attribute : str
-        The name under which each module exposes its object, such as "ENGINE".
+        Name under which each module exposes its object, such as "ENGINE".
     parameter : str, default="name"
-        What an error about an unknown name calls it.
+        Name of the parameter in errors about unknown names.
     others : tuple of str, default=()
         Public modules of the folder that expose no such object.
 
@@ -47,10 +47,10 @@ class Registry(Generic[T]):
         return sorted({name for name in files if not name.startswith("_") and name not in self._others})
 
     def load(self, name: Any) -> T:
-        """Return the object of that name, and raise with a suggestion if there is none."""
+        """Return the object of that name, or raise an error with a suggestion if there is none."""
         checks.choice(self._parameter, name, self.names())
-        found: T = getattr(import_module(f"{self.package}.{name}"), self._attribute)
-        return found
+        loaded: T = getattr(import_module(f"{self.package}.{name}"), self._attribute)
+        return loaded
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_backends import ADAPTIVE_ENGINES, engine_of
 from problems import small_problem, some_log_scales
 
 from drsne import DRSNE, Objective, engines
@@ -76,11 +77,11 @@ def check(engine, Y, scales, smoothing, tolerance):
     assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F)
 
 
-@pytest.mark.parametrize("name", ADAPTIVE)
+@pytest.mark.parametrize(("backend", "name"), ADAPTIVE_ENGINES)
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
 @pytest.mark.parametrize("kind", MAPS)
 @pytest.mark.parametrize("spread", [2.0, 8.0])
-def test_partition_and_forces(name, d, kind, spread):
+def test_partition_and_forces(backend, name, d, kind, spread):
     engine, rng = engines.load(name), np.random.default_rng(0)
     if not engine.supports(d):
         pytest.skip(f"{name} does not support {d}-D maps")
@@ -88,14 +89,14 @@ def test_partition_and_forces(name, d, kind, spread):
     tolerance = engine.tolerance
     if d == 2 and name != "exact":
         tolerance = HARD if kind in HARD_MAPS or spread > 2.0 else USUAL
-    check(engine(Workers()), Y, scales_of(rng, Y, spread), 1e-3, tolerance)
+    check(engine_of(name, backend), Y, scales_of(rng, Y, spread), 1e-3, tolerance)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_theta_zero_is_exact(d):
     rng = np.random.default_rng(1)
     Y = MAPS["final"](rng, d)
-    engine = engines.load("tree")(Workers(), precision="double", theta=0.0)
+    engine = engine_of("tree", precision="double", theta=0.0)
     check(engine, Y, scales_of(rng, Y, 2.0), 0.1, (1e-12, 1e-12))
 
 
@@ -104,7 +105,7 @@ def test_theta_zero_is_exact(d):
 def test_all_pairs_to_the_last_digits(precision, d):
     rng = np.random.default_rng(0)
     Y = MAPS["final"](rng, d)
-    engine = engines.load("exact")(Workers(), precision=precision)
+    engine = engine_of("exact", precision=precision)
     digits = {"single": 1e-5, "double": 1e-11}[precision]
     check(engine, Y, scales_of(rng, Y, 2.0), 1e-8, (digits, digits))
 
@@ -113,7 +114,7 @@ def test_all_pairs_to_the_last_digits(precision, d):
 @pytest.mark.parametrize("c", [0.25, 3.7])
 def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(name, c):
     Y = MAPS["final"](np.random.default_rng(2), 2)
-    engine = engines.load(name)(Workers())
+    engine = engine_of(name)
     Z, F = engine.repulsion(Y, 0.0, np.full(len(Y), c))
     expected_Z, expected_F = direct(Y / c, np.ones(len(Y)))
     assert abs(Z - expected_Z) <= engine.tolerance[1] * expected_Z
@@ -127,8 +128,8 @@ def test_gradients_follow_the_exact_ones(name, d):
     if not engine.supports(d):
         pytest.skip(f"{name} does not support {d}-D maps")
     Y = MAPS["final"](np.random.default_rng(2), d)[:600] / 4
-    problem, exact = (small_problem(Objective(), n=600, k=10, log_scale=some_log_scales(600)) for _ in range(2))
-    problem._engine = engine(Workers())
+    problem, exact = (small_problem(Objective(), n=600, k=10, log_scales=some_log_scales(600)) for _ in range(2))
+    problem.engine = engine_of(name)
     for exaggeration in (1.0, 12.0):
         G = problem.evaluate(Y, exaggeration=exaggeration).gradient
         expected = exact.evaluate(Y, exaggeration=exaggeration).gradient
@@ -145,14 +146,14 @@ def test_same_for_every_number_of_threads(name, d):
     scales, results = scales_of(rng, Y, 2.0), []
     for n_jobs in (1, 2, 4):
         with Workers(n_jobs) as workers:
-            Z, F = engines.load(name)(workers).repulsion(Y, 0.0, scales)
+            Z, F = engine_of(name, workers=workers).repulsion(Y, 0.0, scales)
             results.append((Z, F.tobytes()))
     assert results[0] == results[1] == results[2]
 
 
 @pytest.mark.parametrize("name", [name for name in engines.names() if name not in ADAPTIVE])
 def test_engines_without_the_kernel_are_refused_before_anything_is_searched(name, blobs, monkeypatch):
-    from drsne.estimators import preparation as _stages
+    from drsne.estimators import preparation
 
     options = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 5, "random_state": 0, "engine": name}
     fixed = Objective(kernel="fixed")
@@ -162,7 +163,7 @@ def test_engines_without_the_kernel_are_refused_before_anything_is_searched(name
         {"objective": fixed, "density_weight": 1.0},
     ):
         assert DRSNE(**options, **allowed).fit(blobs).engine_ == name
-    monkeypatch.setattr(_stages, "nearest", lambda *a, **k: pytest.fail("too late"))
+    monkeypatch.setattr(preparation, "nearest", lambda *a, **k: pytest.fail("too late"))
     for refused in (
         {"density_weight": 1.0},
         {"kernel": "adaptive", "density_weight": 0.0},

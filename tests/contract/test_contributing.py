@@ -1,57 +1,101 @@
-"""The worked examples of CONTRIBUTING: a method and a data set, each one file, picked up by listing, CLI and study."""
+"""The four examples of CONTRIBUTING: each is one file in a copy of the package, found by its name and used once."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from drsne import cli, datasets
-from drsne.experiments import Rows, methods
+import drsne
+
+pytestmark = pytest.mark.slow
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+EXAMPLES = dict(re.findall(r"`src/drsne/(\S+\.py)`:\n\n```python\n(.*?)```", TEXT, re.DOTALL))
 
 
-def example(path):
-    """The printed file."""
-    found = re.search(rf"`src/drsne/{re.escape(path)}`:\n\n```python\n(.*?)```", TEXT, re.DOTALL)
-    assert found, f"CONTRIBUTING has no {path}"
-    return found[1]
+@pytest.fixture(scope="module")
+def package(tmp_path_factory):
+    """A copy of the package with the example files added; returns the folder that holds it."""
+    folder = tmp_path_factory.mktemp("copy")
+    shutil.copytree(Path(drsne.__file__).parent, folder / "drsne", ignore=shutil.ignore_patterns("__pycache__"))
+    for path, code in EXAMPLES.items():
+        new = folder / "drsne" / path
+        assert new.parent.is_dir()
+        assert not new.exists()
+        new.write_text(code, encoding="utf-8")
+    return folder
 
 
-@pytest.fixture
-def added(tmp_path, monkeypatch):
-    for package, name in ((methods, "kernel_pca"), (datasets, "moons")):
-        path = "experiments/methods" if package is methods else "datasets"
-        folder = tmp_path / path
-        folder.mkdir(parents=True)
-        (folder / f"{name}.py").write_text(example(f"{path}/{name}.py"))
-        monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
-        monkeypatch.delitem(sys.modules, f"{package.__name__}.{name}", raising=False)
-    yield tmp_path
-    for name in ("drsne.experiments.methods.kernel_pca", "drsne.datasets.moons"):
-        sys.modules.pop(name, None)
+def python(package, *arguments):
+    """Return what a fresh interpreter prints that imports the copy; loops run uncompiled, which is faster here."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_DISABLE_JIT": "1", "PYTHONUTF8": "1"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", check=False, env=environment, cwd=package, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def test_both_are_picked_up(added, capsys):
-    assert cli.main(["methods"]) == 0
-    assert "| kernel_pca " in capsys.readouterr().out
-    assert cli.main(["datasets"]) == 0
-    assert "| moons " in capsys.readouterr().out
-    assert datasets.load("moons", n_samples=50).X.shape == (50, 2)
-    folder = added / "out"
-    asked = ["--datasets", "moons", "--methods", "kernel_pca", "pca", "--folder", str(folder), "--jobs", "1"]
-    from drsne.experiments.studies import main as study_module
+def test_there_is_an_example_of_each_kind():
+    assert sorted(EXAMPLES) == [
+        "cli/classes.py",
+        "datasets/moons.py",
+        "engines/blockwise.py",
+        "experiments/methods/kernel_pca.py",
+    ]
 
-    usual = study_module.paper_data
-    try:
-        study_module.paper_data = lambda name: datasets.load(name, n_samples=150)
-        assert cli.main(["reproduce", "main", *asked]) == 0
-    finally:
-        study_module.paper_data = usual
-    assert "| kernel PCA " in capsys.readouterr().out
-    rows = Rows(folder / "rows.jsonl").read()
+
+def test_engine(package):
+    code = """
+import numpy as np
+from drsne import DRSNE, engines
+from drsne.backends.numpy import NumpyBackend
+
+assert "blockwise" in engines.names()
+rng = np.random.default_rng(0)
+Y, scales, backend = rng.normal(size=(50, 2)), rng.uniform(0.5, 2.0, 50), NumpyBackend()
+for rho in (None, scales):
+    Z, F = engines.load("blockwise")(backend, block_size=7).repulsion(Y, 1e-3, rho)
+    expected_Z, expected_F = backend.repulsion(Y, smoothing=1e-3, scales=rho, precision="double")
+    np.testing.assert_allclose(Z, expected_Z, rtol=1e-9)
+    np.testing.assert_allclose(F, expected_F, rtol=1e-9, atol=1e-12)
+settings = {"perplexity": 5, "density_neighbors": 5, "max_iter": 10, "random_state": 0}
+model = DRSNE(engine="blockwise", engine_options={"block_size": 7}, **settings).fit(rng.normal(size=(30, 4)))
+assert np.isfinite(model.embedding_).all()
+try:
+    DRSNE(engine="blockwise", engine_options={"block_size": 0}, **settings).fit(np.eye(30))
+except ValueError as error:
+    print(error)
+"""
+    assert "block_size" in python(package, "-c", code)
+
+
+def test_method(package, tmp_path):
+    assert re.search(r"\bkernel_pca\b", python(package, "-m", "drsne", "methods"))
+    asked = ["--quick", "--datasets", "helix", "--methods", "kernel_pca", "pca", "--seeds", "0", "--jobs", "1"]
+    shown = python(package, "-m", "drsne", "reproduce", "main", *asked, "--folder", str(tmp_path))
+    assert "kernel PCA" in shown
+    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {row["error"] for row in rows} == {None}
     assert [row["value"] for row in rows if row["method"] == "kernel_pca"] == [0.001, 0.01, 0.1]
+
+
+def test_dataset(package):
+    assert re.search(r"\bmoons\b", python(package, "-m", "drsne", "datasets", "--data-home", str(package / "data")))
+    code = (
+        "from drsne import datasets; print('moons' in datasets.names(), datasets.load('moons', n_samples=60).X.shape)"
+    )
+    assert python(package, "-c", code).strip() == "True (60, 2)"
+
+
+def test_command(package):
+    assert re.search(r"\bclasses\b", python(package, "-m", "drsne", "--help"))
+    assert python(package, "-m", "drsne", "classes", "moons").splitlines() == ["0: 2500 rows", "1: 2500 rows"]

@@ -1,4 +1,4 @@
-"""Every detector of the folder, picked up by its file: finite scores, higher where alone, the same at every call."""
+"""What every detector in the folder guarantees: finite scores, higher for isolated points, the same at every call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drsne.anomaly._detector import find
 
 @pytest.fixture
 def points():
-    """A crowd, and one point far from it."""
+    """Return a group of points, and one point far from it."""
     return np.vstack([np.random.default_rng(0).normal(size=(80, 2)), [[25.0, -20.0]]])
 
 
@@ -33,7 +33,7 @@ def test_scores(name, points):
 
 @pytest.mark.parametrize("name", anomaly.detectors())
 def test_an_estimator_with_the_sign_of_scikit_learn(name, points):
-    """Lower is more abnormal; the settings are parameters of it, and can be replaced."""
+    """Lower is more abnormal; the settings are parameters of the estimator, and can be replaced."""
     detector = find(name)
     assert detector.title
     assert set(detector.settings) <= set(detector.parameters())
@@ -46,15 +46,13 @@ def test_an_estimator_with_the_sign_of_scikit_learn(name, points):
 
 @pytest.mark.parametrize("name", anomaly.detectors())
 def test_unknown_parameters(name, points):
-    with pytest.raises(
-        TypeError, match=rf"detector='{name}' takes .*; got 'n_neighbour'\. (Did you mean|Leave it out)"
-    ):
+    with pytest.raises(TypeError, match=rf"'{name}' takes .*; got 'n_neighbour'"):
         anomaly.anomaly_scores(points, name, n_neighbour=3)
 
 
 @pytest.mark.parametrize("name", anomaly.detectors())
 def test_few_points(name):
-    """Two points are enough; what has to be lowered for it is said."""
+    """Two points are enough; a warning names the parameter that is lowered."""
     if name in ("knn", "lof"):
         with pytest.warns(UserWarning, match="n_neighbors"):
             scores = anomaly.anomaly_scores([[0.0], [1.0]], name)

@@ -115,7 +115,7 @@ def test_recorded_settings_are_those_of_the_package():
     assert path.WEIGHTS == _drsne.PATH_WEIGHTS
 
 
-@pytest.mark.parametrize("settings", [{"perplexity": 60}, {"perplexity": 10, "density_neighbors": 80}])
+@pytest.mark.parametrize("settings", [{"perplexity": 26}, {"perplexity": 10, "density_neighbors": 80}])
 def test_too_few_points_are_an_error_exactly_if_the_estimator_would_lower_a_setting(settings):
     from drsne import DRSNE
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_backends import engine_of
 
 from drsne import DRSNE, Adam, Phase, Schedule, engines
-from drsne.backends.numba.threads import Workers
 
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 60, "random_state": 0}
 
@@ -54,7 +54,7 @@ def test_clusters_a_million_apart_take_no_million_nodes():
     import tracemalloc
 
     Y = np.random.default_rng(0).normal(size=(3000, 2)) + 1e6 * (np.arange(3000) % 2)[:, None]
-    engine = engines.load("fft")(Workers())
+    engine = engine_of("fft")
     engine.repulsion(Y, 0.0)  # compiled before memory is watched
     tracemalloc.start()
     Z, F = engine.repulsion(Y, 0.0)
@@ -63,7 +63,7 @@ def test_clusters_a_million_apart_take_no_million_nodes():
     assert peak < 50e6
     assert np.isfinite(F).all()
     # each cluster on its own, as no pair of the two matters
-    apart = sum(engines.load("exact")(Workers()).repulsion(Y[part::2], 0.0)[0] for part in (0, 1))
+    apart = sum(engine_of("exact").repulsion(Y[part::2], 0.0)[0] for part in (0, 1))
     assert pytest.approx(apart, rel=1e-3) == Z
 
 
@@ -72,8 +72,8 @@ def test_nan_in_the_gradient_keeps_the_last_finite_map(X, engine, monkeypatch):
     kind = engines.load(engine)
     repulsion, calls = kind.repulsion, []
 
-    def breaking(self, Y, smoothing, scales=None):
-        Z, F = repulsion(self, Y, smoothing, scales)
+    def breaking(self, Y, smoothing, scales=None, state=None):
+        Z, F = repulsion(self, Y, smoothing, scales, state)
         calls.append(Y)
         if len(calls) == 21:
             F[3] = np.nan

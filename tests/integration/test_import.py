@@ -1,4 +1,4 @@
-"""Importing the package is free; its parts arrive when used."""
+"""What importing the package, its help and its lists load."""
 
 from __future__ import annotations
 
@@ -33,10 +33,41 @@ def test_import_loads_no_third_party_module():
     assert done.stdout.strip() == "free", done.stderr
 
 
+HEAVY = {"numba", "scipy", "sklearn", "pandas", "torch", "matplotlib", "joblib", "tqdm", "h5py"}
+COMMAND = "from drsne import cli; cli.main({words})"
+LIGHT = {
+    "import": ("import drsne", True),
+    "help": (COMMAND.format(words=["--help"]), True),
+    "version": (COMMAND.format(words=["--version"]), True),
+    "methods": (COMMAND.format(words=["methods"]), True),
+    "dataset names": ("import drsne; assert 'mnist' in drsne.datasets.names()", True),
+    # The shapes in npz files are read by numpy.
+    "datasets": (COMMAND.format(words=["datasets"]), False),
+    # The types in the signatures of engines and detectors are numpy's.
+    "engine names": ("import drsne.engines; assert 'tree' in drsne.engines.names()", False),
+    "detector names": ("import drsne; assert 'lof' in drsne.anomaly.detectors()", False),
+}
+
+
+@pytest.mark.parametrize("kind", LIGHT)
+def test_help_and_lists_load_no_heavy_package(kind):
+    code, without_numpy = LIGHT[kind]
+    heavy = HEAVY | ({"numpy"} if without_numpy else set())
+    check = (
+        "import atexit, sys; before = set(sys.modules); "
+        "atexit.register(lambda: print('LOADED', sorted("
+        f"{{name.split('.')[0] for name in set(sys.modules) - before}} & {heavy!r}), file=sys.stderr)); {code}"
+    )
+    done = run(check)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "LOADED []"
+
+
 def test_a_fit_loads_neither_matplotlib_nor_torch():
     code = (
         "import sys, drsne; "
-        "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4]]); "
+        "X = [[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]; "
+        "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit(X); "
         "print(sorted({'matplotlib', 'torch'} & set(sys.modules)))"
     )
     done = run(code)
@@ -56,7 +87,7 @@ def test_works_where_no_cache_can_be_written(tmp_path):
     nowhere.write_text("a file, not a folder")
     code = (
         "import drsne; m = drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4); "
-        "print(m.fit_transform([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4]]).shape)"
+        "print(m.fit_transform([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]).shape)"
     )
     done = run(code, NUMBA_CACHE_DIR=str(nowhere / "below"))
-    assert done.stdout.strip() == "(5, 2)", done.stderr
+    assert done.stdout.strip() == "(7, 2)", done.stderr

@@ -105,6 +105,7 @@ def test_an_interrupt_waits_for_the_compiler():
     from numba.core import event
 
     from drsne.backends.numba.kernels._compile import kernel
+    from drsne.backends.numba.threads import Workers
 
     class Interrupts(event.Listener):
         def on_start(self, event):
@@ -116,10 +117,33 @@ def test_an_interrupt_waits_for_the_compiler():
     twice = kernel(lambda x: 2 * x)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        with event.install_listener("numba:llvm_lock", Interrupts()), pytest.raises(KeyboardInterrupt):
+        with Workers(1), event.install_listener("numba:llvm_lock", Interrupts()), pytest.raises(KeyboardInterrupt):
             twice(4)
         assert len(twice.signatures) == 1  # compiled all the same
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
         assert twice(4) == 8
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_compilations_of_others_keep_their_interrupts():
+    """Outside our fits the handler of the program is left alone, even while numba compiles."""
+    from numba import njit
+    from numba.core import event
+
+    import drsne.backends.numba.kernels._compile  # noqa: F401
+
+    seen = []
+
+    class Watches(event.Listener):
+        def on_start(self, event):
+            seen.append(signal.getsignal(signal.SIGINT))
+
+        def on_end(self, event):
+            pass
+
+    before = signal.getsignal(signal.SIGINT)
+    with event.install_listener("numba:llvm_lock", Watches()):
+        njit(lambda x: 3 * x)(4)
+    assert seen
+    assert set(seen) == {before}

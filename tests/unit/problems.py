@@ -9,28 +9,43 @@ from scipy.sparse import csr_matrix
 
 from drsne import Objective, Smoothing, engines
 from drsne.affinities import affinities
-from drsne.objectives.concentration import profile
-from drsne.neighbors.search import nearest
-from drsne.objectives.drsne import Problem
+from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
+from drsne.backends.numpy import NumpyBackend
+from drsne.neighbors.search import nearest
+from drsne.objectives.concentration import profile
+from drsne.objectives.drsne import DRSNEProblem
+
+
+class Toy:
+    """What the loop needs of a problem besides ``evaluate``."""
+
+    backend = NumpyBackend()
+
+    def start(self):
+        return None
+
 
 EXACT = Smoothing(relative=0.0)
 DOUBLE = Objective(precision="double", input_smoothing=EXACT, embedding_smoothing=EXACT)
 
 
-def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, n_jobs=1, **given) -> Problem:
-    """``given`` reaches the problem as it is: log_scale, kept."""
+def small_problem(
+    objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, backend=None, **given
+) -> DRSNEProblem:
+    """Return a problem on random data; ``given`` is passed on to it: log_scales, kept."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)) * np.exp(rng.normal(size=(n, 1)))
-    workers = Workers(n_jobs)
+    workers = Workers(1)
+    backend = NumbaBackend(workers) if backend is None else backend
     graph = nearest(X, n - 1, metric="euclidean", workers=workers)
     near = graph.first(objective.calibration.n_neighbors(5.0, n))
     P = affinities(near, 5.0, objective.calibration, workers).P
     target = profile(graph.distances[:, :k].mean(axis=1), objective.input_exponent, objective.input_smoothing).log
-    engine = engines.load("exact")(workers, precision=objective.precision)
+    engine = engines.load("exact")(backend, precision=objective.precision)
     near = graph.indices[:, :k]
-    return Problem(
-        objective, P=P, neighbors=near, target=target, weight=weight, engine=engine, workers=workers, **given
+    return DRSNEProblem(
+        objective, P=P, neighbors=near, target=target, weight=weight, engine=engine, backend=backend, **given
     )
 
 
@@ -64,21 +79,21 @@ def with_(objective: Objective, **changes) -> Objective:
     return replace(objective, **changes)
 
 
-def neighbors_of(problem: Problem):
-    return problem._given.readings[0].neighborhoods.neighbors
+def neighbors_of(problem: DRSNEProblem):
+    return problem.terms.neighborhoods[0].neighbors
 
 
-def pairs_of(problem: Problem, name="objective"):
+def pairs_of(problem: DRSNEProblem, name="objective"):
     """A as a matrix, and the mass of the stored pairs."""
-    stored = problem._given.pairs_of(name)
-    n = len(problem.target)
-    return csr_matrix((stored.A, stored.columns, stored.indptr), shape=(n, n)), stored.mass
+    stored = problem.terms.pairs_of(name)
+    n, pairs = len(problem.target), stored.pairs
+    return csr_matrix((pairs.values, pairs.columns, pairs.indptr), shape=(n, n)), stored.mass
 
 
-def affinities_of(problem: Problem):
+def affinities_of(problem: DRSNEProblem):
     return pairs_of(problem, "all")[0]
 
 
-def radii_of(problem: Problem, Y):
+def radii_of(problem: DRSNEProblem, Y):
     """Mean distances to the neighbours in the data."""
     return np.linalg.norm(Y[:, None] - Y[neighbors_of(problem)], axis=2).mean(axis=1)

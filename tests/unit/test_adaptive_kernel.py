@@ -23,8 +23,8 @@ DIMENSIONS = (1, 2, 3, 4)
 BOTH = with_(DOUBLE, input_weight=1.0, embedding_weight=0.7)
 
 
-def adaptive_problem(objective=DOUBLE, *, log_scale=None, **options):
-    return small_problem(objective, log_scale=some_log_scales() if log_scale is None else log_scale, **options)
+def adaptive_problem(objective=DOUBLE, *, log_scales=None, **options):
+    return small_problem(objective, log_scales=some_log_scales() if log_scales is None else log_scales, **options)
 
 
 def kl(problem, **options):
@@ -93,7 +93,7 @@ def test_full_objective_with_both_readings(d, kept):
 
     def loss(Y):
         at = problem.evaluate(Y, losses=True)
-        return at.kl + problem.weight * at.concentration
+        return at.kl + problem.weight * at.density
 
     # a step so small that no point changes its neighbours in the map
     numerical = numerical_gradient(loss, Y, step=1e-6)
@@ -114,7 +114,7 @@ def test_invariant_under_translation_and_rotation(d):
     R = np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0]
     at, moved = (problem.evaluate(M, losses=True) for M in (Y, Y @ R + 3.0))
     assert moved.kl == pytest.approx(at.kl, rel=1e-10)
-    assert moved.concentration == pytest.approx(at.concentration, rel=1e-10)
+    assert moved.density == pytest.approx(at.density, rel=1e-10)
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
@@ -128,9 +128,9 @@ def test_relabelling_points_relabels_the_gradient_and_the_scales():
         neighbors=place[neighbors_of(problem)[order]].astype(np.int32),
         target=problem.target[order],
         weight=problem.weight,
-        engine=other._engine,
-        workers=other._workers,
-        log_scale=some_log_scales()[order],
+        engine=other.engine,
+        backend=other.backend,
+        log_scales=some_log_scales()[order],
     )
     at, there = problem.evaluate(Y), relabelled.evaluate(Y[order])
     np.testing.assert_allclose(there.gradient, at.gradient[order], rtol=1e-9, atol=1e-12)
@@ -140,7 +140,7 @@ def test_relabelling_points_relabels_the_gradient_and_the_scales():
 @pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("c", [0.5, 4.0, 3.7])
 def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(c, d):
-    problem, fixed, Y = adaptive_problem(log_scale=np.full(40, np.log(c))), small_problem(), some_map(d=d)
+    problem, fixed, Y = adaptive_problem(log_scales=np.full(40, np.log(c))), small_problem(), some_map(d=d)
     at, expected = problem.evaluate(Y, density=0.0, losses=True), fixed.evaluate(Y / c, density=0.0, losses=True)
     assert at.kl == pytest.approx(expected.kl, rel=1e-12)
     np.testing.assert_allclose(at.gradient, expected.gradient / c, rtol=1e-9, atol=1e-12)
@@ -153,30 +153,31 @@ def test_power_zero_is_the_fixed_kernel_bitwise(precision, d):
     at = adaptive_problem(objective).evaluate(Y, losses=True, scale=0.0)
     expected = small_problem(objective).evaluate(Y, losses=True)
     np.testing.assert_array_equal(at.gradient, expected.gradient)
-    assert (at.kl, at.concentration, at.scales) == (expected.kl, expected.concentration, None)
+    assert (at.kl, at.density, at.scales) == (expected.kl, expected.density, None)
 
 
 def test_the_order_in_memory_changes_nothing(monkeypatch):
-    from drsne.objectives import drsne as objective
+    from drsne.objectives import problem as shared
 
     log_scale, Y = some_log_scales(120), some_map(n=120)
     kept = np.where(np.arange(120) % 4 == 0, 4, 7).astype(np.int32)
-    problem, plain = (adaptive_problem(BOTH, n=120, log_scale=log_scale, kept=kept) for _ in range(2))
-    monkeypatch.setattr(objective, "_MANY", 100)
-    at, expected = problem.evaluate(Y, losses=True, iteration=0), plain.evaluate(Y, losses=True)
-    assert problem._at.arrangement is not None
+    problem, plain = (adaptive_problem(BOTH, n=120, log_scales=log_scale, kept=kept) for _ in range(2))
+    monkeypatch.setattr(shared, "LARGE_MAP", 100)
+    state = problem.start()
+    at, expected = problem.evaluate(Y, losses=True, state=state, iteration=0), plain.evaluate(Y, losses=True)
+    assert state.terms.order is not None
     assert relative_error(at.gradient, expected.gradient) < 1e-11
     assert at.kl == pytest.approx(expected.kl, rel=1e-12)
-    assert at.concentration == pytest.approx(expected.concentration, rel=1e-12)
+    assert at.density == pytest.approx(expected.density, rel=1e-12)
     np.testing.assert_array_equal(at.scales, expected.scales)
 
 
 def test_coincident_points_have_a_finite_gradient():
-    problem, Y = adaptive_problem(log_scale=some_log_scales(spread=8.0)), np.zeros((40, 2))
+    problem, Y = adaptive_problem(log_scales=some_log_scales(spread=8.0)), np.zeros((40, 2))
     Y[20:] = 1.0
     at = problem.evaluate(Y, losses=True)
     assert np.isfinite(at.gradient).all()
-    assert np.isfinite([at.kl, at.concentration]).all()
+    assert np.isfinite([at.kl, at.density]).all()
 
 
 @pytest.mark.parametrize("factor", [2.0, 3.7, 1e-8, 1e12])

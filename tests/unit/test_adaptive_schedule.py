@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from problems import DOUBLE, small_problem, some_map, with_
+from problems import DOUBLE, Toy, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
 from drsne.optimization.loop import minimize
@@ -112,7 +112,7 @@ def test_schedules_of_a_path():
 class At(NamedTuple):
     gradient: np.ndarray
     kl: float
-    concentration: float
+    density: float
     scales: np.ndarray | None = None
 
 
@@ -124,7 +124,7 @@ def test_a_map_of_one_scale_moves_as_the_fixed_one_bitwise(optimizer, c, max_ste
     log_scale, Y = np.full(40, np.log2(c) * np.log(2.0)), some_map()
     objective = with_(DOUBLE, precision="double")
 
-    class Exactly:
+    class Exactly(Toy):
         """exp(log c) may differ from c in the last bit; the problem of the adaptive kernel at exactly c."""
 
         def __init__(self):
@@ -132,7 +132,7 @@ def test_a_map_of_one_scale_moves_as_the_fixed_one_bitwise(optimizer, c, max_ste
 
         def evaluate(self, Y, **options):
             at = self.problem.evaluate(Y / c, **options)
-            return At(at.gradient / c, at.kl, at.concentration, np.full(len(Y), c))
+            return At(at.gradient / c, at.kl, at.density, np.full(len(Y), c))
 
     schedule = Schedule(
         phases=(Phase(n_iter=30, optimizer=optimizer, density=True, exaggeration=2.0, max_step=max_step),)
@@ -142,12 +142,12 @@ def test_a_map_of_one_scale_moves_as_the_fixed_one_bitwise(optimizer, c, max_ste
     np.testing.assert_array_equal(adaptive.embedding, c * fixed.embedding)
     assert adaptive.kl == fixed.kl
     # and the kernel itself, to rounding
-    near = minimize(small_problem(objective, log_scale=log_scale), c * Y, schedule)
+    near = minimize(small_problem(objective, log_scales=log_scale), c * Y, schedule)
     np.testing.assert_allclose(near.embedding, c * fixed.embedding, rtol=1e-6, atol=1e-6 * c)
 
 
 def test_steps_and_their_bound_are_in_units_of_each_point():
-    class Slope:
+    class Slope(Toy):
         def evaluate(self, Y, **options):
             return At(np.ones_like(Y), 0.0, 0.0, np.array([0.5, 1.0, 4.0]))
 
@@ -166,7 +166,7 @@ def test_steps_and_their_bound_are_in_units_of_each_point():
 def test_the_problem_is_told_exaggeration_and_power():
     calls = []
 
-    class Watched:
+    class Watched(Toy):
         def evaluate(self, Y, **options):
             calls.append((options["exaggeration"], options["scale"]))
             return At(np.zeros_like(Y), 0.0, 0.0)

@@ -7,9 +7,9 @@ import pytest
 
 from drsne import Calibration
 from drsne.affinities import affinities, conditional_affinities
+from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
-from drsne.backends.numba.threads import Workers
 
 
 def rows(X, perplexity, k=None):

@@ -74,7 +74,7 @@ def test_a_twin_is_a_neighbour(points):
 
 
 def test_more_twins_than_neighbours(points):
-    """The row itself may then be missing from what a search finds; one of the zeros is dropped for it."""
+    """The search may then not find the row itself; one of the zeros is dropped instead."""
     many = np.vstack([np.tile(points[:1] + 0.1, (30, 1)), points])
     scores = anomaly_scores(many, "knn", n_neighbors=5)
     np.testing.assert_array_equal(scores[:30], 0.0)
@@ -82,7 +82,7 @@ def test_more_twins_than_neighbours(points):
 
 
 def test_fewer_points_than_neighbours(points):
-    with pytest.warns(UserWarning, match="Lowered n_neighbors from 50 to 29, the other rows that there are"):
+    with pytest.warns(UserWarning, match="Lowered n_neighbors from 50 to 29"):
         model = KNeighborsDistance().fit(points[:30])
     assert model.n_neighbors_ == 29
     np.testing.assert_allclose(model.negative_distance_, -neighbor_sums(points[:30], 29), rtol=1e-12)
@@ -122,9 +122,7 @@ def test_motions_and_scale_keep_the_ranking(name, points):
 
 
 def test_scores_too_large_to_hold():
-    with pytest.raises(
-        ValueError, match=r"Y must have distances that detector 'knn' can hold; got values up to 1e\+308"
-    ):
+    with pytest.raises(ValueError, match=r"Y must .*'knn'.*got values up to 1e\+308"):
         anomaly_scores([[1e308], [-1e308], [0.0]], "knn", n_neighbors=2)
 
 
@@ -135,7 +133,7 @@ def test_scikit_learn_check(estimator, check):
 
 @pytest.mark.parametrize(("value", "kind"), [(0, ValueError), (2.5, ValueError), ("5", TypeError), (True, TypeError)])
 def test_wrong_neighbours(value, kind, points):
-    with pytest.raises(kind, match="n_neighbors must be an integer of at least 1; got"):
+    with pytest.raises(kind, match=r"n_neighbors must .*got"):
         KNeighborsDistance(n_neighbors=value).fit(points)
 
 
@@ -167,25 +165,22 @@ def test_labels_of_pandas(points, labels):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (
-            [0, 0, 0, 0],
-            r"y must mark both anomalous and normal points; got 0 for all 4\..*anomaly_scores needs no labels",
-        ),
-        ([True] * 4, "y must mark both anomalous and normal points; got 1 for all 4"),
-        ([0, 1, 2, 1], r"y must be 1 \(or True\) for anomalous points and 0 for normal ones; got 2\. Pass y == c"),
-        ([1, 1, -1, 1], r"0 for normal ones; got -1\. .*y == -1 where scikit-learn marks outliers"),
-        ([0, 1, math.nan, 1], "0 for normal ones; got nan"),
-        (["0", "1", "0", "1"], "0 for normal ones; got '0', '1'"),
-        ([0, 1, None, 1], "0 for normal ones; got None"),
-        ([0.5, 0.25, 0.125, 0.75], "0 for normal ones; got 0.5, 0.25, 0.125, 0.75"),
-        ([0, 1, 1], "y must have a label for each of the 4 rows of Y; got 3. Pass the labels of the rows"),
-        ([[0], [1], [0], [1]], r"y must have one dimension; got shape \(4, 1\). Pass np.ravel"),
-        (None, "y must be the labels of the rows of Y; got None. anomaly_scores needs no labels"),
-        (np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0]), "y must have no masked labels; got 1. Leave"),
-        ({"a": 1}, "y must have one dimension; got dict. Pass an array of 0 and 1"),
-        (csr_matrix([[0, 1, 0, 1]]), "y must have one dimension; got csr_matrix. Pass an array"),
-        ([[0], [1], [0, 1], [1]], "y must be an array; got parts of different lengths"),
-        (np.array([0, [1], 1, [1]], dtype=object), r"0 for normal ones; got \[1\]\. Pass"),
+        ([0, 0, 0, 0], "y must .*got 0 for all 4"),
+        ([True] * 4, "y must .*got 1 for all 4"),
+        ([0, 1, 2, 1], r"y must .*got 2\. Pass y == c"),
+        ([1, 1, -1, 1], r"y must .*got -1\. .*y == -1"),
+        ([0, 1, math.nan, 1], "y must .*got nan"),
+        (["0", "1", "0", "1"], "y must .*got '0', '1'"),
+        ([0, 1, None, 1], "y must .*got None"),
+        ([0.5, 0.25, 0.125, 0.75], "y must .*got 0.5, 0.25, 0.125, 0.75"),
+        ([0, 1, 1], "y must .*4 rows.*got 3"),
+        ([[0], [1], [0], [1]], r"y must have one dimension.*got shape \(4, 1\).*np.ravel"),
+        (None, "y must .*got None"),
+        (np.ma.array([0, 1, 0, 1], mask=[0, 1, 0, 0]), "y must .*masked.*got 1"),
+        ({"a": 1}, "y must have one dimension.*got dict"),
+        (csr_matrix([[0, 1, 0, 1]]), "y must have one dimension.*got csr_matrix"),
+        ([[0], [1], [0, 1], [1]], "y must be an array.*lengths"),
+        (np.array([0, [1], 1, [1]], dtype=object), r"y must .*got \[1\]"),
     ],
 )
 def test_wrong_labels(y, message):
@@ -196,22 +191,18 @@ def test_wrong_labels(y, message):
 @pytest.mark.parametrize(
     ("Y", "kind", "message"),
     [
-        (
-            [[0.0, 1], [math.nan, 2], [1, math.inf]],
-            ValueError,
-            "Y must be finite; got NaN or infinity in 2 of 3 rows.*row 1",
-        ),
-        ([[0.0, 1]], ValueError, "Y must have at least 2 points to compare; got 1"),
-        (np.empty((0, 2)), ValueError, "Y must have at least 2 points to compare; got 0"),
+        ([[0.0, 1], [math.nan, 2], [1, math.inf]], ValueError, "Y must be finite.*2 of 3 rows.*row 1"),
+        ([[0.0, 1]], ValueError, "Y must .*2 points.*got 1"),
+        (np.empty((0, 2)), ValueError, "Y must .*2 points.*got 0"),
         ([["a", "b"], ["c", "d"]], ValueError, "Y must hold numbers"),
-        ([1.0, 2.0], ValueError, r"Y must be real numbers, points by coordinates; got shape \(2,\)\. Pass Y.reshape"),
-        (np.zeros((3, 2, 2)), ValueError, r"points by coordinates; got shape \(3, 2, 2\)"),
-        (np.zeros((3, 0)), ValueError, r"points by coordinates; got shape \(3, 0\)"),
-        (np.zeros((3, 2), dtype=complex), ValueError, r"Y must be real.*got shape \(3, 2\) of complex128"),
-        (None, ValueError, "points by coordinates; got None"),
-        ([[0.0], [1.0, 2.0]], ValueError, "Y must be an array; got parts of different lengths"),
-        (csr_matrix(np.eye(3)), TypeError, r"Y must be a dense array; got csr_matrix. Pass Y.toarray\(\)"),
-        (np.ma.array(np.eye(3), mask=np.eye(3)), ValueError, "Y must have no masked coordinates; got 3. Fill them in"),
+        ([1.0, 2.0], ValueError, r"Y must .*got shape \(2,\)\..*Y.reshape"),
+        (np.zeros((3, 2, 2)), ValueError, r"Y must .*got shape \(3, 2, 2\)"),
+        (np.zeros((3, 0)), ValueError, r"Y must .*got shape \(3, 0\)"),
+        (np.zeros((3, 2), dtype=complex), ValueError, r"Y must .*real.*got shape \(3, 2\) of complex128"),
+        (None, ValueError, "Y must .*got None"),
+        ([[0.0], [1.0, 2.0]], ValueError, "Y must be an array.*lengths"),
+        (csr_matrix(np.eye(3)), TypeError, "Y must .*dense.*got csr_matrix.*toarray"),
+        (np.ma.array(np.eye(3), mask=np.eye(3)), ValueError, "Y must .*masked.*got 3"),
     ],
 )
 def test_wrong_maps(Y, kind, message):
@@ -222,35 +213,31 @@ def test_wrong_maps(Y, kind, message):
 
 
 def test_unknown_detectors(points, labels):
-    with pytest.raises(ValueError, match=r"detector must be one of 'centroid', .*; got 'loff'. Did you mean 'lof'\?"):
+    with pytest.raises(ValueError, match=r"detector must .*got 'loff'\. Did you mean 'lof'\?$"):
         anomaly_scores(points, "loff")
-    with pytest.raises(ValueError, match=r"detector must be one of .*; got 'selection'"):
+    with pytest.raises(ValueError, match=r"detector must .*got 'selection'"):
         anomaly_scores(points, "selection")
     for title, name in {"LOF": "lof", "IF": "isolation_forest", "kNN": "knn", "Cent": "centroid"}.items():
         with pytest.raises(ValueError, match=f"got '{title}'. Did you mean '{name}'"):
             anomaly_scores(points, title)
-    with pytest.raises(
-        ValueError, match=r"detectors must be one of .*; got 'isolationforest'. Did you mean 'isolation_"
-    ):
+    with pytest.raises(ValueError, match=r"detectors must .*got 'isolationforest'\. .*'isolation_forest'"):
         evaluate_anomaly(points, labels, ["knn", "isolationforest"])
-    with pytest.raises(ValueError, match="detectors must name at least one detector; got none"):
+    with pytest.raises(ValueError, match=r"detectors must .*got none"):
         evaluate_anomaly(points, labels, [])
 
 
 def test_unknown_parameters(points):
-    with pytest.raises(
-        TypeError, match=r"detector='knn' takes n_neighbors; got 'n_neighbours'. Did you mean 'n_neighbors'\?"
-    ):
+    with pytest.raises(TypeError, match=r"'knn' takes n_neighbors; got 'n_neighbours'\. .*'n_neighbors'"):
         anomaly_scores(points, "knn", n_neighbours=3)
-    with pytest.raises(TypeError, match=r"detector='centroid' takes no parameters; got 'k'. Leave it out"):
+    with pytest.raises(TypeError, match=r"'centroid' takes no parameters; got 'k'"):
         anomaly_scores(points, "centroid", k=3)
 
 
 @pytest.mark.parametrize("name", anomaly.detectors())
 def test_a_collapsed_map_is_refused(name, labels):
     collapsed = np.full((105, 2), 0.3)
-    assert np.ptp(anomaly_scores(collapsed, name)) < 1e-12  # the scores themselves can be had
-    with pytest.raises(ValueError, match=f"detector '{name}' gives every point of Y the same score .*AUPRC would"):
+    assert np.ptp(anomaly_scores(collapsed, name)) < 1e-12  # the scores themselves exist
+    with pytest.raises(ValueError, match=rf"'{name}' gives every point .*the same score"):
         evaluate_anomaly(collapsed, labels, name)
 
 
@@ -303,32 +290,24 @@ def test_one_seed_has_no_deviation():
 def test_settings_without_order():
     alone = {"a": [{"lof": 0.2}], 3: [{"lof": 0.1}]}
     assert anomaly.oracle_best(alone)["lof"].setting == "a"
-    with pytest.raises(TypeError, match=r"settings of equal mean must have an order.*got \['a', 3\]"):
+    with pytest.raises(TypeError, match=r"settings .*must have an order.*got \['a', 3\]"):
         anomaly.oracle_best({"a": [{"lof": 0.2}], 3: [{"lof": 0.2}]})
 
 
 @pytest.mark.parametrize(
     ("results", "kind", "message"),
     [
-        ({}, ValueError, "results must hold at least one setting; got none"),
-        ({1: []}, ValueError, "at least one seed for each setting; got none for 1"),
-        ({1: [{}]}, ValueError, "an AUPRC for at least one detector; got none for 1"),
-        (
-            {1: [{"lof": 0.1}] * 2, 2: [{"lof": 0.1}]},
-            ValueError,
-            "equally many seeds.*got 2 for 1 and 1 for 2. Leave out",
-        ),
-        ({1: [{"lof": 0.1}], 2: [{"knn": 0.1}]}, ValueError, "the same detectors.*got lof for 1 and knn for 2"),
-        ({1: [{"lof": math.nan}]}, ValueError, r"results\[1\], lof must be a finite number; got nan.*leave out"),
-        ([1], TypeError, r"results must be a mapping from settings to runs; got \[1\]"),
-        (None, TypeError, "results must be a mapping from settings to runs; got None"),
-        (
-            {1: {"lof": 0.5}},
-            TypeError,
-            "results must hold a list for each setting.*for 1. Put a single run into a list",
-        ),
-        ({1: [0.5]}, TypeError, r"a mapping from detectors to AUPRC for each seed; got \[0.5\] for 1"),
-        ({1: [{"lof": {"auprc": 0.1}}]}, TypeError, r'results\[1\], lof must be a finite number.*take the "auprc"'),
+        ({}, ValueError, "results must .*setting; got none"),
+        ({1: []}, ValueError, "results must .*seed.*got none for 1"),
+        ({1: [{}]}, ValueError, "results must .*detector; got none for 1"),
+        ({1: [{"lof": 0.1}] * 2, 2: [{"lof": 0.1}]}, ValueError, "results must .*seeds.*got 2 for 1 and 1 for 2"),
+        ({1: [{"lof": 0.1}], 2: [{"knn": 0.1}]}, ValueError, "results must .*got lof for 1 and knn for 2"),
+        ({1: [{"lof": math.nan}]}, ValueError, r"results\[1\], lof must .*got nan"),
+        ([1], TypeError, r"results must be a mapping.*got \[1\]"),
+        (None, TypeError, "results must be a mapping.*got None"),
+        ({1: {"lof": 0.5}}, TypeError, "results must .*list.*for 1"),
+        ({1: [0.5]}, TypeError, r"results must .*mapping.*got \[0.5\] for 1"),
+        ({1: [{"lof": {"auprc": 0.1}}]}, TypeError, r'results\[1\], lof must .*"auprc"'),
     ],
 )
 def test_wrong_results(results, kind, message):
@@ -337,7 +316,7 @@ def test_wrong_results(results, kind, message):
 
 
 def test_a_detector_without_results():
-    with pytest.raises(ValueError, match=r"detector must be one of 'isolation_forest', 'lof'; got 'lov'. Did you mean"):
+    with pytest.raises(ValueError, match=r"detector must .*got 'lov'\. .*'lof'"):
         anomaly.oracle_single(GRID, "lov")
 
 
@@ -369,7 +348,7 @@ def test_the_papers_score_of_the_spiral():
 @pytest.mark.parametrize("detector", ["lof", "isolation_forest"])
 @pytest.mark.parametrize(("unit", "away"), [(2.0**900, 0), (2.0**-40, 0), (2.0**-900, 0), (1, 2.0**30), (2.0**-30, 1)])
 def test_scores_of_a_map_that_is_far_small_or_large(detector, unit, away):
-    """Squares of distances may not be finite, and single precision, which the forest has, may not tell points apart."""
+    """Squares of distances may overflow, and single precision, which the forest uses, may not tell points apart."""
     Y = np.round(np.random.default_rng(0).normal(size=(80, 2)) * 2.0**10) * 2.0**-10  # exact after every motion here
     scores = anomaly_scores(Y * unit + away, detector)
     np.testing.assert_allclose(scores, anomaly_scores(Y, detector), rtol=0.02)
@@ -378,7 +357,7 @@ def test_scores_of_a_map_that_is_far_small_or_large(detector, unit, away):
 
 def test_detectors_that_are_no_names(points, labels):
     for wrong in (5, b"knn"):
-        with pytest.raises(TypeError, match=f"detectors must be a name, several names or None; got {wrong!r}"):
+        with pytest.raises(TypeError, match=rf"detectors must .*got {wrong!r}"):
             evaluate_anomaly([[0.0], [1.0], [2.0]], [0, 0, 1], wrong)
     (name,) = evaluate_anomaly(points, labels, np.array(["knn"]))
     assert type(name) is str

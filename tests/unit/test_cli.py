@@ -32,7 +32,17 @@ def test_lists(capsys, tmp_path):
     assert cli.main(["methods"]) == 0
     listed = capsys.readouterr().out
     assert all(f"| {name} " in listed for name in methods.names())
-    assert "perplexity: 3, 5, 10" in listed
+    assert all(methods.find(name).title in listed for name in methods.names())
+    assert cli.main(["methods", "--grids"]) == 0
+    assert "perplexity: 3, 5, 10" in capsys.readouterr().out
+
+
+def test_methods_that_lack_a_package_say_how_to_install_it(monkeypatch, capsys):
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
+    assert cli.main(["methods"]) == 0
+    lines = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()[2:]}
+    assert "pip install 'drsne[experiments]'" in lines["umap"]
+    assert "ready" in lines["pca"]
 
 
 def test_quick_comparison(capsys, tmp_path):
@@ -180,7 +190,7 @@ def test_an_interrupt_is_one_line(monkeypatch, capsys, tmp_path):
 
     monkeypatch.setattr(studies, "run", stop)
     assert cli.main([*QUICK, "--folder", str(tmp_path)]) == 130
-    assert "interrupted; what was finished is kept" in capsys.readouterr().err
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_no_command_and_unknown_study(capsys):

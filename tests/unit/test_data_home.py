@@ -1,4 +1,4 @@
-"""The data home: downloads, conversions and everything that can go wrong with a file. No test leaves this machine."""
+"""The data home: downloads, conversions and everything that can go wrong with a file. No test uses the network."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import sys
 import tarfile
 import threading
 import time
+import tracemalloc
+import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -29,7 +31,7 @@ from drsne.datasets._registry import find
 
 
 class Web:
-    """A source on this machine: files by path, how often each was asked for, and lies about their length."""
+    """A local server: files by path, the requests so far, and an excess to state in their length."""
 
     def __init__(self):
         self.files, self.asked, self.extra_length = {}, [], 0
@@ -110,7 +112,7 @@ def test_downloads_once_and_keeps_the_file(small_mnist, web, tmp_path, capsys):
 
 
 def test_the_file_can_be_read_by_others(small_mnist, tmp_path):
-    """As any file the user makes, not only by its maker as temporary files are."""
+    """Like any file of the user, unlike a temporary file."""
     (tmp_path / "plain").touch()
     datasets.load("mnist", data_home=tmp_path)
     assert (tmp_path / "mnist.npz").stat().st_mode == (tmp_path / "plain").stat().st_mode
@@ -235,12 +237,10 @@ def test_a_source_that_hangs(small_mnist, monkeypatch, tmp_path):
 
 def test_a_source_that_gives_something_else(small_mnist, web, tmp_path):
     web.files[IDX_FILES[0]] = b"<html>moved</html>"
-    with pytest.raises(datasets.CorruptFileError, match="what was downloaded is not what it should be"):
+    with pytest.raises(datasets.CorruptFileError, match=rf"download from .*{IDX_FILES[0]}"):
         datasets.load("mnist", data_home=tmp_path)
     web.files[IDX_FILES[0]] = idx(np.zeros((4, 28, 28), dtype=np.uint8))
-    with pytest.raises(
-        datasets.CorruptFileError, match=r"as downloaded from http.*wrong checksum.*Nothing was written"
-    ):
+    with pytest.raises(datasets.CorruptFileError, match=r"downloaded from http.*checksum"):
         datasets.load("mnist", data_home=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -289,15 +289,122 @@ def test_a_broken_file_is_reported(kind, small_mnist, web, tmp_path):
     assert next(s.state for s in datasets.states(tmp_path) if s.name == "mnist") == "corrupt"
 
 
+def zipped(path, **members):
+    """Write an archive with these contents as ``NAME.npy``, compressed."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+
+
+def npy(header, content=b"", version=(1, 0)):
+    """An npy file with any text as its header."""
+    text = header.encode()
+    length = struct.pack("<H" if version == (1, 0) else "<I", len(text))
+    return b"\x93NUMPY" + bytes(version) + length + text + content
+
+
+def npy_of(array):
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+HEADER = "{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n"
+DAMAGES = {
+    "more memory than there is": npy(HEADER.format(shape=f"({2**60}, 784)")),
+    "a length beyond integers": npy(HEADER.format(shape=f"({10**30}, 784)")),
+    "a negative length": npy(HEADER.format(shape="(-6, 784)")),
+    "an open bracket": npy("{'descr': '|u1', 'fortran_order': False, 'shape': (6, 784\n"),
+    "an open string": npy("{'descr': '''|u1, 'fortran_order': False, 'shape': (6, 784)}\n"),
+    "no dictionary": npy("((((((((((((((((((((\n"),
+    "another version": npy(HEADER.format(shape="(6, 784)"), version=(2, 0)),
+    "no type": npy("{'descr': 5, 'fortran_order': False, 'shape': (6, 784), }\n"),
+    "nothing after the header": npy(HEADER.format(shape="(6, 784)")),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damaged_headers_are_reported(kind, small_mnist, tmp_path):
+    """A header that states anything gives one kind of error, and does not stop the listing."""
+    zipped(tmp_path / "mnist.npz", X=DAMAGES[kind], y=DAMAGES[kind])
+    with pytest.raises(datasets.CorruptFileError, match=r"mnist\.npz cannot be read"):
+        datasets.load("mnist", data_home=tmp_path)
+    state = next(s.state for s in datasets.states(tmp_path) if s.name == "mnist")
+    assert state == ("in the data home" if kind == "nothing after the header" else "corrupt")
+
+
+def test_random_damage_is_reported(small_mnist, tmp_path):
+    file = tmp_path / "mnist.npz"
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        (np.savez if seed % 2 else np.savez_compressed)(file, X=small_mnist[0], y=small_mnist[1])
+        content = bytearray(file.read_bytes())
+        for place in rng.integers(0, min(len(content), 200), 1 + seed % 5):
+            content[place] = rng.integers(256)
+        file.write_bytes(content)
+        find("mnist").state(tmp_path)
+        try:
+            loaded = datasets.load("mnist", data_home=tmp_path)
+        except datasets.CorruptFileError:
+            continue
+        assert np.array_equal(loaded.X, small_mnist[0])  # the damage was outside of the arrays
+
+
+def test_unknown_and_oversized_members_are_not_decoded(small_mnist, tmp_path):
+    """A small file that would expand to hundreds of megabytes takes little memory."""
+    X, y = small_mnist
+    zeros = npy(HEADER.format(shape=f"({2**28},)"), bytes(2**28))
+    file = tmp_path / "mnist.npz"
+    for members in ({"X": npy_of(X), "y": npy_of(y), "other": zeros}, {"X": zeros, "y": npy_of(y)}):
+        zipped(file, **members)
+        assert file.stat().st_size < 2**20
+        tracemalloc.start()
+        if "other" in members:
+            assert np.array_equal(datasets.load("mnist", data_home=tmp_path).X, X)
+        else:
+            with pytest.raises(datasets.CorruptFileError, match=r"X would take 268,435,456 bytes"):
+                datasets.load("mnist", data_home=tmp_path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 2**25
+
+
+@pytest.mark.parametrize(
+    "content", [b"a" * 200_000, b"a,binaryClass\n1,\x00\n", b'a,"\n', b"\xff\xfe", b"", b"1,2\n"], ids=range(6)
+)
+def test_damaged_tables_are_reported(content, tmp_path):
+    file = tmp_path / find("thyroid").file
+    file.write_bytes(content)
+    with pytest.raises(datasets.CorruptFileError, match=file.name):
+        datasets.load("thyroid", data_home=tmp_path)
+    assert find("thyroid").state(tmp_path) == ("corrupt", len(content))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("name", ["mnist", "thyroid", "pbmc3k"])
+def test_pipes_and_devices_are_refused_at_once(name, kind, tmp_path):
+    file = tmp_path / find(name).file
+    if kind == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    start = time.monotonic()
+    with pytest.raises(datasets.CorruptFileError, match=r"must be a regular file.*device"):
+        datasets.load(name, data_home=tmp_path)
+    assert find(name).state(tmp_path)[0] == "corrupt"
+    assert time.monotonic() - start < 5
+
+
 def test_types_are_part_of_the_checksum(small_mnist, tmp_path):
     X, y = small_mnist
     np.savez(tmp_path / "mnist.npz", X=X.astype(np.int64), y=y)
-    with pytest.raises(datasets.CorruptFileError, match="X must be of type uint8; it is int64"):
+    with pytest.raises(datasets.CorruptFileError, match=r"X must be of type uint8.*int64"):
         datasets.load("mnist", data_home=tmp_path)
 
 
 @pytest.mark.parametrize("name", ["thyroid", "pbmc3k"])
-def test_files_cut_short_look_corrupt_from_afar(name, tmp_path):
+def test_truncated_files_are_listed_as_corrupt(name, tmp_path):
     need(name)
     file = find(name).file
     content = (_cache.data_home() / file).read_bytes()
@@ -311,9 +418,7 @@ def test_a_full_disk(small_mnist, monkeypatch, tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        OSError, match=r"No space for .*mnist.npz \([\d,]+ bytes\): nothing was left behind. Free"
-    ) as caught:
+    with pytest.raises(OSError, match=r"no space for .*mnist.npz .*DRSNE_DATA_HOME") as caught:
         datasets.load("mnist", data_home=tmp_path)
     assert caught.value.errno == errno.ENOSPC
     assert list(tmp_path.iterdir()) == []
@@ -322,7 +427,7 @@ def test_a_full_disk(small_mnist, monkeypatch, tmp_path):
 def test_no_permission_to_write(small_mnist, monkeypatch, tmp_path):
     if os.geteuid() != 0:
         tmp_path.chmod(0o500)
-    else:  # whom no folder refuses
+    else:  # root may write anywhere
         real = Path.open
 
         def refusing(path, mode="r", *rest, **named):
@@ -331,9 +436,7 @@ def test_no_permission_to_write(small_mnist, monkeypatch, tmp_path):
             return real(path, mode, *rest, **named)
 
         monkeypatch.setattr(Path, "open", refusing)
-    with pytest.raises(
-        PermissionError, match=r"No permission to write .*mnist.npz. Make its folder writable, or pass anoth"
-    ):
+    with pytest.raises(PermissionError, match=r"no permission to write .*mnist.npz.*DRSNE_DATA_HOME"):
         datasets.load("mnist", data_home=tmp_path)
     tmp_path.chmod(0o700)
     assert list(tmp_path.iterdir()) == []
@@ -341,12 +444,12 @@ def test_no_permission_to_write(small_mnist, monkeypatch, tmp_path):
 
 def test_a_data_home_that_is_a_file(small_mnist, tmp_path):
     (tmp_path / "home").write_text("a file")
-    with pytest.raises(OSError, match=r"mnist.npz could not be written .*pass another data_home"):
+    with pytest.raises(OSError, match=r"mnist.npz could not be written .*data_home"):
         datasets.load("mnist", data_home=tmp_path / "home")
 
 
 def test_killed_while_writing(small_mnist, tmp_path):
-    """Half a file under another name is never taken for a whole one, and goes once it is old."""
+    """Half a file under another name is never taken for a complete one, and is removed once it is old."""
     code = (
         "import os, signal, sys; from pathlib import Path; from drsne.datasets import _cache; "
         "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL); "
@@ -359,7 +462,7 @@ def test_killed_while_writing(small_mnist, tmp_path):
     assert next(s.state for s in datasets.states(tmp_path) if s.name == "mnist") == "to be downloaded"
     old = time.time() - 2 * 86400
     os.utime(part, (old, old))
-    (tmp_path / ".mnist.npz.young.part").touch()  # perhaps another process is at it
+    (tmp_path / ".mnist.npz.young.part").touch()  # another process may be writing it
     assert np.array_equal(datasets.load("mnist", data_home=tmp_path).X, small_mnist[0])
     assert sorted(path.name for path in tmp_path.iterdir()) == [".mnist.npz.young.part", "mnist.npz"]
 
@@ -379,9 +482,7 @@ def test_where_the_data_home_is(monkeypatch, tmp_path):
 
 
 def test_features_without_a_public_source(tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"cifar10_effnet_features.npz is not in .*cifar10_resnet50.*drsne\[cifar10\]"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"cifar10_effnet_features.npz .*cifar10_resnet50.*drsne\[cifar10\]"):
         datasets.load("cifar10", data_home=tmp_path)
 
 
@@ -405,7 +506,7 @@ class FakeVision:
 
 
 def test_resnet_features_are_made_once_of_the_papers_images(monkeypatch, tmp_path):
-    """The plumbing around the network: which images, kept with a checksum of their own, never another's features."""
+    """Everything around the network: which images are used, and that the file keeps its own checksum."""
     need("cifar10")
     from drsne.datasets import cifar10_resnet50 as module
 
@@ -421,7 +522,7 @@ def test_resnet_features_are_made_once_of_the_papers_images(monkeypatch, tmp_pat
 
     monkeypatch.setattr(module, "_packages", lambda: (None, vision))
     monkeypatch.setattr(module, "_pooled", pooled)
-    with pytest.raises(datasets.CorruptFileError, match="not in their original order"):
+    with pytest.raises(datasets.CorruptFileError, match="original order"):
         datasets.load("cifar10_resnet50", data_home=tmp_path)
     vision.shift = 0
     first, again = (datasets.load("cifar10_resnet50", data_home=tmp_path) for _ in range(2))
@@ -437,5 +538,5 @@ def test_resnet_features_are_made_once_of_the_papers_images(monkeypatch, tmp_pat
         arrays = dict(stored)
     arrays["X"][0, 0] += 1
     np.savez(file, **arrays)
-    with pytest.raises(datasets.CorruptFileError, match="wrong checksum"):
+    with pytest.raises(datasets.CorruptFileError, match="checksum"):
         datasets.load("cifar10_resnet50", data_home=tmp_path)

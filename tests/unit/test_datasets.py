@@ -62,9 +62,9 @@ def test_pbmc_counts_and_labels(tmp_path):
     (tmp_path / "pbmc3k_raw.h5ad").symlink_to(data_home() / "pbmc3k_raw.h5ad")
     alone = datasets.load("pbmc3k", data_home=tmp_path)
     assert alone.y is None
-    assert "pbmc3k_annotations.csv is not in the data home" in alone.description
+    assert "pbmc3k_annotations.csv" in alone.description
     (tmp_path / "pbmc3k_annotations.csv").write_text("barcode,seurat_annotations\nAAACATACAACCAC-1,B\n")
-    with pytest.raises(datasets.CorruptFileError, match=r"pbmc3k_annotations.csv has the wrong checksum.*Delete"):
+    with pytest.raises(datasets.CorruptFileError, match=r"pbmc3k_annotations.csv .*checksum"):
         datasets.load("pbmc3k", data_home=tmp_path)
 
 
@@ -142,12 +142,12 @@ def test_airplanes_are_the_anomalies_of_cifar10(monkeypatch):
     assert data.y.sum() == 476
     X, y = np.random.RandomState(0).randn(200, 60), np.arange(200) % 10
     wide = datasets.Data(X=X, y=y, name="cifar10_resnet50", description="Wide.", source="here")
-    monkeypatch.setattr(recipes, "load", lambda name, data_home: {"cifar10_resnet50": wide}[name])
+    monkeypatch.setattr(recipes.anomalies, "load", lambda name, data_home: {"cifar10_resnet50": wide}[name])
     reduced = recipes.cifar10_anomalies("cifar10_resnet50")
     assert np.array_equal(reduced.X, recipes.pca(recipes.standardise(wide.X)))
     assert reduced.y.sum() == 20
     assert "50 principal components" in reduced.description
-    with pytest.raises(ValueError, match="name must be one of 'cifar10', 'cifar10_resnet50'; got 'cifar100'"):
+    with pytest.raises(ValueError, match=r"name must .* got 'cifar100'"):
         recipes.cifar10_anomalies("cifar100")
 
 
@@ -246,7 +246,7 @@ def test_clusters_by_igraph_are_the_same_at_every_call():
     graph = igraph.Graph.Erdos_Renyi(n=300, m=900)
 
     def clusters():
-        with recipes._igraph_seeded(42):
+        with recipes.single_cell.igraph_seed(42):
             return graph.community_multilevel().membership
 
     assert all(clusters() == clusters() for _ in range(5))
@@ -261,14 +261,14 @@ def test_stratified_rows_keep_the_shares():
     assert dict(zip(*np.unique(y[rows], return_counts=True), strict=True)) == {1: 3, 5: 5, 9: 2}
     assert not np.array_equal(y[rows], np.sort(y[rows]))
     assert sorted(recipes.stratified_rows(y, 100)) == list(range(100))
-    with pytest.raises(ValueError, match="n_samples must be at most 100"):
+    with pytest.raises(ValueError, match=r"n_samples must .*100.* got 101"):
         recipes.stratified_rows(y, 101)
 
 
 def test_smallest_clusters():
     labels = np.repeat([3, 0, 7, 1], [4, 9, 2, 6])
     assert np.array_equal(recipes.smallest_clusters(labels) == 1, np.isin(labels, [3, 7]))
-    with pytest.raises(ValueError, match="n_clusters must be smaller than 4"):
+    with pytest.raises(ValueError, match=r"n_clusters must .* got 4"):
         recipes.smallest_clusters(labels, 4)
 
 
@@ -278,7 +278,7 @@ def test_pca_scores():
     _, values, axes = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
     assert np.allclose(np.abs(scores), np.abs((X - X.mean(axis=0)) @ axes[:3].T))
     assert np.allclose(np.linalg.norm(scores, axis=0), values[:3])
-    with pytest.raises(ValueError, match="n_components must be at most 5"):
+    with pytest.raises(ValueError, match=r"n_components must .* got 6"):
         recipes.pca(X, 6)
 
 
@@ -288,22 +288,18 @@ def test_pca_scores():
         (
             {"name": "minst"},
             ValueError,
-            r"name must be one of 'cifar10'.*'thyroid'; got 'minst'. Did you mean 'mnist'\?",
+            r"name must .*got 'minst'\. .*'mnist'",
         ),
-        ({"name": "recipes"}, ValueError, r"name must be one of .*; got 'recipes'."),
-        ({"name": 3}, ValueError, r"name must be one of .*; got 3."),
-        ({"name": "helix", "n_samples": 0}, ValueError, "n_samples must be an integer of at least 1; got 0. Pass None"),
-        ({"name": "helix", "n_samples": 2.5}, ValueError, "n_samples must be an integer of at least 1; got 2.5"),
-        ({"name": "helix", "n_samples": "all"}, TypeError, "n_samples must be an integer of at least 1; got 'all'"),
-        (
-            {"name": "digits", "n_samples": 1798},
-            ValueError,
-            "n_samples must be at most 1797, the rows of 'digits'; got",
-        ),
-        ({"name": "helix", "random_state": -1}, ValueError, "random_state must be an integer of at least 0; got -1"),
-        ({"name": "helix", "random_state": None}, TypeError, "random_state must be .*; got None. Pass 42"),
-        ({"name": "helix", "random_state": 2**32}, ValueError, r"random_state must be below 2\*\*32; got 4294967296"),
-        ({"name": "helix", "data_home": 5}, TypeError, "data_home must be a path or None; got 5. Pass None"),
+        ({"name": "recipes"}, ValueError, "name must .*got 'recipes'"),
+        ({"name": 3}, ValueError, "name must .*got 3"),
+        ({"name": "helix", "n_samples": 0}, ValueError, "n_samples must .*got 0"),
+        ({"name": "helix", "n_samples": 2.5}, ValueError, "n_samples must .*got 2.5"),
+        ({"name": "helix", "n_samples": "all"}, TypeError, "n_samples must .*got 'all'"),
+        ({"name": "digits", "n_samples": 1798}, ValueError, "n_samples must .*1797.*'digits'; got 1798"),
+        ({"name": "helix", "random_state": -1}, ValueError, "random_state must .*got -1"),
+        ({"name": "helix", "random_state": None}, TypeError, "random_state must .*got None"),
+        ({"name": "helix", "random_state": 2**32}, ValueError, "random_state must .*got 4294967296"),
+        ({"name": "helix", "data_home": 5}, TypeError, "data_home must .*got 5"),
     ],
 )
 def test_wrong_arguments(arguments, kind, message):
@@ -312,9 +308,7 @@ def test_wrong_arguments(arguments, kind, message):
 
 
 def test_the_papers_table_has_eight_rows():
-    with pytest.raises(
-        ValueError, match=r"name must be one of 'controlled_clusters', 'digits'.*; got 'thyroid'. The other"
-    ):
+    with pytest.raises(ValueError, match=r"name must .*got 'thyroid'"):
         recipes.paper("thyroid")
-    with pytest.raises(ValueError, match=r"labels must be one of 'leiden', 'louvain' or None; got 'kmeans'"):
+    with pytest.raises(ValueError, match=r"labels must .*'leiden'.*got 'kmeans'"):
         recipes.pbmc(labels="kmeans")

@@ -150,7 +150,7 @@ def test_wrong_presets_are_refused(change, message):
         ({"perplexity": "30"}, TypeError, "perplexity must be a finite number"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1; got 0"),
         ({"engine": "gpu"}, ValueError, "engine must be one of"),
-        ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft' has no maps of n_components=3"),
+        ({"engine": "fft", "n_components": 3}, ValueError, "engine='fft'.*n_components=3"),
         ({"metric": "near"}, ValueError, "metric"),
         ({"init": "zero"}, ValueError, "init must be one of"),
         ({"callbacks": 3}, TypeError, "callbacks must be a callable or a list of callables; got 3"),
@@ -159,7 +159,7 @@ def test_wrong_presets_are_refused(change, message):
         (
             {"schedule": Schedule(phases=()), "density_fraction": 0.3},
             ValueError,
-            "density_fraction must be left at its default where schedule is given",
+            "density_fraction must .*default.*schedule",
         ),
     ],
 )

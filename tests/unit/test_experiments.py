@@ -299,7 +299,7 @@ def test_a_lowered_setting_is_an_error_row(tmp_path):
     many = Method(title="many", maps=along_a_path(density_neighbors=119, perplexity=300, max_iter=20), grid=(2.0,))
     one = study(datasets=("one",), methods=("many",), seeds=(0,), grids={}, variants={"many": many})
     (row,) = run(one, Rows(tmp_path / "rows.jsonl"), verbose=0)
-    assert "perplexity must be at most 89.25 for 120 points; got 300" in row["error"]
+    assert "perplexity must be at most 39.6667 for 120 points; got 300" in row["error"]
 
 
 def test_maps_may_be_scored_against_other_data(tmp_path):

@@ -1,4 +1,4 @@
-"""Fragmentation: drawings whose answer is known, and the invariances beside them."""
+"""Fragmentation: drawings whose answer is known, and invariances."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import DRSNE
-from drsne.neighbors.search import knn
 from drsne.metrics import fragmentation
+from drsne.neighbors.search import knn
 
 SIZES = (100, 300, 1000, 5000)
 
@@ -107,7 +107,7 @@ def test_other_whole_groups_count_in_proportion():
         assert both == pytest.approx(0.5 * alone, abs=0.05)
 
 
-def test_a_dense_group_in_pieces_beside_a_sparse_one():
+def test_a_dense_group_in_pieces_next_to_a_sparse_one():
     rng = np.random.RandomState(0)
     X = np.vstack([rng.normal(size=(600, 4)), rng.normal(size=(200, 4)) + 50.0])
     torn = 0.01 * pieces_of(np.arange(600) % 50, disc, rng)

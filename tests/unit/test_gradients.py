@@ -27,7 +27,7 @@ def kl(problem, **options):
 
 
 def concentration(problem):
-    return lambda Y: problem.evaluate(Y, losses=True).concentration
+    return lambda Y: problem.evaluate(Y, losses=True).density
 
 
 def kl_gradient(problem, Y, **options):
@@ -142,7 +142,7 @@ def test_full_objective(support, d):
 
     def loss(Y):
         at = problem.evaluate(Y, losses=True)
-        return at.kl + problem.weight * at.concentration
+        return at.kl + problem.weight * at.density
 
     assert relative_error(problem.evaluate(Y).gradient / len(Y), numerical_gradient(loss, Y)) < 1e-8
 
@@ -163,7 +163,7 @@ def test_both_terms_are_invariant_under_translation_and_rotation(d):
     at = problem.evaluate(Y, losses=True)
     moved = problem.evaluate(Y @ R + 3.0, losses=True)
     assert moved.kl == pytest.approx(at.kl, rel=1e-10)
-    assert moved.concentration == pytest.approx(at.concentration, rel=1e-10)
+    assert moved.density == pytest.approx(at.density, rel=1e-10)
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
@@ -179,8 +179,8 @@ def test_relabelling_points_relabels_the_gradient():
         neighbors=place[neighbors_of(problem)[order]].astype(np.int32),
         target=problem.target[order],
         weight=problem.weight,
-        engine=other._engine,
-        workers=other._workers,
+        engine=other.engine,
+        backend=other.backend,
     )
     np.testing.assert_allclose(
         relabelled.evaluate(Y[order]).gradient, problem.evaluate(Y).gradient[order], rtol=1e-9, atol=1e-12
@@ -198,7 +198,9 @@ def test_attached_concentration_is_invariant_under_scaling(scale):
 
 
 def profile_slope(problem, Y):
-    return problem._loss(problem._profile(Y, problem._at.readings[0].neighborhoods.at(Y, None, problem._workers).near))
+    state = problem.start()
+    table = state.terms.neighborhoods[0].table(Y, state.memories[0], problem.backend)
+    return problem._loss(problem._profile(Y, table), state)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -233,7 +235,7 @@ def test_coincident_points_have_a_finite_gradient():
     at = problem.evaluate(Y, losses=True)
     assert np.isfinite(at.gradient).all()
     assert np.isfinite(at.kl)
-    assert np.isfinite(at.concentration)
+    assert np.isfinite(at.density)
 
 
 def test_kl_splits_into_attraction_and_log_partition():

@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from drsne.neighbors.search import available, knn
+from drsne.neighbors.precomputed import available
+from drsne.neighbors.search import knn
 
 
 def brute(X, k, metric="euclidean"):
@@ -63,6 +64,22 @@ def test_other_metrics(metric):
     indices, distances = brute(X, 6, {"manhattan": "cityblock"}.get(metric, metric))
     np.testing.assert_array_equal(graph.indices, indices)
     np.testing.assert_allclose(graph.distances, distances, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+def test_metrics_with_a_scale_of_their_own(metric):
+    """Both take their scales from all rows, and are Euclidean distances of data that are scaled by them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 5)) @ rng.normal(size=(5, 5)) * np.array([1.0, 10.0, 0.1, 3.0, 1.0])
+    if metric == "seuclidean":
+        scaled = X / X.std(axis=0, ddof=1)
+    else:
+        values, vectors = np.linalg.eigh(np.cov(X.T))
+        scaled = X @ vectors / np.sqrt(values)
+    graph = knn(X, 7, metric=metric)
+    indices, distances = brute(scaled, 7)
+    np.testing.assert_array_equal(graph.indices, indices)
+    np.testing.assert_allclose(graph.distances, distances, rtol=1e-8)
 
 
 def test_callable_metric():
@@ -183,11 +200,11 @@ def test_rounding_below_zero_is_forgiven_and_the_diagonal_ignored():
     expected = knn(D, 4, metric="precomputed").indices
     np.fill_diagonal(D, -3.0)
     np.testing.assert_array_equal(knn(D, 4, metric="precomputed").indices, expected)
-    D[0, 1] = -1e-17
+    D[0, 1] = D[1, 0] = -1e-17
     assert knn(D, 4, metric="precomputed").distances[0, 0] == 0.0
 
 
 def test_haversine_wants_two_columns():
     for X in (np.zeros((5, 3)), sp.csr_matrix(np.eye(5))):
-        with pytest.raises(ValueError, match=r"needs two columns|must take sparse data"):
+        with pytest.raises(ValueError, match=r"two columns|sparse data"):
             knn(X, 2, metric="haversine")

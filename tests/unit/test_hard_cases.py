@@ -43,7 +43,7 @@ def data(n=60, d=5, seed=0):
         ({"init": "spectral"}, ValueError, "init must be one of 'pca', 'random' or an array; got 'spectral'"),
         ({"neighborhoods": "output"}, ValueError, "neighborhoods must be one of .*; got 'output'"),
         ({"init": np.zeros((120, 3))}, ValueError, r"init must have shape .*=\(120, 2\); got \(120, 3\)"),
-        ({"init": np.full((120, 2), np.nan)}, ValueError, "init contains NaN"),
+        ({"init": np.full((120, 2), np.nan)}, ValueError, "init .*NaN"),
         ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1; got 0"),
         ({"n_iter_exaggeration": -1}, ValueError, "n_iter_exaggeration must be an integer of at least 0"),
         ({"early_exaggeration": 0.5}, ValueError, "early_exaggeration must be .* at least 1; got 0.5"),
@@ -55,7 +55,7 @@ def data(n=60, d=5, seed=0):
         ({"callbacks": 5}, TypeError, "callbacks must be a callable or a list of callables; got 5"),
         ({"init": None}, ValueError, "init must be 'pca', 'random' or an array .*; got None"),
         ({"init": [["1", "2"]] * 120}, ValueError, "init must hold numbers; got text"),
-        ({"init": np.zeros((120, 2))}, ValueError, "init must not put all points in one place"),
+        ({"init": np.zeros((120, 2))}, ValueError, "init must not .*same place"),
         ({"init": [[1, 2], [3]]}, ValueError, "init must be 'pca', 'random' or an array"),
         ({"init": sp.csr_matrix((120, 2))}, ValueError, "init must be 'pca', 'random' or an array"),
         ({"perplexity": 10**400}, ValueError, "perplexity must be a finite number"),
@@ -77,8 +77,8 @@ def test_bad_parameters(parameters, kind, message):
     [
         (data(2), "minimum of 3 is required"),
         (data(1), "minimum of 3 is required"),
-        (np.where(data() > 2, np.nan, data()), "contains NaN"),
-        (np.where(data() > 2, np.inf, data()), "contains infinity"),
+        (np.where(data() > 2, np.nan, data()), "X must be finite; got NaN"),
+        (np.where(data() > 2, np.inf, data()), "X must be finite; got infinity"),
         (data()[:, 0], "1D array"),
         (np.array([["a", "b"]] * 10), "X must hold numbers; got text"),
         (np.array([["1.0", "2.0"]] * 10), "X must hold numbers; got text"),
@@ -117,26 +117,24 @@ def test_sizes_too_large_are_lowered_with_one_warning():
     message = str(caught[0].message)
     assert "perplexity from 30 to 6.333" in message
     assert "density_neighbors from 300 to 19" in message
-    with pytest.warns(
-        UserWarning, match="Lowered density_neighbors from 300 to 59: 60 samples with 59 neighbours each"
-    ) as caught:
+    with pytest.warns(UserWarning, match=r"Lowered density_neighbors from 300 to 59.*60 samples") as caught:
         finite(data(60), density_neighbors=300)
     assert len(caught) == 1
 
 
 def test_a_perplexity_the_neighbours_can_hold_is_kept():
-    """Up to three quarters of the neighbours; there is no cliff where they run out."""
+    """Up to a third of the neighbours; there is no cliff where they run out."""
     from sklearn.datasets import make_blobs
 
     from drsne.metrics import trustworthiness
 
-    for n in (31, 36, 40, 41, 60, 90):
+    for n in (31, 40, 60, 90, 91):
         X = make_blobs(n, 10, centers=3, random_state=0)[0]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = finite(X, perplexity=30.0, max_iter=500)
-        told = [f"perplexity from 30 to {(n - 1) / 3:.4g}: " in str(warning.message) for warning in caught]
-        assert told == ([True] if n <= 40 else [])
+        lowered = [f"perplexity from 30 to {(n - 1) / 3:.4g}" in str(warning.message) for warning in caught]
+        assert lowered == ([True] if n < 91 else [])
         others = [DRSNE(**{**model.get_params(), "random_state": seed}) for seed in (1, 2)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
@@ -270,7 +268,7 @@ def test_distances_that_are_none():
         finite(X, metric="correlation")
     with pytest.raises(ValueError, match="Distances must be finite and at least 0"):
         finite(X, metric=lambda a, b: -1.0)
-    with pytest.raises(ValueError, match="metric must take sparse data where X is sparse; got 'canberra'"):
+    with pytest.raises(ValueError, match=r"metric must .*sparse.*got 'canberra'"):
         finite(sp.csr_matrix(X), metric="canberra")
 
 

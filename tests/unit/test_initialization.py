@@ -7,8 +7,8 @@ from sklearn.decomposition import PCA
 
 from drsne import initialization
 from drsne.affinities import Calibration, affinities
-from drsne.neighbors.search import knn
 from drsne.backends.numba.threads import Workers
+from drsne.neighbors.search import knn
 
 
 def rng():

@@ -4,19 +4,21 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from problems import Toy
 
 from drsne import Adam, Momentum, Phase, Schedule
+from drsne.backends.numpy import NumpyBackend
 from drsne.optimization.loop import minimize
 
 
 class At(NamedTuple):
     gradient: np.ndarray
     kl: float
-    concentration: float
+    density: float
     scales: np.ndarray | None = None
 
 
-class Bowl:
+class Bowl(Toy):
     """|Y - 1|^2 / 2 with a record of how it was called."""
 
     def __init__(self):
@@ -72,15 +74,9 @@ def test_gains_can_grow_from_rest():
 
 
 def test_the_density_term_is_named():
-    class Named(NamedTuple):
-        gradient: np.ndarray
-        kl: float
-        correlation: float
-        scales: np.ndarray | None = None
-
-    class Problem:
+    class Problem(Toy):
         def evaluate(self, Y, **options):
-            return Named(Y, 1.0, 0.25)
+            return At(Y, 1.0, 0.25)
 
     seen = []
     schedule = Schedule(phases=(Phase(n_iter=2, optimizer=Adam(rate=0.1)),))
@@ -198,13 +194,15 @@ def test_wrong_settings_are_refused(make, kind, message):
 )
 def test_steps_of_many_points_are_the_same(optimizer, monkeypatch):
     """Compiled in one pass, or with numpy."""
-    from drsne.optimization import loop as optimize
+    from drsne.backends.numba import backend as compiled
+    from drsne.backends.numba.threads import Workers
+    from drsne.optimization.optimizers import OptimizerState
 
     rng = np.random.default_rng(0)
     Y, gradients = rng.normal(size=(50, 2)), rng.normal(size=(20, 50, 2))
+    monkeypatch.setattr(compiled, "_COMPILED_FROM", 10)
     taken = []
-    for many in (10**9, 10):
-        monkeypatch.setattr(optimize, "_MANY", many)
-        state = optimize._State.fresh(optimizer, Y)
-        taken.append([state.step(optimizer, g.copy(), 0.7).copy() for g in gradients])
+    for backend in (NumpyBackend(), compiled.NumbaBackend(Workers(1))):
+        state = OptimizerState.start(optimizer, Y)
+        taken.append([state.step(optimizer, g.copy(), 0.7, backend).copy() for g in gradients])
     np.testing.assert_allclose(*taken, rtol=1e-12, atol=1e-15)

@@ -97,9 +97,9 @@ def test_same_seed_same_path_at_any_number_of_threads(X, path):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_scores_of_many_blocks_are_the_same_at_any_number_of_threads(digits, metric):
     """More rows than a block has, so that each score is shared among threads."""
+    from drsne.backends.numba.threads import Workers
     from drsne.metrics import evaluation
     from drsne.metrics._inputs import _MAX_BLOCK
-    from drsne.backends.numba.threads import Workers
 
     X, maps, found = digits[:700], [digits[:700, 10:12], digits[:700, 20:22]], []
     assert len(X) > 2 * _MAX_BLOCK
@@ -151,7 +151,7 @@ def test_select_is_the_constrained_choice():
 
 def test_select_says_what_can_be_reached():
     path = made([0.95, 0.9], [0.1, 0.5], weights=[2.0, 3.0], baseline=0.98)
-    with pytest.raises(ValueError, match=r"at least 0\.9700; the best reachable is 0\.9500, at density_weight=2"):
+    with pytest.raises(ValueError, match=r"trustworthiness.*0\.9700.*0\.9500.*density_weight=2"):
         path.select(max_trustworthiness_drop=0.01)
     with pytest.raises(ValueError, match=r"criterion must be one of .*; got 'beauty'"):
         path.select(criterion="beauty")
@@ -176,16 +176,16 @@ def test_plot_of_maps_that_are_not_flat(X):
 @pytest.mark.parametrize(
     ("weights", "kind", "message"),
     [
-        ([3, 1], ValueError, "weights must be a list of ascending numbers"),
-        ([1, 1], ValueError, "weights must be a list of ascending numbers"),
-        ([], ValueError, "weights must be a list of ascending numbers of at least 0, each once; got none. None takes"),
-        ([-1, 1], ValueError, r"weights must be a list of ascending numbers of at least 0.*; got \[-1, 1\]"),
-        ([0, np.nan], ValueError, r"weights must be a list of ascending numbers.*; got \[0, nan\]"),
-        ((w for w in (2, 1)), ValueError, r"; got \[2, 1\]. Pass sorted"),
-        ({1, 2}, TypeError, "weights must be a list of ascending numbers"),
-        ("12", TypeError, "weights must be a list of ascending numbers.*; got '12'"),
-        (5.0, TypeError, "weights must be a list"),
-        (["a"], TypeError, "weights must be a list"),
+        ([3, 1], ValueError, r"weights must .*ascending.*got \[3, 1\]"),
+        ([1, 1], ValueError, r"weights must .*ascending.*got \[1, 1\]"),
+        ([], ValueError, "weights must .*got none.*None"),
+        ([-1, 1], ValueError, r"weights must .*at least 0.*got \[-1, 1\]"),
+        ([0, np.nan], ValueError, r"weights must .*got \[0, nan\]"),
+        ((w for w in (2, 1)), ValueError, r"weights must .*got \[2, 1\].*sorted"),
+        ({1, 2}, TypeError, r"weights must .*got \{1, 2\}"),
+        ("12", TypeError, "weights must .*got '12'"),
+        (5.0, TypeError, r"weights must .*got 5\.0"),
+        (["a"], TypeError, r"weights must .*got \['a'\]"),
     ],
 )
 def test_weights_are_checked(X, weights, kind, message):
@@ -194,14 +194,14 @@ def test_weights_are_checked(X, weights, kind, message):
 
 
 def test_what_a_path_cannot_take(X):
-    with pytest.raises(TypeError, match=r"density_weight=3 cannot be given to density_path.*Pass weights"):
+    with pytest.raises(TypeError, match=r"density_weight=3 .*density_path.*Pass weights"):
         density_path(X, density_weight=3)
     schedule = drsne.presets.paper(120, 0.01, 10)["schedule"]
-    with pytest.raises(TypeError, match=r"cannot be given to density_path. Pass max_iter"):
+    with pytest.raises(TypeError, match=r"schedule=.*density_path.*Pass max_iter"):
         density_path(X, schedule=schedule)
-    with pytest.raises(TypeError, match=r"max_trustworthiness_drop=0.1 cannot be given .* Pass it to select"):
+    with pytest.raises(TypeError, match=r"max_trustworthiness_drop=0\.1 .*density_path.*select"):
         density_path(X, max_trustworthiness_drop=0.1)
-    with pytest.raises(ValueError, match="schedule must be None with density_weight='auto'"):
+    with pytest.raises(ValueError, match=r"schedule must be None.*density_weight='auto'"):
         DRSNE(density_weight="auto", schedule=schedule).fit(X)
     seen = []
 
@@ -368,7 +368,7 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
     assert model.density_weight_ == 0.0  # which meets the constraint for sure
     assert np.isnan(model.path_.metrics["stress"]).all()
     for use in (model.path_.select, model.path_.plot):
-        with pytest.raises(ValueError, match="The maps of this path have no scores"):
+        with pytest.raises(ValueError, match="no scores"):
             use()
     model.path_.plot(chosen=3)
 
@@ -417,7 +417,7 @@ def test_far_points_are_drawn_at_the_edge():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chosen": -1}, "chosen must be an integer of at least 0; got -1. Pass the answer of select"),
+        ({"chosen": -1}, "chosen must be an integer of at least 0; got -1.*select"),
         ({"chosen": 12}, "chosen must be below 4, the number of maps; got 12"),
         ({"labels": [0, 1]}, r"labels must have one entry for each of the 120 points; got shape \(2,\)"),
         ({"criterion": "beauty"}, "criterion must be one of"),
@@ -429,5 +429,9 @@ def test_what_a_plot_cannot_take(path, options, message):
 
 
 def test_labels_of_any_kind(path):
-    for labels in (["a", None, 3] * 40, np.repeat(np.arange(15), 8), list("xyz") * 40):
-        path.plot(labels)
+    for labels, classes in ((["a", None, 3] * 40, 3), (np.repeat(np.arange(15), 8), 15), (list("xyz") * 40, 3)):
+        figure = path.plot(labels)
+        panel = figure.subfigs[1].axes[0]
+        codes = panel.collections[0].get_array()
+        assert len(np.unique(codes)) == classes
+        assert len({codes[i] for i, label in enumerate(labels) if str(label) == str(labels[0])}) == 1

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 
 from drsne import DRSNE, Objective, Smoothing
+from drsne.neighbors.search import knn
 from drsne.objectives.concentration import (
     DEFAULT_SMOOTHING,
-    LARGEST_LOG_SCALE,
     LEAST_GROUP,
-    SCALE_QUANTILE,
     group_neighbors,
-    log_scales,
     profile,
     repeated,
     winsorized,
 )
-from drsne.neighbors.search import knn
+from drsne.objectives.kernel import LARGEST_LOG_SCALE, SCALE_QUANTILE, log_scales
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 30, "random_state": 0}
 

@@ -9,11 +9,11 @@ from problems import numerical_gradient, relative_error, some_map
 
 from drsne import engines
 from drsne.affinities import DEFAULT_CALIBRATION, calibrated, symmetrize
-from drsne.objectives.densne import CorrelationProblem
+from drsne.backends.numba.backend import NumbaBackend
+from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import nearest
-from drsne.backends.numba.threads import Workers
-from drsne.objectives.radii import input_log_radii, standardized
+from drsne.objectives.densne import DenSNEProblem, input_log_radii, standardized
 
 DIMENSIONS = (1, 2, 3, 4)
 SHIFTS = (0.0, 0.1, 2.0)
@@ -28,19 +28,19 @@ def problem(shift=0.1, weight=0.7, *, n=40, engine="exact", precision="double", 
     workers = Workers(n_jobs)
     graph = nearest(data(n) if X is None else X, 15, metric="euclidean", workers=workers)
     rows, _ = calibrated(graph, 5.0, DEFAULT_CALIBRATION, workers)
-    return CorrelationProblem(
+    return DenSNEProblem(
         P=symmetrize(graph.indices, rows, workers),
         target=standardized(input_log_radii(graph, rows)),
         weight=weight,
         variance_shift=shift,
         precision=precision,
-        engine=engines.build(engine, workers, precision=precision),
-        workers=workers,
+        engine=engines.build(engine, NumbaBackend(workers), precision=precision),
+        backend=NumbaBackend(workers),
     )
 
 
 def rho(of):
-    return lambda Y: of.evaluate(Y, losses=True).correlation
+    return lambda Y: of.evaluate(Y, losses=True).density
 
 
 def rho_gradient(of, Y):
@@ -62,7 +62,7 @@ def test_gradient_of_the_whole_objective(d):
 
     def loss(Y):
         at = of.evaluate(Y, losses=True)
-        return at.kl - 2.0 * of.weight * at.correlation
+        return at.kl - 2.0 * of.weight * at.density
 
     assert relative_error(of.evaluate(Y).gradient / len(Y), numerical_gradient(loss, Y)) < 1e-8
 
@@ -79,7 +79,7 @@ def test_invariant_under_translation_and_rotation(d):
     R = np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0]
     at, moved = of.evaluate(Y, losses=True), of.evaluate(Y @ R + 3.0, losses=True)
     assert moved.kl == pytest.approx(at.kl, rel=1e-10)
-    assert moved.correlation == pytest.approx(at.correlation, rel=1e-10)
+    assert moved.density == pytest.approx(at.density, rel=1e-10)
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
@@ -133,21 +133,22 @@ def test_fast_engines_are_near_exact(engine, d):
     fast, exact = (problem(n=600, engine=name).evaluate(Y, losses=True) for name in (engine, "exact"))
     assert relative_error(fast.gradient, exact.gradient) < 2e-2
     assert fast.kl == pytest.approx(exact.kl, rel=1e-3)
-    assert fast.correlation == pytest.approx(exact.correlation, rel=1e-12)
+    assert fast.density == pytest.approx(exact.density, rel=1e-12)
 
 
 def test_many_points_in_another_order_of_memory(monkeypatch):
-    from drsne.objectives import drsne as objective
+    from drsne.objectives import problem as shared
 
     of, Y = problem(n=300), some_map(n=300)
     expected = of.evaluate(Y, losses=True, iteration=0)
-    monkeypatch.setattr(objective, "_MANY", 100)
-    arranged = of.evaluate(Y, losses=True, iteration=0)
-    assert of._at.arrangement is not None
+    monkeypatch.setattr(shared, "LARGE_MAP", 100)
+    state = of.start()
+    arranged = of.evaluate(Y, losses=True, state=state, iteration=0)
+    assert state.terms.order is not None
     np.testing.assert_allclose(arranged.gradient, expected.gradient, rtol=1e-9, atol=1e-11)
-    assert arranged.correlation == pytest.approx(expected.correlation, rel=1e-12)
-    log = of.log_radii(Y)
-    monkeypatch.setattr(objective, "_MANY", 10**9)
+    assert arranged.density == pytest.approx(expected.density, rel=1e-12)
+    log = of.log_radii(Y, state)
+    monkeypatch.setattr(shared, "LARGE_MAP", 10**9)
     np.testing.assert_allclose(log, problem(n=300).log_radii(Y), rtol=1e-12)
 
 
@@ -157,7 +158,7 @@ def test_coincident_points_have_a_finite_gradient(precision):
     for Y in (np.zeros((40, 2)), np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)):
         at = of.evaluate(Y, losses=True)
         assert np.isfinite(at.gradient).all()
-        assert np.isfinite([at.kl, at.correlation]).all()
+        assert np.isfinite([at.kl, at.density]).all()
 
 
 def test_radii_that_do_not_differ_have_no_correlation():

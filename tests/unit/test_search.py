@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from drsne.neighbors import exact as search
-from drsne.neighbors.search import knn
 from drsne.backends.numba.threads import Workers
+from drsne.neighbors import exact, inverted_file, search
+from drsne.neighbors.search import knn
 
 
 def clustered(n=4000, d=20, seed=0):
@@ -39,11 +39,11 @@ def test_approximate_is_the_same_every_time_and_for_every_n_jobs():
 
 def test_a_row_that_meets_too_few_others_is_searched_in_full(monkeypatch):
     """The lists nearest to a far island hold fewer than k rows: its rows must still get k true neighbours."""
-    monkeypatch.setattr(search, "_LEAST_RECALL", 0.0)
+    monkeypatch.setattr(inverted_file, "_LEAST_RECALL", 0.0)
     X = clustered(1500, 5)
     X[:4] += 1e4
     with Workers() as workers:
-        found = search.approximate(X, 60, workers, probes=1)
+        found = inverted_file.approximate(X, 60, workers, probes=1)
     truth = knn(X, 60, method="exact")
     np.testing.assert_array_equal(found.indices[:4], truth.indices[:4])
 
@@ -53,13 +53,13 @@ def test_single_precision_is_left_where_it_cannot_tell(monkeypatch):
     rng = np.random.default_rng(0)
     X = np.repeat(1e5 * rng.normal(size=(20, 6)), 50, axis=0) + 1e-2 * rng.normal(size=(1000, 6))
     seen = []
-    scanned = search._scanned
+    scanned = exact._scanned
 
-    def watching(points, lanes, *rest):
-        seen.append(lanes.dtype)
-        return scanned(points, lanes, *rest)
+    def watching(points, centred, *rest):
+        seen.append(centred.dtype)
+        return scanned(points, centred, *rest)
 
-    monkeypatch.setattr(search, "_scanned", watching)
+    monkeypatch.setattr(exact, "_scanned", watching)
     found = knn(X, 10)
     D = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
     np.fill_diagonal(D, np.inf)
@@ -133,5 +133,5 @@ def test_many_equal_rows(method, row):
 def test_a_poor_approximation_is_noticed_and_mended():
     X = np.random.default_rng(0).normal(size=(3000, 40))
     with Workers() as workers, pytest.warns(UserWarning, match=r"approximate search found only \d+% of the neighbours"):
-        found = search.approximate(X, 30, workers, probes=1)
+        found = inverted_file.approximate(X, 30, workers, probes=1)
     np.testing.assert_array_equal(found.indices, knn(X, 30, method="exact").indices)

@@ -345,7 +345,7 @@ def test_quick_runs_are_not_held_against_the_paper():
 
 
 def test_settings_without_all_seeds_are_left_out():
-    parts, rows = anomaly_rows(
+    _, rows = anomaly_rows(
         lambda row: {f"auprc_{name}": 0.9 if row["value"] == (1.0, 300) else 0.1 for name in anomaly.TITLES}
     )
     rows = [row for row in rows if not (row["value"] == [1.0, 300] and row["seed"] == 2)]
@@ -425,7 +425,7 @@ def test_a_choice_without_labels_is_that_of_a_path():
 
 def test_every_pair_of_the_kl_term():
     """Without a density term a map then does not depend on the density neighbours, with the code's support it does."""
-    workspace = Workspace(np.random.default_rng(0).normal(size=(80, 3)))
+    workspace = Workspace(np.random.default_rng(0).normal(size=(95, 3)))
     for every_pair in (True, False):
         few, many = (
             next(of_the_paper("code", k=k, max_iter=80, every_pair=every_pair)(workspace, [0.0], 0)).embedding

@@ -1,7 +1,7 @@
-"""Anomalies in a map: how far each point is from the rest, how well that tells marked anomalies, oracle selections.
+"""Anomalies in a map: scores of points by detectors, scores of detectors by labels, and oracle selections.
 
-One detector a file: ``anomaly/<name>.py`` exposes ``DETECTOR``. The registry reads file names only, so that listing
-imports none. A detector sees a map (or any data) and nothing of how it was made.
+There is one detector in each file: ``anomaly/<name>.py`` exposes ``DETECTOR``. Listing the names imports none of these
+files. A detector sees a map (or any data), and nothing of how it was made.
 """
 
 from __future__ import annotations

@@ -1,67 +1,68 @@
-"""What a detector is, and the registry of those in this folder."""
+"""What a detector is, and the registry of the detectors in this folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
-from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.registry import Registry
 
-# Half spans, and their distances from 0 in half spans, at which single precision (the forest's) tells points apart.
-_SPANS, _AWAY, _USUAL = (2.0**-6, 2.0**100), 2.0**6, 2.0**6
-_NO_DETECTORS = {"selection"}  # modules of this folder that are none, beside the private ones
+# Single precision, which the forest uses, tells points apart if half of the extent of the map is within _HALF_EXTENTS,
+# and the map is at most _MAX_OFFSET half extents from the origin. Other maps are brought to about _TARGET.
+_HALF_EXTENTS, _MAX_OFFSET, _TARGET = (2.0**-6, 2.0**100), 2.0**6, 2.0**6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
-    """A scikit-learn estimator whose scores are lower for what is more abnormal."""
+    """A scikit-learn estimator whose scores are lower for more abnormal points.
 
-    title: str  # as in the paper's tables
+    ``title`` is the name in the paper's tables. ``settings`` are the paper's parameters, if they differ from
+    scikit-learn's defaults. ``training`` is the fitted attribute with the scores of the rows that were fitted, or None
+    if ``score_samples`` gives them. ``unitless`` says whether the scores stay the same if the map is moved or scaled.
+    """
+
+    title: str
     estimator: Callable[..., Any]
-    settings: Mapping[str, Any] = field(default_factory=dict)  # the paper's, where scikit-learn's defaults differ
-    # The fitted attribute with the scores of the rows it was fitted to; None where score_samples serves them too.
+    settings: Mapping[str, Any] = field(default_factory=dict)
     training: str | None = None
-    unitless: bool = False  # whether scores are the same elsewhere and in another unit of length
+    unitless: bool = False
 
     def scores(self, Y: NDArray[np.float64], params: Mapping[str, Any]) -> NDArray[np.float64]:
-        """One score for each row of ``Y``, higher where it is more anomalous."""
-        points = _within_reach(Y) if self.unitless else Y
+        """Return a score for each row of ``Y``, which is higher for more anomalous rows."""
+        points = _in_single_precision_range(Y) if self.unitless else Y
         model = self.estimator(**{**self.settings, **params}).fit(points)
-        found = model.score_samples(points) if self.training is None else getattr(model, self.training)
-        return -np.asarray(found, dtype=np.float64)
+        normality = model.score_samples(points) if self.training is None else getattr(model, self.training)
+        return -np.asarray(normality, dtype=np.float64)
 
     def parameters(self) -> list[str]:
-        """Names of what the estimator takes."""
+        """Return the names of the parameters of the estimator."""
         return sorted(self.estimator().get_params())
 
 
-def _within_reach(Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``Y``; moved to the origin, in another unit, where it is too far, too small or too large to be told apart."""
+def _in_single_precision_range(Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ``Y``, or ``Y`` moved and scaled if single precision could not tell its points apart."""
     from drsne.precision import unit_scale
 
     low, high = Y.min(axis=0) / 2, Y.max(axis=0) / 2
     half, middle = float((high - low).max()), low + high
-    if half == 0 or (_SPANS[0] <= half <= _SPANS[1] and np.abs(middle).max() <= _AWAY * half):
+    if half == 0 or (_HALF_EXTENTS[0] <= half <= _HALF_EXTENTS[1] and np.abs(middle).max() <= _MAX_OFFSET * half):
         return Y
-    unit = unit_scale(np.array([half])) / 2  # exact: a power of two
-    return np.asarray((Y / unit - middle / unit) * _USUAL)
+    unit = unit_scale(np.array([half])) / 2  # a power of two, so that dividing is exact
+    return np.asarray((Y / unit - middle / unit) * _TARGET)
 
 
 def detectors() -> list[str]:
-    """Names of the detectors: of the files in this folder, none of which is imported.
+    """Return the names of the detectors, which are the names of the files in this folder. None of them is imported.
 
     Returns
     -------
     list of str
-        In alphabetical order.
+        The names in alphabetical order.
 
     Examples
     --------
@@ -69,23 +70,25 @@ def detectors() -> list[str]:
     >>> anomaly.detectors()
     ['centroid', 'isolation_forest', 'knn', 'lof']
     """
-    found = (module.name for module in iter_modules([str(Path(__file__).parent)]))
-    return sorted(name for name in found if not name.startswith("_") and name not in _NO_DETECTORS)
+    return _registry("detector").names()
 
 
 def find(name: Any, parameter: str = "detector") -> Detector:
-    """The ``DETECTOR`` of ``anomaly/<name>.py``; ``parameter`` is who asked for it."""
-    known = detectors()
-    checks.choice(parameter, name, known, hint=near(name, known))
-    detector: Detector = import_module(f"drsne.anomaly.{name}").DETECTOR
-    return detector
+    """Return the detector of this name. An error about an unknown name mentions the ``parameter`` that held it."""
+    registry = _registry(parameter)
+    names = registry.names()
+    checks.choice(parameter, name, names, hint=_by_initials(name, names))
+    return registry.load(name)
 
 
-def near(name: Any, known: Collection[str]) -> str:
-    """A hint at the known name nearest to a wrong one (in lower case, or by initials), or nothing."""
-    if not isinstance(name, str):
-        return ""
-    short = ["".join(word[:1] for word in one.split("_")) for one in known]
-    close = [one for one, initials in zip(known, short, strict=True) if initials == name.lower()]
-    close = close or get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
-    return f"Did you mean {close[0]!r}?" if close else ""
+def _registry(parameter: str) -> Registry[Detector]:
+    return Registry("drsne.anomaly", "DETECTOR", parameter=parameter, others=("selection",))
+
+
+def _by_initials(name: Any, names: list[str]) -> str:
+    """Return a hint at the detector with these initials, such as "IF" in the paper's tables, or an empty string."""
+    for known in names:
+        words = known.split("_")
+        if isinstance(name, str) and len(words) > 1 and name.lower() == "".join(word[0] for word in words):
+            return f"Did you mean {known!r}?"
+    return ""

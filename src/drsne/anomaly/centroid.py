@@ -1,4 +1,4 @@
-"""Distance to the mean: large at the rim of a map."""
+"""Distance to the mean, which is large at the border of a map."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Array = NDArray[np.float64]
 
 
 class CentroidDistance(BaseEstimator):  # type: ignore[misc]
-    """Negative Euclidean distance to the mean of the rows that were fitted.
+    """Score rows by the negative Euclidean distance to the mean of the rows that were fitted.
 
     Attributes
     ----------
     centroid_ : ndarray of shape (n_features,)
-        The mean.
+        The mean of all fitted rows, as in the paper.
     negative_distance_ : ndarray of shape (n_samples,)
-        Scores of the fitted rows, lower where more abnormal. The mean is over all rows, as in the paper.
+        The scores of the fitted rows, lower for more abnormal rows.
     n_features_in_ : int
-        Columns.
+        The number of columns.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class CentroidDistance(BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: ArrayLike, y: Any = None) -> CentroidDistance:
-        """Find the mean of the rows of ``X`` and score them.
+        """Compute the mean of the rows of ``X`` and score them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Data, at least two rows.
+            The data, with at least two rows.
         y : None
             Ignored.
 
@@ -50,30 +50,30 @@ class CentroidDistance(BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self._scale = unit_scale(data)  # at which squares stay finite
+        self._scale = unit_scale(data)  # a scale at which squares stay finite
         self.centroid_ = (data / self._scale).mean(axis=0) * self._scale
         self.negative_distance_ = self._scores(data)
         return self
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Scores of rows, fitted or new, lower where more abnormal.
+        """Return the scores of fitted or new rows, lower for more abnormal rows.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
+            The rows to score.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Negative distances.
+            The negative distances.
         """
         check_is_fitted(self)
         return self._scores(validate_data(self, X, dtype=np.float64, reset=False))
 
     def _scores(self, X: Array) -> Array:
-        away = X / self._scale - self.centroid_ / self._scale
-        return np.asarray(-self._scale * np.linalg.norm(away, axis=1))
+        difference = X / self._scale - self.centroid_ / self._scale
+        return np.asarray(-self._scale * np.linalg.norm(difference, axis=1))
 
 
 DETECTOR = Detector(title="Cent", estimator=CentroidDistance, training="negative_distance_")

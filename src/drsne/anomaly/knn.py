@@ -1,4 +1,4 @@
-"""Sum of distances to the nearest neighbours: large where a point is alone."""
+"""Sum of distances to the nearest neighbours, which is large for an isolated point."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from drsne import checks
 from drsne.anomaly._detector import Detector
 from drsne.precision import unit_scale
 
-_TREE_DIMENSIONS = 15
+_MAX_TREE_DIMENSIONS = 15
 
 Array = NDArray[np.float64]
 
 
 class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
-    """Negative sum of Euclidean distances to the k nearest neighbours among the rows that were fitted.
+    """Score rows by the negative sum of Euclidean distances to their k nearest neighbours among the fitted rows.
 
     Parameters
     ----------
     n_neighbors : int, default=50
-        k. Where fewer other rows are fitted, all of them are taken, with a warning.
+        The number of neighbours, k. If there are fewer other rows, all of them are used, with a warning.
 
     Attributes
     ----------
     negative_distance_ : ndarray of shape (n_samples,)
-        Scores of the fitted rows, lower where more abnormal. A row is no neighbour of its own; an equal row is.
+        The scores of the fitted rows, lower for more abnormal rows. A row is not its own neighbour, but an equal row
+        is a neighbour.
     n_neighbors_ : int
-        k as taken.
+        The number of neighbours that was used.
     n_features_in_ : int
-        Columns.
+        The number of columns.
 
     Examples
     --------
@@ -50,12 +51,12 @@ class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
         self.n_neighbors = n_neighbors
 
     def fit(self, X: ArrayLike, y: Any = None) -> KNeighborsDistance:
-        """Keep the rows of ``X`` and score them.
+        """Store the rows of ``X`` and score them.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Data, at least two rows.
+            The data, with at least two rows.
         y : None
             Ignored.
 
@@ -68,44 +69,44 @@ class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
         k = checks.integer("n_neighbors", self.n_neighbors, at_least=1)
         self.n_neighbors_ = min(k, len(data) - 1)
         if self.n_neighbors_ < k:
-            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, the other rows that there are.")
+            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, the number of other rows.")
         self._scale = unit_scale(data)
         self._origin = (data / self._scale).mean(axis=0)
-        self._rows = self._moved(data)
-        self._tree = data.shape[1] <= _TREE_DIMENSIONS
+        self._rows = self._centred(data)
+        self._tree = data.shape[1] <= _MAX_TREE_DIMENSIONS
         algorithm = "kd_tree" if self._tree else "brute"
         self._search = NearestNeighbors(n_neighbors=self.n_neighbors_, algorithm=algorithm).fit(self._rows)
-        self.negative_distance_ = -self._sums(self._rows, *self._search.kneighbors())  # the row itself left out
+        self.negative_distance_ = -self._sums(self._rows, *self._search.kneighbors())  # without the row itself
         return self
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Scores of new rows, lower where more abnormal.
+        """Return the scores of new rows, lower for more abnormal rows.
 
-        Fitted rows would find themselves at distance 0: their scores are ``negative_distance_``.
+        The scores of the fitted rows are in ``negative_distance_``: here, they would find themselves at distance 0.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows.
+            The rows to score.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Negative sums of distances.
+            The negative sums of distances.
         """
         check_is_fitted(self)
-        rows = self._moved(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = self._centred(validate_data(self, X, dtype=np.float64, reset=False))
         return -self._sums(rows, *self._search.kneighbors(rows))
 
-    def _moved(self, X: Array) -> Array:
-        """Rows about the mean at unit scale, where squares stay finite and products keep their digits."""
+    def _centred(self, X: Array) -> Array:
+        """Return rows centred at unit scale, at which squares stay finite and inner products keep their digits."""
         return np.asarray(X / self._scale - self._origin)
 
-    def _sums(self, rows: Array, distances: Array, near: NDArray[np.intp]) -> Array:
+    def _sums(self, rows: Array, distances: Array, neighbors: NDArray[np.intp]) -> Array:
         if not self._tree:
-            # All pairs come from products, whose rounding would set equal rows apart: measure the chosen anew.
+            # These distances come from inner products, whose rounding separates equal rows: compute them again.
             distances = np.array(
-                [np.linalg.norm(self._rows[j] - row, axis=1) for row, j in zip(rows, near, strict=True)]
+                [np.linalg.norm(self._rows[j] - row, axis=1) for row, j in zip(rows, neighbors, strict=True)]
             )
         return np.asarray(distances.sum(axis=1) * self._scale)
 

@@ -1,4 +1,4 @@
-"""Local outlier factor of scikit-learn: large where a point is in emptier surroundings than its neighbours."""
+"""Local outlier factor of scikit-learn, which is large if the density at a point is lower than at its neighbours."""
 
 from sklearn.neighbors import LocalOutlierFactor
 

@@ -1,9 +1,9 @@
 """Oracle selections: the best setting of a grid, chosen *with* the labels that score it.
 
-They say what a method could reach if somebody told it where the anomalies are. In practice nobody does, so that no
-user can have these settings: a figure from here is an upper bound, not what to expect. ``oracle_best`` tunes for each
-detector anew; ``oracle_single`` (the paper's "oracle-IF" or "fair") tunes once, for one detector, and is the more
-modest of the two, but it still uses the labels.
+These selections show what a method could reach if the anomalies were known. In practice they are not, so a score from
+here is an upper bound and not what a user can expect. ``oracle_best`` selects a setting for each detector.
+``oracle_single`` (the paper's "oracle-IF" or "fair") selects one setting, for one detector; it is more modest, but it
+still uses the labels.
 """
 
 from __future__ import annotations
@@ -15,34 +15,33 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsne import checks
-from drsne.anomaly._detector import near
 
 Results = Mapping[Any, Sequence[Mapping[str, float]]]
 _Table = dict[Hashable, dict[str, list[float]]]  # setting -> detector -> AUPRC of each seed
 
 
 class Choice(NamedTuple):
-    """A setting, and what a detector scores with it."""
+    """A setting, and the score of a detector with it."""
 
     setting: Any
-    mean: float  # AUPRC over seeds
+    mean: float  # of the AUPRC over seeds
     std: float  # sample standard deviation (ddof 1) over seeds; nan for one seed
 
 
 def oracle_best(results: Results) -> dict[str, Choice]:
-    """For each detector the setting with the largest mean AUPRC. It is chosen with labels: not to be had in practice.
+    """Return the setting with the largest mean AUPRC for each detector. Labels choose it, so it is an upper bound.
 
     Parameters
     ----------
     results : mapping of setting to sequence of mapping of str to float
-        For each setting of a grid, such as ``(lambda, k)``, and each seed the AUPRC of every detector. All settings
-        have equally many seeds and the same detectors.
+        The AUPRC of every detector, for each setting of a grid, such as ``(lambda, k)``, and each seed. All settings
+        must have the same number of seeds and the same detectors.
 
     Returns
     -------
     dict of str to Choice
-        ``setting``, ``mean`` and ``std`` (ddof 1, nan for one seed) for each detector. Of settings with equal means
-        it is the one with the smaller first parameter, then the smaller second.
+        ``setting``, ``mean`` and ``std`` (ddof 1, nan for one seed) for each detector. Ties go to the setting with the
+        smaller first parameter, then to the one with the smaller second parameter.
 
     Examples
     --------
@@ -56,19 +55,19 @@ def oracle_best(results: Results) -> dict[str, Choice]:
 
 
 def oracle_single(results: Results, detector: str = "isolation_forest") -> dict[str, Choice]:
-    """One setting for all detectors, the best for one of them. It is chosen with labels: not to be had in practice.
+    """Return one setting for all detectors, the best for one of them. Labels choose it, so it is an upper bound.
 
     Parameters
     ----------
     results : mapping of setting to sequence of mapping of str to float
-        As for :func:`oracle_best`.
+        The AUPRC of every detector for each setting and seed, as for :func:`oracle_best`.
     detector : str, default="isolation_forest"
-        The detector whose mean AUPRC decides: the paper's choice, "oracle-IF", which it also calls fair.
+        The detector whose mean AUPRC decides. The default is the paper's "oracle-IF", which it also calls fair.
 
     Returns
     -------
     dict of str to Choice
-        As from :func:`oracle_best`, with the same ``setting`` for every detector.
+        ``setting``, ``mean`` and ``std`` for each detector, with the same ``setting`` for all of them.
 
     Examples
     --------
@@ -79,12 +78,12 @@ def oracle_single(results: Results, detector: str = "isolation_forest") -> dict[
     """
     table = _table(results)
     names = _detectors(table)
-    setting = _best(table, checks.choice("detector", detector, names, hint=near(detector, names)))
+    setting = _best(table, checks.choice("detector", detector, names))
     return {name: _choice(table, setting, name) for name in names}
 
 
 def _table(results: Results) -> _Table:
-    """``results`` as floats by setting and detector, else an error."""
+    """Return ``results`` as floats by setting and detector, or raise if they are incomplete."""
     if not isinstance(results, Mapping):
         raise TypeError(f"results must be a mapping from settings to runs; got {results!r}. Pass {{setting: runs}}.")
     for setting, runs in results.items():
@@ -107,16 +106,16 @@ def _table(results: Results) -> _Table:
 def _columns(setting: Any, runs: Sequence[Any], first: Any, n_seeds: int, names: list[str]) -> dict[str, list[float]]:
     if len(runs) != n_seeds:
         raise ValueError(
-            f"results must hold equally many seeds for all settings, or the largest mean favours those with few; got "
-            f"{n_seeds} for {first!r} and {len(runs)} for {setting!r}. Leave out the settings that are not complete."
+            f"results must hold the same number of seeds for all settings, or those with few seeds have an advantage; "
+            f"got {n_seeds} for {first!r} and {len(runs)} for {setting!r}. Leave out incomplete settings."
         )
     for run in runs:
         if set(run) != set(names):
             raise ValueError(
                 f"results must hold the same detectors for all settings and seeds; got {', '.join(names)} for "
-                f"{first!r} and {', '.join(run) or 'none'} for {setting!r}. Leave out what is not everywhere."
+                f"{first!r} and {', '.join(run) or 'none'} for {setting!r}. Leave out incomplete detectors."
             )
-    hint = 'Of evaluate_anomaly take the "auprc"; leave out settings without a score.'
+    hint = 'Take the "auprc" from evaluate_anomaly, and leave out settings without a score.'
     return {
         name: [checks.number(f"results[{setting!r}], {name}", run[name], hint=hint) for run in runs] for name in names
     }
@@ -134,8 +133,8 @@ def _best(table: _Table, name: str) -> Hashable:
         smallest: Hashable = min(tied)
     except TypeError as error:
         raise TypeError(
-            f"settings of equal mean must have an order, since the smallest is taken; got {tied}. Use numbers, or "
-            "tuples of them."
+            f"settings with equal means must have an order, because ties go to the smallest; got {tied}. Use numbers "
+            "or tuples of numbers."
         ) from error
     return smallest
 

@@ -1,11 +1,11 @@
 """Backends: the loops over pairs and points that an optimisation needs.
 
-The objectives, the schedule and the loop of an optimisation are written once. What they leave to a backend is listed in
-:class:`Backend`: sums over pairs of points, sums over neighbours, the neighbours in a map, steps of the optimisers, and
-the order of the points in memory. A backend works on arrays and small named tuples, and validates nothing.
+The objectives, the schedule and the loop of an optimisation are written once. Everything that loops over points is left
+to a :class:`Backend`: sums over pairs, sums over neighbours, the neighbours in a map, steps of the optimisers, and the
+order of the points in memory. A backend works on arrays and small named tuples, and validates nothing.
 
-``drsne.backends.numba`` is the one that fits use. ``drsne.backends.numpy`` has the same methods in a few lines of NumPy
-each, for all pairs only; it is the readable reference that the tests compare with.
+Fits use ``drsne.backends.numba``. ``drsne.backends.numpy`` has the same methods in a few lines of NumPy each and sums
+over all pairs. It is the readable reference that the tests compare with.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PairList(NamedTuple):
-    """Pairs (i, j) of points with a value each, as the rows of a CSR matrix."""
+    """Pairs (i, j) of points with their values, as the rows of a CSR matrix."""
 
     indptr: NDArray[Any]  # (n + 1,)
     columns: NDArray[np.int32]  # (nnz,)
@@ -32,7 +32,7 @@ class NeighborList(NamedTuple):
 
     neighbors: NDArray[np.int32]  # (n, m)
     offsets: NDArray[np.int64]  # (n + 1,)
-    listed_by: NDArray[np.int32]  # (n * m,), those that list point i from offsets[i] to offsets[i + 1]
+    listed_by: NDArray[np.int32]  # (n * m,); those that list point i are from offsets[i] to offsets[i + 1]
 
 
 class Order(Protocol):
@@ -43,24 +43,24 @@ class Order(Protocol):
         ...
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values that are in this order in the order of the data."""
+        """Return values in this order in the order of the data."""
         ...
 
     def pair_list(self, pairs: PairList) -> PairList:
-        """Return pairs with rows in this order and points numbered by it."""
+        """Return pairs with rows in this order and points numbered accordingly."""
         ...
 
     def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a table (n, k) of neighbours with rows in this order and points numbered by it."""
+        """Return a table (n, k) of neighbours with rows in this order and points numbered accordingly."""
         ...
 
 
 class Backend(Protocol):
     """The loops over pairs and points.
 
-    Maps ``Y`` (n, d) have the type in which pairs are computed, single or double precision; sums over many pairs are
-    double precision. The kernel of a pair is ``w_ij = 1 / (base + |y_i - y_j|^2)``, or with the inverse scales ``u`` of
-    the adaptive kernel ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``.
+    Maps ``Y`` (n, d) have the type in which pairs are computed, single or double precision. Sums over many pairs have
+    double precision. The kernel of a pair is ``w_ij = 1 / (base + |y_i - y_j|^2)``, and with the inverse scales ``u``
+    of the adaptive kernel it is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``.
     """
 
     def attraction(
@@ -68,7 +68,7 @@ class Backend(Protocol):
     ) -> tuple[Array, float | None]:
         """Return ``sum_j a_ij u_i u_j w_ij (y_i - y_j)`` for every point, (n, d), and the damped sum of the ``a_ij``.
 
-        With a positive ``delta`` every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. Without it the second value
+        With a positive ``delta``, every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. With 0, the second value
         is None.
         """
         ...
@@ -80,7 +80,7 @@ class Backend(Protocol):
         ...
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
-        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, for ``base = 1 + smoothing``."""
+        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, ``base = 1 + smoothing``."""
         ...
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
@@ -127,7 +127,7 @@ class Backend(Protocol):
         min_gain: float | None,
         grow_from_rest: bool,
     ) -> Array:
-        """Update ``step`` and ``gains`` in place and return the step; without ``min_gain`` there are no gains."""
+        """Update ``step`` and ``gains`` in place and return the step. If ``min_gain`` is None, there are no gains."""
         ...
 
     def adam_step(

@@ -1,6 +1,7 @@
-"""The backend in plain NumPy: the reference that every other backend is tested against.
+"""The backend in plain NumPy, which is the reference that every other backend is tested against.
 
-Each method is its formula. Memory grows with the square of the number of points, so it serves for small data only.
+Each method is written as its formula. Memory grows with the square of the number of points, so this backend is for
+small data only.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 class NumpyOrder:
-    """An order of the points: row r is point ``rows[r]``."""
+    """An order of the points, in which row r is point ``rows[r]``."""
 
     def __init__(self, rows: NDArray[Any]) -> None:
         self._rows = rows
@@ -28,23 +29,23 @@ class NumpyOrder:
         return np.asarray(values[self._rows])
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values that are in this order in the order of the data."""
+        """Return values in this order in the order of the data."""
         return np.asarray(values[self._position])
 
     def pair_list(self, pairs: PairList) -> PairList:
-        """Return pairs with rows in this order and points numbered by it."""
+        """Return pairs with rows in this order and points numbered accordingly."""
         counts = np.diff(pairs.indptr)[self._rows]
         places = np.concatenate([np.arange(pairs.indptr[i], pairs.indptr[i + 1]) for i in self._rows])
         indptr = np.concatenate(([0], np.cumsum(counts))).astype(pairs.indptr.dtype)
         return PairList(indptr, self._position[pairs.columns[places]].astype(np.int32), pairs.values[places])
 
     def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a table of neighbours with rows in this order and points numbered by it."""
+        """Return a table of neighbours with rows in this order and points numbered accordingly."""
         return np.asarray(self._position[neighbors[self._rows]], dtype=np.int32)
 
 
 class NumpyBackend:
-    """The loops over pairs and points, see :class:`drsne.backends.Backend`."""
+    """The loops over pairs and points of :class:`drsne.backends.Backend`, in plain NumPy."""
 
     momentum_step = staticmethod(momentum_step)
     adam_step = staticmethod(adam_step)
@@ -52,7 +53,7 @@ class NumpyBackend:
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> tuple[Array, float | None]:
-        """Return the attractive forces, and the damped sum of the affinities if there is a ``delta``."""
+        """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
         i, j = _ends(pairs)
         u = _factor(inverse_scales, i, j)
         w = _kernel(Y, i, j, base, u)
@@ -71,10 +72,10 @@ class NumpyBackend:
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return the partition sum and the repulsive forces over all pairs, always in double precision."""
         u = 1.0 if scales is None else 1.0 / np.outer(scales, scales)
-        away = Y[:, None, :] - Y[None, :, :]
-        w = 1.0 / (1.0 + smoothing + u * (away**2).sum(axis=2))
+        away = [column[:, None] - column[None, :] for column in Y.T]
+        w = 1.0 / (1.0 + smoothing + u * sum(difference**2 for difference in away))
         np.fill_diagonal(w, 0.0)
-        return float(w.sum()), np.einsum("ij,ijc->ic", u * w**2, away)
+        return float(w.sum()), np.stack([(u * w**2 * difference).sum(axis=1) for difference in away], axis=1)
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""
@@ -86,7 +87,7 @@ class NumpyBackend:
     def lengths(
         self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the summed distances to the neighbours, and how these change with the point."""
+        """Write the summed distances to the neighbours, and their derivatives by the position of the point."""
         away = Y[:, None, :].astype(np.float64) - Y[near.neighbors]
         length = np.sqrt((away**2).sum(axis=2) + floor)
         lengths[:] = length.sum(axis=1)
@@ -118,7 +119,7 @@ class NumpyBackend:
         forces += _summed(i, (w**2 * (pull[i] + pull[j]))[:, None] * _difference(Y, i, j), len(Y))
 
     def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
-        """Return the nearest neighbours of every point of a map, by all distances."""
+        """Return the nearest neighbours of every point of a map by computing all distances."""
         square = ((Y[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
         np.fill_diagonal(square, np.inf)
         return np.argsort(square, axis=1, kind="stable")[:, :k].astype(np.int32)

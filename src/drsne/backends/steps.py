@@ -1,4 +1,4 @@
-"""Steps of the optimisers as formulas on arrays, for every backend that has nothing faster."""
+"""Steps of the optimisers as formulas on arrays, for backends that have nothing faster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def momentum_step(
 ) -> Array:
     """Update the last ``step`` and the ``gains`` in place, and return the step.
 
-    The gain of a coordinate grows while the gradient keeps its sign, that is while the last step went downhill.
+    The gain of a coordinate grows while the gradient keeps its sign, that is, while the last step went downhill.
     """
     if min_gain is not None:
         uphill = np.sign(step) == np.sign(gradient) if grow_from_rest else step * gradient >= 0.0

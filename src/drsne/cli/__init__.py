@@ -1,47 +1,56 @@
-"""The command ``drsne``: one command a file, ``cli/<name>.py``, which exposes ``COMMAND``."""
+"""The command ``drsne``. There is one command in each file: ``cli/<name>.py`` exposes ``COMMAND``.
+
+The files of the commands import what they need when they run, so ``drsne --help`` imports no third-party package.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from drsne.registry import Registry
 
 
 class Command(NamedTuple):
-    """A command: what help says of it, its arguments, and what it does (returning the exit status)."""
+    """A command: the sentence that the help shows, its arguments, and the function that returns the exit status."""
 
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
 
-def names() -> list[str]:
-    """Names of the commands in this folder."""
-    return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+REGISTRY: Registry[Command] = Registry("drsne.cli", "COMMAND", parameter="command")
+names = REGISTRY.names
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; an error is one line on standard error."""
-    parser = argparse.ArgumentParser(prog="drsne", description="Density-regularised maps of data.")
-    parser.add_argument("--version", action="version", version=_version())
-    parsers = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name in names():
-        command: Any = import_module(f"drsne.cli.{name}").COMMAND
-        below = parsers.add_parser(name, help=command.help, description=command.help)
-        command.arguments(below)
-        below.set_defaults(run=command.run)
-    options = parser.parse_args(arguments)
+    """Run the command line and return the exit status. An error is printed as one line on standard error."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser(words).parse_args(words)
     try:
         return int(options.run(options))
     except KeyboardInterrupt:
-        print("drsne: interrupted; what was finished is kept.", file=sys.stderr)
+        print("drsne: interrupted; everything that was finished is kept.", file=sys.stderr)
         return 130
     except (ValueError, TypeError, ImportError, OSError) as error:
         print(f"drsne: {error}", file=sys.stderr)
         return 1
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command line, with the arguments of the commands that occur in ``words``."""
+    parser = argparse.ArgumentParser(prog="drsne", description="Make and compare maps that also show density.")
+    parser.add_argument("--version", action="version", version=_version())
+    parsers = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for name in REGISTRY:
+        command = REGISTRY.load(name)
+        subparser = parsers.add_parser(name, help=command.help, description=command.help)
+        if name in words:  # the arguments of others would load their packages for nothing
+            command.arguments(subparser)
+        subparser.set_defaults(run=command.run)
+    return parser
 
 
 def _version() -> str:

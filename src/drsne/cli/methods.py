@@ -1,31 +1,41 @@
-"""``drsne methods``: the methods that are compared, and whether the packages that they need are installed."""
+"""``drsne methods`` lists the methods that are compared."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from typing import Any
 
 from drsne.cli import Command
+from drsne.cli._table import table
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command, of which there are none."""
+    """Add the arguments of the command."""
+    parser.add_argument("--grids", action="store_true", help="also show the grid of each method")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the list."""
     from drsne.experiments import methods
-    from drsne.experiments.document import grid
-    from drsne.experiments.tables import value
 
-    lines = []
+    header = ["name", "title", *(["grid"] if options.grids else []), "description", "state"]
+    rows = []
     for name in methods.names():
         method = methods.find(name)
-        values = ", ".join(value(one) for one in method.grid)
+        grid = [f"{_text(method.parameter)}: {', '.join(map(_text, method.grid))}" if method.parameter else ""]
+        description = (sys.modules[f"{methods.__name__}.{name}"].__doc__ or "").split("\n")[0]
         missing = methods.missing(method)
-        state = f"pip install 'drsne[{method.extra}]' adds {', '.join(missing)}" if missing else "available"
-        lines.append([name, method.title, f"{value(method.parameter)}: {values}" if method.parameter else "", state])
-    print(grid(["name", "title", "grid", "state"], lines))
+        state = f"needs {', '.join(missing)}: pip install 'drsne[{method.extra}]'" if missing else "ready"
+        rows.append([name, method.title, *(grid if options.grids else []), description, state])
+    print(table(header, rows))
     return 0
 
 
-COMMAND = Command("list the methods that are compared, with their grids", arguments, run)
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(_text(part) for part in value)
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+COMMAND = Command("list the methods that are compared", arguments, run)

@@ -1,14 +1,38 @@
-"""Datasets by name: ``load`` gives one as it is, ``recipes`` what the paper feeds to its methods.
+"""Data sets by name: ``load`` returns one as it is, ``recipes`` does what the paper does to it before a method runs.
 
-One file a dataset: ``datasets/<name>.py`` exposes ``DATASET``, a ``Generated``, ``Bundled`` or ``Filed`` of
-``datasets/_data.py``. The registry reads file names only, so that listing imports none. Files are kept in a data home,
-and the sha256 of their decoded arrays is checked at every load.
+There is one data set in each file. ``datasets/<name>.py`` exposes ``DATASET``, which is a ``Generated``, a ``Bundled``
+or a ``Stored`` of ``datasets/_data.py``. Listing the names imports none of these files, and no third-party package.
+Files are kept in the data home, and the sha256 of their decoded arrays is checked at every load.
 """
 
-from drsne.datasets import recipes
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from drsne.datasets._cache import CorruptFileError
-from drsne.datasets._data import Data
-from drsne.datasets._download import UnreachableError
 from drsne.datasets._registry import State, load, names, states
 
+if TYPE_CHECKING:
+    from drsne.datasets import recipes
+    from drsne.datasets._data import Data
+    from drsne.datasets._download import UnreachableError
+
+_HOME = {"Data": "drsne.datasets._data", "UnreachableError": "drsne.datasets._download"}
+
 __all__ = ["CorruptFileError", "Data", "State", "UnreachableError", "load", "names", "recipes", "states"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "recipes":
+        value: Any = import_module("drsne.datasets.recipes")
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module 'drsne.datasets' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

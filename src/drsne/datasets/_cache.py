@@ -1,13 +1,15 @@
-"""The data home: where it is, checksums of decoded arrays, and writes that leave a whole file or none."""
+"""The data home: its location, the checksums of decoded arrays, and writes that leave a complete file or none."""
 
 from __future__ import annotations
 
+import csv
 import errno
 import hashlib
 import os
 import struct
 import tarfile
 import time
+import tokenize
 import uuid
 import zipfile
 import zlib
@@ -15,41 +17,57 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from lzma import LZMAError
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 VARIABLE = "DRSNE_DATA_HOME"
-_ABANDONED = 86400  # seconds after which a file half written has no writer
-# What decoding a broken file raises, whatever its format (h5py's are OSErrors, KeyErrors and RuntimeErrors).
-BROKEN = (
-    *(ValueError, KeyError, IndexError, EOFError, OSError, RuntimeError),
+_ABANDONED_AFTER = 86400  # seconds after which the writer of an unfinished file is taken to be dead
+# What decoding a damaged file can raise, in any format. A damaged header can state any length, which leads to
+# MemoryError and OverflowError; numpy reads headers with the tokenizer of Python; h5py raises OSError, KeyError and
+# RuntimeError.
+DECODING_ERRORS = (
+    *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, RuntimeError, MemoryError, OverflowError),
+    *(SyntaxError, tokenize.TokenError, csv.Error),
     *(zipfile.BadZipFile, zlib.error, LZMAError, struct.error, tarfile.TarError),
 )
 
 
 class CorruptFileError(ValueError):
-    """A file of the data home, or a download, that does not hold what it should. It is reported, never used."""
+    """Raised if a file of the data home, or a download, does not hold what it should. Such a file is never used."""
 
 
-def data_home(given: Any = None) -> Path:
-    """The folder of data files: ``given``, else ``DRSNE_DATA_HOME``, else ``drsne`` in the user's cache directory."""
-    if given is not None:
-        if not isinstance(given, (str, os.PathLike)) or not os.fspath(given):
+def data_home(path: Any = None) -> Path:
+    """Return the folder of the data files.
+
+    It is ``path`` if that is given, else the folder that ``DRSNE_DATA_HOME`` names, else ``drsne`` in the user's cache
+    directory.
+    """
+    if path is not None:
+        if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
             raise TypeError(
-                f"data_home must be a path or None; got {given!r}. Pass None for the user's cache directory."
+                f"data_home must be a path or None; got {path!r}. Pass None for the user's cache directory."
             )
-        return Path(os.fsdecode(given)).expanduser()
+        return Path(os.fsdecode(path)).expanduser()
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG base directory specification: relative paths are to be ignored.
+    # The XDG base directory specification says that relative paths are to be ignored.
     return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "drsne"
 
 
+def check_regular(path: Path) -> None:
+    """Raise if ``path`` is a folder, a pipe or a device: reading a pipe may block, and a device may never end."""
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "a pipe, socket or device"
+        raise CorruptFileError(f"{path} must be a regular file; it is {kind}. Move it away, and load again.")
+
+
 def checksum(arrays: Mapping[str, NDArray[Any]], hashed: Sequence[tuple[str, str]]) -> str:
-    """sha256 of the named arrays, one after the other, as C-order bytes of the given types."""
+    """Return the sha256 of the named arrays, one after the other, as C-order bytes of the given types."""
+    import numpy as np
+
     digest = hashlib.sha256()
     for name, dtype in hashed:
         array = arrays[name]
@@ -60,7 +78,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], hashed: Sequence[tuple[str, str
 
 
 def write(path: Path, content: bytes) -> None:
-    """``path`` with this content, whole or not at all: written beside it under another name, then renamed."""
+    """Write ``content`` to ``path`` completely or not at all: to another name in the same folder first, then rename."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,32 +87,30 @@ def write(path: Path, content: bytes) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(part, path)
-        _sweep(path)
+        _remove_abandoned_parts(path)
     except BaseException as error:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise _explained(error, path, len(content)) from error
+            raise _with_advice(error, path, len(content)) from error
         raise
 
 
-def _sweep(path: Path) -> None:
-    """Removes what killed writes of this file left behind, once no writer can still be at it."""
+def _remove_abandoned_parts(path: Path) -> None:
+    """Remove what killed writers of this file left behind, once no writer can still be at work."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         with suppress(OSError):
-            if time.time() - part.stat().st_mtime > _ABANDONED:
+            if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
                 part.unlink()
 
 
-def _explained(error: OSError, path: Path, size: int) -> OSError:
-    """The same error, saying what to do."""
+def _with_advice(error: OSError, path: Path, size: int) -> OSError:
+    """Return the same error with a message that says what to do."""
     elsewhere = f"pass another data_home, or set {VARIABLE}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        message = f"No space for {path} ({size:,} bytes): nothing was left behind. Free some, or {elsewhere}"
+        message = f"There is no space for {path} ({size:,} bytes). Free some space, or {elsewhere}"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        message = f"No permission to write {path}. Make its folder writable, or {elsewhere}"
+        message = f"There is no permission to write {path}. Make its folder writable, or {elsewhere}"
     else:
-        message = (
-            f"{path} could not be written ({error.strerror or error}): nothing was left behind. Mend it, or {elsewhere}"
-        )
+        message = f"{path} could not be written ({error.strerror or error}). Check the path, or {elsewhere}"
     return type(error)(error.errno, message)

@@ -1,4 +1,8 @@
-"""Downloads over HTTP with the standard library: bytes in memory, or an error that says how to do without."""
+"""Downloads over HTTP with the standard library, into memory.
+
+A download library would not replace what is here: the checksums are those of decoded arrays, several downloads may
+make one file, and the file is written only after its arrays are checked.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,17 @@ _CHUNK = 1 << 16  # bytes
 
 
 class UnreachableError(ConnectionError):
-    """A source that gives no answer, or not all of it."""
+    """Raised if a source does not answer, or does not send everything."""
 
 
 def fetch(url: str, *, file: str, home: Path) -> bytes:
-    """What ``url`` gives. ``file`` and ``home`` are named in the error: where to put it by hand."""
+    """Return what ``url`` sends. The error names ``file`` and ``home``, so that the user can put the file there."""
     try:
         return _read(url)
     except (OSError, HTTPException) as error:
         raise UnreachableError(
-            f"Could not download {url} ({error}). Try again with a network, or put {file} into the data home {home} "
-            "by hand (the Datasets page says what it holds); data_home or DRSNE_DATA_HOME names another folder."
+            f"Could not download {url} ({error}). Check the network and try again, or put {file} into the data home "
+            f"{home} by hand (the page Datasets says what it holds). data_home or DRSNE_DATA_HOME names another folder."
         ) from error
 
 
@@ -34,7 +38,7 @@ def _read(url: str) -> bytes:
         total = int(stated) if stated else 0
         content = bytearray()
         label = url.rsplit("/", 1)[-1] + " (KiB)"
-        with ProgressBar(-(-total // 1024), label, visible=total > 0) as bar:
+        with ProgressBar(-(-total // 1024), label, visible=total > 0, preparing="waiting ...") as bar:
             while chunk := answer.read(_CHUNK):
                 content += chunk
                 bar(-(-len(content) // 1024), {})

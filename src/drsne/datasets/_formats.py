@@ -1,25 +1,28 @@
-"""Files of the data home (npz, csv, h5ad) and of the sources (idx, ARFF, 10x archives), decoded and encoded."""
+"""Formats of the files in the data home (npz, csv, h5ad) and of their sources (idx, ARFF, 10x archives).
+
+Nothing is decoded that is not asked for, and no array that would take more memory than its data set can need: a
+damaged or hostile file can state any length.
+"""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import io
+import math
 import struct
 import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import IO, Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.datasets import _cache
-
 Arrays = dict[str, NDArray[Any]]
-_HDF5 = b"\x89HDF\r\n\x1a\n"  # how such a file begins
-# What images() wants, in its order.
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+# The files that images() takes, in its order.
 IDX_FILES = (
     "train-images-idx3-ubyte.gz",
     "train-labels-idx1-ubyte.gz",
@@ -29,110 +32,130 @@ IDX_FILES = (
 
 
 class Format(Protocol):
-    """How a file of the data home is read, and what it looks like from afar."""
+    """How a file of the data home is read, and how to tell quickly whether it is complete."""
 
     @property
-    def hint(self) -> str:
-        """What it is, in words."""
+    def description(self) -> str:
+        """Return what the file is, in words."""
         ...
 
-    def ready(self) -> None:
-        """Raise where a package that reads it is missing."""
+    def check_packages(self) -> None:
+        """Raise if a package that reads the file is missing."""
         ...
 
-    def read(self, stream: BinaryIO) -> Arrays:
-        """Its arrays, by name."""
+    def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
+        """Return the arrays of these ``names``, none of which may take more than ``max_bytes``."""
         ...
 
-    def looks_whole(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """Whether it looks whole, without decoding it."""
+    def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
+        """Return whether the file looks complete, without decoding it."""
         ...
+
+
+def _check_size(name: str, shape: Sequence[int], itemsize: int, max_bytes: int) -> None:
+    size = math.prod(int(length) for length in shape) * itemsize
+    if size > max_bytes:
+        raise ValueError(f"{name} would take {size:,} bytes, and may take {max_bytes:,} at most")
 
 
 class Npz:
-    """numpy's archive, with arrays ``X`` and ``y``."""
+    """numpy's archive of arrays, with ``X`` and ``y`` among them."""
 
-    hint = "an .npz file with arrays X and y"
+    description = "an .npz file with arrays X and y"
 
-    def ready(self) -> None:
-        """Nothing but numpy is needed."""
+    def check_packages(self) -> None:
+        """Do nothing: numpy reads the file."""
 
-    def read(self, stream: BinaryIO) -> Arrays:
-        """Every array; pickles are refused."""
+    def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
+        """Return the arrays of these ``names``. Other members are not decoded, and pickles are refused."""
         if not zipfile.is_zipfile(stream):
-            raise ValueError("it is no zip archive")
+            raise ValueError("it is not a zip archive")
         stream.seek(0)
-        with np.load(stream, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+        arrays = {}
+        with zipfile.ZipFile(stream) as archive:
+            for name in names:
+                with archive.open(f"{name}.npy") as member:
+                    shape, dtype = _npy_header(member)
+                _check_size(name, shape, dtype.itemsize, max_bytes)
+                with archive.open(f"{name}.npy") as member:
+                    arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
+        return arrays
 
-    def looks_whole(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """By the archive's table of contents and the shape in the header of ``X``."""
-        try:
-            with zipfile.ZipFile(path) as archive, archive.open("X.npy") as member:
-                version = np.lib.format.read_magic(member)
-                header = (
-                    np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-                )
-                shape = header(member)[0]
-                return bool(shape == (n_samples, n_features)) and "y.npy" in archive.namelist()
-        except _cache.BROKEN:
-            return False
+    def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
+        """Judge by the archive's table of contents and the shape in the header of ``X``."""
+        with zipfile.ZipFile(path) as archive, archive.open("X.npy") as member:
+            return _npy_header(member)[0] == (n_samples, n_features) and "y.npy" in archive.namelist()
+
+
+def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    """Return the shape and the type of an array from its header, which version 1.0 limits to 64 KiB."""
+    version = np.lib.format.read_magic(member)
+    if version != (1, 0):
+        raise ValueError(f"the header of an array must have version 1.0; it has {version[0]}.{version[1]}")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+    return shape, dtype
 
 
 class Csv:
-    """A table of numbers under one line of names; the column ``label`` is ``y``, the others are ``X``."""
+    """A table of numbers below one line of names. The column ``label`` is ``y``, and the others are ``X``."""
 
     def __init__(self, label: str) -> None:
         self._label = label
-        self.hint = f"a .csv file with a column {label}"
+        self.description = f"a .csv file with a column {label}"
 
-    def ready(self) -> None:
-        """Nothing but the standard library is needed."""
+    def check_packages(self) -> None:
+        """Do nothing: the standard library reads the file."""
 
-    def read(self, stream: BinaryIO) -> Arrays:
-        """``X`` float64, ``y`` int64."""
-        names, *lines = csv.reader(io.StringIO(stream.read().decode("utf-8")))
-        at = names.index(self._label)
+    def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
+        """Return ``X`` as float64 and ``y`` as int64."""
+        header, *lines = csv.reader(io.StringIO(stream.read().decode("utf-8")))
+        column = header.index(self._label)
         table = np.array(lines, dtype=np.float64)
-        return {"X": np.delete(table, at, axis=1), "y": table[:, at].astype(np.int64)}
+        return {"X": np.delete(table, column, axis=1), "y": table[:, column].astype(np.int64)}
 
-    def looks_whole(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """By its names and the number of its lines."""
+    def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
+        """Judge by the names in the first line and the number of lines."""
         content = path.read_bytes()
         names = content[: content.find(b"\n")].decode("utf-8", "replace").strip().split(",")
         return len(names) == n_features + 1 and self._label in names and content.count(b"\n") == n_samples + 1
 
 
 class H5ad:
-    """AnnData's file, of which the sparse counts ``X`` and the names of cells and genes are read, with h5py."""
+    """AnnData's file, of which h5py reads the sparse counts ``X`` and the names of cells and genes."""
 
-    hint = "an .h5ad file with CSR counts in X"
+    description = "an .h5ad file with CSR counts in X"
 
-    def ready(self) -> None:
-        """Raise without h5py, which is an extra."""
+    def check_packages(self) -> None:
+        """Raise if h5py, which is an extra, is missing."""
         h5py()
 
-    def read(self, stream: BinaryIO) -> Arrays:
-        """``data``, ``indices``, ``indptr``; ``cells`` and ``genes`` as newline-separated UTF-8 bytes."""
+    def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
+        """Return ``data``, ``indices`` and ``indptr`` of the counts, and ``cells`` and ``genes`` as lines of UTF-8."""
         with h5py().File(stream, "r") as file:
-            arrays: Arrays = {name: file["X"][name][:] for name in ("data", "indices", "indptr")}
-            for name, group in (("cells", "obs"), ("genes", "var")):
-                names = file[group][file[group].attrs["_index"]][:]
-                arrays[name] = np.frombuffer(b"\n".join(names.astype("S")), np.uint8)
+            stored = {name: file["X"][name] for name in ("data", "indices", "indptr")}
+            indices = {name: file[group][file[group].attrs["_index"]] for name, group in _NAME_GROUPS.items()}
+            for name, array in {**stored, **indices}.items():
+                _check_size(name, array.shape, array.dtype.itemsize, max_bytes)
+            arrays: Arrays = {name: array[:] for name, array in stored.items()}
+            for name, array in indices.items():
+                arrays[name] = np.frombuffer(b"\n".join(array[:].astype("S")), np.uint8)
         return arrays
 
-    def looks_whole(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """By its signature and the length it states."""
+    def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
+        """Judge by the signature of the file and the length that it states."""
         with path.open("rb") as stream:
             head = stream.read(48)
-        if len(head) < 48 or head[:8] != _HDF5:
+        if len(head) < 48 or head[:8] != _HDF5_SIGNATURE:
             return False
-        at = 40 if head[8] < 2 else 28  # where each version of the superblock states the length of the file
-        return int(struct.unpack_from("<Q", head, at)[0]) <= path.stat().st_size
+        offset = 40 if head[8] < 2 else 28  # where the versions of the superblock state the length of the file
+        return int(struct.unpack_from("<Q", head, offset)[0]) <= path.stat().st_size
+
+
+_NAME_GROUPS = {"cells": "obs", "genes": "var"}
 
 
 def h5py() -> Any:
-    """The package h5py, or an error that says how to get it."""
+    """Return the package h5py, or raise an error that says how to install it."""
     try:
         import h5py
     except ImportError as error:
@@ -141,40 +164,40 @@ def h5py() -> Any:
 
 
 def npz(**arrays: NDArray[Any]) -> bytes:
-    """Arrays as the content of a compressed npz file."""
+    """Return the content of a compressed npz file with these arrays."""
     stream = io.BytesIO()
-    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # its stub takes allow_pickle for an array
+    np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]  # the stub confuses arrays and allow_pickle
     return stream.getvalue()
 
 
 def idx(content: bytes) -> NDArray[np.uint8]:
-    """The array of a gzipped idx file of unsigned bytes (LeCun's format: magic, lengths, values; big-endian)."""
+    """Return the array of a gzipped idx file of unsigned bytes (magic number, lengths, values; big-endian)."""
     raw = gzip.decompress(content)
     zeros, kind, dimensions = struct.unpack_from(">HBB", raw)
     if zeros or kind != 8:
-        raise ValueError("no idx file of unsigned bytes")
+        raise ValueError("it is not an idx file of unsigned bytes")
     shape = struct.unpack_from(f">{dimensions}I", raw, 4)
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
 def images(parts: Sequence[bytes]) -> bytes:
-    """The four idx files of an MNIST-like set (training images, labels, test images, labels) as one npz."""
+    """Return the npz of the four idx files of an MNIST-like set (training images, labels, test images, labels)."""
     train, train_labels, test, test_labels = map(idx, parts)
     X = np.vstack([train.reshape(len(train), -1), test.reshape(len(test), -1)])
     return npz(X=X, y=np.concatenate([train_labels, test_labels]))
 
 
 def arff(content: bytes) -> list[list[str]]:
-    """The rows of a dense ARFF file without quotes, as text."""
+    """Return the rows of a dense ARFF file without quotes, as text."""
     lines = iter(content.decode("utf-8").splitlines())
     for line in lines:
         if line.strip().lower() == "@data":
             return [line.replace(" ", "").split(",") for line in lines if line.strip() and not line.startswith("%")]
-    raise ValueError("no @data line in an ARFF file")
+    raise ValueError("the ARFF file has no @data line")
 
 
 def tenx(content: bytes) -> bytes:
-    """A gzipped tar of 10x's matrix.mtx, genes.tsv and barcodes.tsv as an h5ad file of cells x genes."""
+    """Return the h5ad file, of cells by genes, of a gzipped tar with 10x's matrix.mtx, genes.tsv and barcodes.tsv."""
     from scipy.io import mmread
 
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
@@ -183,7 +206,7 @@ def tenx(content: bytes) -> bytes:
         for name in ("matrix.mtx", "genes.tsv", "barcodes.tsv"):
             stream = archive.extractfile(members[name])
             files[name] = stream.read() if stream is not None else b""
-    counts = mmread(io.BytesIO(files["matrix.mtx"])).T.tocsr().astype(np.float32)
+    counts = mmread(io.BytesIO(files["matrix.mtx"]), spmatrix=True).T.tocsr().astype(np.float32)
     counts.sort_indices()
     cells = files["barcodes.tsv"].decode().split()
     ids, symbols = zip(*(line.split("\t")[:2] for line in files["genes.tsv"].decode().splitlines()), strict=True)
@@ -191,7 +214,7 @@ def tenx(content: bytes) -> bytes:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Names made unique as AnnData does it: the second of a name gets ``-1``, the third ``-2``."""
+    """Return names made unique as AnnData does it: the second occurrence gets ``-1``, the third ``-2``."""
     seen: dict[str, int] = {}
     taken, out = set(names), []
     for name in names:
@@ -206,7 +229,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def h5ad(counts: Any, cells: Sequence[str], genes: Sequence[str], ids: Sequence[str]) -> bytes:
-    """A minimal AnnData file (encodings 0.1.0 and 0.2.0 of its on-disk format)."""
+    """Return the content of a minimal AnnData file (encodings 0.1.0 and 0.2.0 of its on-disk format)."""
     stream, package = io.BytesIO(), h5py()
     text = package.string_dtype()
     with package.File(stream, "w") as file:

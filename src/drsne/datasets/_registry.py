@@ -1,23 +1,24 @@
-"""The registry: names, loading by name, and what is at hand."""
+"""The registry of data sets: their names, loading by name, and what is available on this computer."""
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib import import_module
-from pkgutil import iter_modules
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drsne import checks
 from drsne.datasets import _cache
-from drsne.datasets._data import Data, Dataset
+from drsne.registry import Registry
 
-_NO_DATASETS = {"recipes"}  # modules of this folder that are none, beside the private ones
+if TYPE_CHECKING:
+    import numpy as np
+
+    from drsne.datasets._data import Data, Dataset
+
+REGISTRY: Registry[Dataset] = Registry("drsne.datasets", "DATASET")
+find = REGISTRY.load
 
 
 class State(NamedTuple):
-    """What ``states`` says of one dataset."""
+    """What ``states`` says about one data set."""
 
     name: str
     state: str
@@ -28,12 +29,12 @@ class State(NamedTuple):
 
 
 def names() -> list[str]:
-    """Names of the datasets: of the files in this folder, none of which is imported.
+    """Return the names of the data sets, which are the names of the files in this folder. None of them is imported.
 
     Returns
     -------
     list of str
-        In alphabetical order.
+        The names in alphabetical order.
 
     Examples
     --------
@@ -41,39 +42,31 @@ def names() -> list[str]:
     >>> "fashion_mnist" in datasets.names()
     True
     """
-    found = (module.name for module in iter_modules(import_module("drsne.datasets").__path__))
-    return sorted(name for name in found if not name.startswith("_") and name not in _NO_DATASETS)
-
-
-def find(name: Any) -> Dataset:
-    """The ``DATASET`` of ``datasets/<name>.py``."""
-    known = names()
-    close = get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
-    checks.choice("name", name, known, hint=f"Did you mean {close[0]!r}?" if close else "")
-    dataset: Dataset = import_module(f"drsne.datasets.{name}").DATASET
-    return dataset
+    return REGISTRY.names()
 
 
 def load(name: str, *, n_samples: int | None = None, random_state: Any = 42, data_home: Any = None) -> Data:
-    """A dataset as it is: not scaled, not reduced. ``drsne.datasets.recipes`` has what the paper does to it.
+    """Return a data set as it is: neither scaled nor reduced. ``drsne.datasets.recipes`` does what the paper does.
 
     Parameters
     ----------
     name : str
-        One of ``names()``.
+        The name of the data set, one of ``names()``.
     n_samples : int, default=None
-        Generated data: how many rows to make (None: 5000). Otherwise how many to draw, without replacement, by
-        ``RandomState(random_state).choice``, which is the paper's draw; None is all of them, in their order.
+        For generated data, the number of rows to generate; None generates 5000. For other data, the number of rows to
+        draw without replacement, by ``RandomState(random_state).choice`` as in the paper; None returns all rows in
+        their order.
     random_state : int or RandomState, default=42
-        Seed of the generator or of the draw.
+        The seed of the generator or of the draw.
     data_home : path, default=None
-        Folder of the data files. None: the environment variable ``DRSNE_DATA_HOME``, else ``drsne`` in the user's
-        cache directory. What is not there is downloaded into it; what is there is checked and used.
+        The folder of the data files. None takes the folder that the environment variable ``DRSNE_DATA_HOME`` names,
+        or else ``drsne`` in the user's cache directory. Missing files are downloaded into it; files that are there are
+        checked and used.
 
     Returns
     -------
     Data
-        ``X``, ``y``, ``name``, ``description``, ``source``.
+        The data set, with ``X``, ``y``, ``name``, ``description`` and ``source``.
 
     Examples
     --------
@@ -87,29 +80,32 @@ def load(name: str, *, n_samples: int | None = None, random_state: Any = 42, dat
         n_samples = checks.integer("n_samples", n_samples, at_least=1, hint="Pass None for all rows.")
         if not dataset.endless and n_samples > dataset.n_samples:
             raise ValueError(
-                f"n_samples must be at most {dataset.n_samples}, the rows of {name!r}; got {n_samples}. "
-                "Lower it, or pass None for all of them."
+                f"n_samples must be at most {dataset.n_samples}, the number of rows of {name!r}; got {n_samples}. "
+                "Lower it, or pass None for all rows."
             )
+    from drsne.datasets._data import Data
+
     X, y, note = dataset.rows(n_samples, generator(random_state), _cache.data_home(data_home))
     description = f"{dataset.description} {note}".strip()
     return Data(X=X, y=y, name=name, description=description, source=dataset.source)
 
 
 def states(data_home: Any = None) -> list[State]:
-    """What is at hand, and what a first ``load`` would have to get. Nothing is decoded, so that it takes no time.
+    """Return what is available, and what the first ``load`` would have to download. No file is decoded.
 
     Parameters
     ----------
     data_home : path, default=None
-        Folder of the data files, as for ``load``.
+        The folder of the data files. None takes the folder that the environment variable ``DRSNE_DATA_HOME`` names,
+        or else ``drsne`` in the user's cache directory.
 
     Returns
     -------
     list of State
-        Tuples ``(name, state, n_samples, n_features, size, description)``, one per dataset. ``state`` is "generated",
+        A tuple ``(name, state, n_samples, n_features, size, description)`` for each data set. ``state`` is "generated",
         "comes with scikit-learn", "in the data home", "to be downloaded", "to be computed", "to be put into the data
-        home by hand" or "corrupt"; a file that looks whole may still fail the checksum of ``load``. ``size`` is in
-        bytes of the data home, 0 where nothing is there.
+        home by hand" or "corrupt". A file that looks complete may still fail the checksum of ``load``. ``size`` is the
+        number of bytes in the data home, and 0 if there is no file.
 
     Examples
     --------
@@ -118,16 +114,18 @@ def states(data_home: Any = None) -> list[State]:
     ['generated']
     """
     home = _cache.data_home(data_home)
-    out = []
+    listed = []
     for name in names():
         dataset = find(name)
         state, size = dataset.state(home)
-        out.append(State(name, state, dataset.n_samples, dataset.n_features, size, dataset.description))
-    return out
+        listed.append(State(name, state, dataset.n_samples, dataset.n_features, size, dataset.description))
+    return listed
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """A RandomState from a seed; data come from a stated seed, so None is refused."""
+    """Return a RandomState. None is refused, because every data set comes from a stated seed."""
+    import numpy as np
+
     if isinstance(random_state, np.random.RandomState):
         return random_state
     seed = checks.integer("random_state", random_state, at_least=0, hint="Pass 42 for the paper's data.")

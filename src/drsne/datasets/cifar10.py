@@ -1,9 +1,9 @@
-"""CIFAR-10 as features of a pretrained network, EfficientNet-Lite0. The paper's ResNet-50 is ``cifar10_resnet50``."""
+"""CIFAR-10 as features of a pretrained network, EfficientNet-Lite0. ``cifar10_resnet50`` has the paper's ResNet-50."""
 
-from drsne.datasets._data import Filed
+from drsne.datasets._data import Stored
 from drsne.datasets._formats import Npz
 
-DATASET = Filed(
+DATASET = Stored(
     file="cifar10_effnet_features.npz",
     format=Npz(),
     n_samples=5000,
@@ -19,5 +19,5 @@ DATASET = Filed(
     ),
     sha256="994520aa13bcfc5621a5d6a5396a15e283962ae83a280153e863377e14ad6a25",
     hashed=(("X", "<f4"), ("y", "|u1"), ("index", "<i4")),
-    instead="load('cifar10_resnet50') computes the paper's own features: pip install 'drsne[cifar10]'.",
+    alternative="load('cifar10_resnet50') computes the paper's own features: pip install 'drsne[cifar10]'.",
 )

@@ -1,4 +1,4 @@
-"""CIFAR-10 as the paper has it: pooled features of torchvision's ResNet-50, computed once and kept in the data home."""
+"""CIFAR-10 as in the paper: pooled features of torchvision's ResNet-50, computed once and kept in the data home."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.datasets import _cache
-from drsne.datasets._data import Filed
+from drsne.datasets._data import Stored
 from drsne.datasets._download import UnreachableError
 from drsne.datasets._formats import Arrays, Npz, npz
 from drsne.progress import ProgressBar
 
 _HASHED = (("X", "<f4"), ("y", "|u1"), ("index", "<i4"))
-# The classes of the 5000 images in the order of the draw, uint8: as in cifar10_effnet_features.npz.
-_CLASSES = "9004b14f56c88b27c6286bd69766a45e574891261b543d660bf0504946e5cb9d"
+# The sha256 of the classes (uint8) of the 5000 images in the order of the draw, as in cifar10_effnet_features.npz.
+_CLASSES_SHA256 = "9004b14f56c88b27c6286bd69766a45e574891261b543d660bf0504946e5cb9d"
 _PIXELS = 224
-_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's, as these weights expect
+_MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet, as these weights expect
 _BATCH = 50
 
 
@@ -30,25 +30,25 @@ def _packages() -> tuple[Any, Any]:
     except ImportError as error:
         raise ImportError(
             "cifar10_resnet50 computes features with torch and torchvision: pip install 'drsne[cifar10]'. "
-            "load('cifar10') has ready ones of another network."
+            "load('cifar10') has computed features of another network."
         ) from error
     return torch, torchvision
 
 
 def _training_images(torchvision: Any, home: Path) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """All 50,000 training images (n, 32, 32, 3) and their classes, kept by torchvision in the data home."""
+    """Return all 50,000 training images (n, 32, 32, 3), which torchvision keeps in the data home, and their classes."""
     try:
         images = torchvision.datasets.CIFAR10(str(home / "torchvision"), train=True, download=True)
     except (OSError, RuntimeError) as error:
         raise UnreachableError(
-            f"torchvision could not get CIFAR-10 ({error}). Try again with a network, or put its folder "
+            f"torchvision could not download CIFAR-10 ({error}). Check the network and try again, or put its folder "
             f"cifar-10-batches-py into {home / 'torchvision'} by hand."
         ) from error
     return images.data, np.asarray(images.targets, dtype=np.uint8)
 
 
 def _pooled(images: NDArray[np.uint8], torch: Any, torchvision: Any) -> NDArray[np.float32]:
-    """Features (n, 2048) after the global pool of ResNet-50, weights IMAGENET1K_V2, of images resized to 224 pixels."""
+    """Return the features (n, 2048) after the global pool of ResNet-50, for images resized to 224 pixels."""
     weights = torchvision.models.ResNet50_Weights.IMAGENET1K_V2
     network = torchvision.models.resnet50(weights=weights)
     network.fc = torch.nn.Identity()
@@ -57,13 +57,13 @@ def _pooled(images: NDArray[np.uint8], torch: Any, torchvision: Any) -> NDArray[
     prepare = transforms.Compose(
         [transforms.ToPILImage(), transforms.Resize(_PIXELS), transforms.ToTensor(), transforms.Normalize(_MEAN, _STD)]
     )
-    out = []
-    with torch.no_grad(), ProgressBar(len(images), "ResNet-50") as bar:
+    features = []
+    with torch.no_grad(), ProgressBar(len(images), "ResNet-50", preparing="starting ...") as bar:
         for start in range(0, len(images), _BATCH):
             batch = torch.stack([prepare(image) for image in images[start : start + _BATCH]])
-            out.append(network(batch).numpy().astype(np.float32))
+            features.append(network(batch).numpy().astype(np.float32))
             bar(min(start + _BATCH, len(images)), {})
-    return np.vstack(out)
+    return np.vstack(features)
 
 
 def _make(home: Path) -> bytes:
@@ -71,17 +71,17 @@ def _make(home: Path) -> bytes:
     images, classes = _training_images(torchvision, home)
     index = np.random.RandomState(42).choice(50000, 5000, replace=False).astype(np.int32)
     y = classes[index]
-    if hashlib.sha256(y.tobytes()).hexdigest() != _CLASSES:
+    if hashlib.sha256(y.tobytes()).hexdigest() != _CLASSES_SHA256:
         raise _cache.CorruptFileError(
-            f"The CIFAR-10 training images in {home / 'torchvision'} are not in their original order, or not its own. "
-            "Delete that folder and load again."
+            f"The CIFAR-10 training images in {home / 'torchvision'} are not the original ones, or not in "
+            "their original order. Delete that folder and load again."
         )
     arrays: Arrays = {"X": _pooled(images[index], torch, torchvision), "y": y, "index": index}
     own = np.frombuffer(bytes.fromhex(_cache.checksum(arrays, _HASHED)), np.uint8)
     return npz(**arrays, sha256=own)
 
 
-DATASET = Filed(
+DATASET = Stored(
     file="cifar10_resnet50_features.npz",
     format=Npz(),
     n_samples=5000,
@@ -91,7 +91,7 @@ DATASET = Filed(
         "features of ResNet-50 at 224 pixels (the paper's network), not scaled, not reduced; y is the class, 0 to 9."
     ),
     source="Krizhevsky's CIFAR-10 (no licence stated), features by torchvision's ResNet-50, weights IMAGENET1K_V2.",
-    sha256=None,  # made on this machine: the file holds its own
+    sha256=None,  # computed on the user's computer: the file holds its own checksum
     hashed=_HASHED,
     make=_make,
 )

@@ -22,6 +22,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=3,
-    description="Gaussians of standard deviation 0.2, 0.5 and 1, one after another, equally large; y says which.",
+    description="Gaussians of standard deviation 0.2, 0.5 and 1, one after another, equally large; y is the cluster.",
     source="The text of the DR-SNE paper, which states neither the seed nor how 5000 is split by three.",
 )

@@ -1,16 +1,16 @@
 """Forest Covertype as an outlier task, for runs at scale."""
 
-from drsne.datasets._data import Filed
+from drsne.datasets._data import Stored
 from drsne.datasets._formats import Npz
 
-DATASET = Filed(
+DATASET = Stored(
     file="cover_adbench.npz",
     format=Npz(),
     n_samples=286048,
     n_features=10,
     description="Ten cartographic measures of forest cells; y is 1 for the 2747 of cottonwood, 0 for lodgepole pine.",
     source="UCI's Covertype (CC BY 4.0), as ADBench's 10_cover (Han and others, 2022; BSD 2-Clause).",
-    # Of ADBench's file at commit 3dac822.
+    # The checksum of ADBench's file at commit 3dac822.
     sha256="efe66b83fe01359c92e576e08c2ee2e1415163a8c244c837a1045c461cb3de92",
     hashed=(("X", "<i2"), ("y", "<i8")),
     urls=(

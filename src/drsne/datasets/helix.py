@@ -1,4 +1,4 @@
-"""The paper's Concentration-Gradient Helix: a curve in three dimensions that is crowded at one end."""
+"""The paper's Concentration-Gradient Helix: a curve in three dimensions that is denser at one end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from drsne.datasets._data import Generated
 
-_DECAY = 3.0  # a: the place u along the curve has density a exp(-a u) / (1 - exp(-a)) on [0, 1]
+_DECAY = 3.0  # a: the position u along the curve has the density a exp(-a u) / (1 - exp(-a)) on [0, 1]
 _TURNS, _PITCH, _NOISE = 4, 0.35, 0.025
 _INTERVALS = 10
 

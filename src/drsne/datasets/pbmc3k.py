@@ -1,4 +1,4 @@
-"""PBMC3k: counts of genes in 2700 blood cells (10x Genomics), sparse."""
+"""PBMC3k: sparse counts of genes in 2700 blood cells (10x Genomics)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.datasets import _cache
-from drsne.datasets._data import Filed
+from drsne.datasets._data import Stored
 from drsne.datasets._formats import Arrays, H5ad, tenx
 
 _CELLS, _GENES = 2700, 32738
 ANNOTATIONS = "pbmc3k_annotations.csv"
 UNANNOTATED = "not annotated"
-# Of the lines "barcode TAB seurat_annotations NEWLINE" of the table, in its order: the final annotation of Seurat's
-# pbmc3k, as kept by single-cell-data/TileDB-SOMA at beb72a2 (soma-dataframe-pbmc3k-processed-obs).
-_ANNOTATIONS = "ba7f6a5b0d96b925aacacee468e7093455a929ff850e3a85a88b89566a021978"
+# The sha256 of the lines "barcode TAB seurat_annotations NEWLINE" in the order of the table: the final annotation of
+# Seurat's pbmc3k in single-cell-data/TileDB-SOMA at beb72a2 (soma-dataframe-pbmc3k-processed-obs).
+_ANNOTATIONS_SHA256 = "ba7f6a5b0d96b925aacacee468e7093455a929ff850e3a85a88b89566a021978"
 
 
 def _convert(parts: Sequence[bytes]) -> bytes:
@@ -34,40 +34,39 @@ def _assemble(arrays: Arrays, home: Path) -> tuple[Any, Any, str]:
     path = home / ANNOTATIONS
     if not path.exists():
         return X, None, f"y is None: {ANNOTATIONS} is not in the data home."
-    return (
-        X,
-        _labels(path, arrays["cells"].tobytes().decode().split("\n")),
-        (f"y is Seurat's cell type, {UNANNOTATED!r} for the 62 cells that its quality control drops."),
-    )
+    y = _labels(path, arrays["cells"].tobytes().decode().split("\n"))
+    return X, y, f"y is Seurat's cell type, {UNANNOTATED!r} for the 62 cells that its quality control drops."
 
 
 def _labels(path: Path, cells: Sequence[str]) -> NDArray[Any]:
-    way_out = f"Delete {path}, for y=None, or put the right one there."
+    way_out = f"Delete {path} to load the data without labels, or put the right file there."
+    _cache.check_regular(path)
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             pairs = [(row["barcode"], row["seurat_annotations"]) for row in csv.DictReader(stream)]
-    except _cache.BROKEN as error:
+    except _cache.DECODING_ERRORS as error:
         raise _cache.CorruptFileError(
             f"{path} cannot be read as a table of annotations ({error!r}). {way_out}"
         ) from error
     found = hashlib.sha256("".join(f"{cell}\t{label}\n" for cell, label in pairs).encode()).hexdigest()
-    if found != _ANNOTATIONS:
+    if found != _ANNOTATIONS_SHA256:
         raise _cache.CorruptFileError(
-            f"{path} has the wrong checksum: expected sha256 {_ANNOTATIONS}, found {found}. It is not used. {way_out}"
+            f"{path} has the wrong checksum: expected sha256 {_ANNOTATIONS_SHA256}, found {found}. It is not used. "
+            f"{way_out}"
         )
     known = dict(pairs)
     return np.array([known.get(cell, UNANNOTATED) for cell in cells])
 
 
-DATASET = Filed(
+DATASET = Stored(
     file="pbmc3k_raw.h5ad",
     format=H5ad(),
     n_samples=_CELLS,
     n_features=_GENES,
     description="Counts of 32,738 genes (hg19) in 2700 blood cells of a healthy donor, none dropped, float32 CSR.",
     source="10x Genomics, 3k PBMCs from a Healthy Donor (CC BY 4.0).",
-    # Of the counts (CSR, sorted), then the barcodes and the unique gene symbols joined by newlines, as in
-    # hmumme/scToolbox at ae12ae7; its counts equal those of Fred-Hutch-Innovation-Lab/FHIL.SC.utils at 48f278d.
+    # The checksum of the counts (CSR, sorted), then of the barcodes and the unique gene symbols joined by newlines, as
+    # in hmumme/scToolbox at ae12ae7. Its counts equal those of Fred-Hutch-Innovation-Lab/FHIL.SC.utils at 48f278d.
     sha256="2fdea116d62bf52bcd58b68c01125f68ae0bae096cadc1f977142927dcf830cd",
     hashed=(("data", "<f4"), ("indices", "<i4"), ("indptr", "<i4"), ("cells", "|u1"), ("genes", "|u1")),
     urls=("https://cf.10xgenomics.com/samples/cell/pbmc3k/pbmc3k_filtered_gene_bc_matrices.tar.gz",),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from drsne.datasets._data import Filed
+from drsne.datasets._data import Stored
 from drsne.datasets._formats import Npz, arff, npz
 
 
@@ -15,15 +15,16 @@ def _convert(parts: Sequence[bytes]) -> bytes:
     return npz(X=table[:, :9], y=table[:, 9].astype(np.int8))
 
 
-DATASET = Filed(
+DATASET = Stored(
     file="shuttle.npz",
     format=Npz(),
     n_samples=58000,
     n_features=9,
     description="Nine sensor readings of the space shuttle; y is the class, 1 to 7, of which 1 has 79 % of the rows.",
     source="UCI's Statlog (Shuttle), CC BY 4.0, as OpenML's shuttle, version 1: 43,500 for training, 14,500 for tests.",
-    # Of shuttle.trn and shuttle.tst as kept by two public repositories each (abhijeetborole/multilayerperceptron,
-    # ljewett/one-hot-and-ready, ssmcnatt/assignments); the paper's sample of it gives the paper's detector scores.
+    # The checksum of shuttle.trn and shuttle.tst, which agree in two public repositories each (of
+    # abhijeetborole/multilayerperceptron, ljewett/one-hot-and-ready and ssmcnatt/assignments). The paper's sample of
+    # these data gives the paper's detector scores.
     sha256="dc9a829d4a0b7d8142fa9b98c295f6a3ccffe0c4ee839c2a842702974770a1ec",
     hashed=(("X", "<i4"), ("y", "|i1")),
     urls=("https://www.openml.org/data/download/4965262/shuttle.arff",),

@@ -1,4 +1,4 @@
-"""The paper's Spiral for anomalies: a spiral of uneven density in 50 dimensions; its emptiest places are anomalous."""
+"""The paper's Spiral for anomalies: a spiral of uneven density in 50 dimensions whose sparsest points are anomalous."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=_DIMENSIONS,
-    description="A spiral of uneven density, with noise, mapped to 50 dimensions; y is 1 where it is emptiest (5 %).",
+    description="A spiral of uneven density, with noise, mapped to 50 dimensions; y is 1 for the sparsest 5 %.",
     source="The code of the DR-SNE paper's anomaly study.",
 )

@@ -1,10 +1,11 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
-There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class built as ``ENGINE(backend,
-precision=..., **options)`` with the methods of :class:`Engine`, ``supports(n_components) -> bool``, ``adaptive``, whether
-it supports the adaptive kernel, ``OPTIONS``, the names of its options, ``check_options(options)`` and ``tolerance``, the
-relative errors of its forces and of its partition sum that the contract test allows. The registry reads file names only,
-so listing engines imports none.
+There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as
+``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine` it has ``supports(n_components)``,
+which returns whether it can be used for such maps, ``adaptive``, which says whether it supports the adaptive kernel,
+``OPTIONS``, the names of its options, ``check_options(options)``, and ``tolerance``, the relative errors of the forces
+and of the partition sum that the contract test allows. The registry only reads file names, so listing engines imports
+none of them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from drsne.registry import Registry
 
 
 class Engine(Protocol):
-    """What every engine offers."""
+    """The methods of every engine."""
 
     def start(self) -> Any:
         """Return the state of an optimisation that has not begun."""
@@ -30,8 +31,8 @@ class Engine(Protocol):
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces ``F`` (n, d) of a map ``Y`` (n, d).
 
-        ``scales`` (n,) are those of the adaptive kernel; None is the fixed one. ``state`` is what the optimisation
-        carries on, and is updated; None evaluates the map by itself.
+        ``scales`` (n,) are those of the adaptive kernel, or None for the fixed kernel. ``state`` is the state of the
+        optimisation, which is updated. With None, the map is evaluated without one.
         """
         ...
 
@@ -39,16 +40,16 @@ class Engine(Protocol):
 REGISTRY: Registry[Any] = Registry("drsne.engines", "ENGINE", parameter="engine")
 names, load = REGISTRY.names, REGISTRY.load
 
-# Points up to which "auto" takes all pairs, by map dimensions (benchmarks/engines.py), with the fixed kernel and with
-# the adaptive one. The tree begins to be faster at some 1,500, by less than a millisecond, and takes seconds to compile
-# in a first fit.
+# Number of points up to which "auto" sums over all pairs, by the dimensions of the map, for the fixed and for the
+# adaptive kernel (benchmarks/engines.py). In two dimensions the tree is already faster from about 1,500 points on, but
+# by less than a millisecond, and it takes seconds to compile in a first fit.
 CROSSOVER = {1: 2000, 2: 2500, 3: 2500}
 ADAPTIVE_CROSSOVER = {1: 1500, 2: 2500, 3: 1500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 
 
 def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False) -> str:
-    """Return the name of an engine; for "auto", of the fastest one for this size of map and this kernel."""
+    """Return the name of the engine, which for "auto" is the fastest one for this size of map and this kernel."""
     if name != "auto":
         return name
     crossover = ADAPTIVE_CROSSOVER if adaptive else CROSSOVER
@@ -58,35 +59,37 @@ def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False
 
 
 def check_options(name: str, options: Any) -> None:
-    """Raise for options that the engine (for "auto", every engine) does not know, or that are wrong."""
+    """Raise an error for wrong options, and for those that the engine (with "auto", every engine) does not have."""
     if options is None:
         return
     if not isinstance(options, dict):
-        raise TypeError(f"engine_options must be a dict or None; got {options!r}.")
+        raise TypeError(
+            f"engine_options must be a dict or None; got {options!r}. Pass, for example, {{'accuracy': 'high'}}."
+        )
     engines = [load(each) for each in (names() if name == "auto" else [name]) if options]
     known = sorted({option for engine in engines for option in engine.OPTIONS})
     for option in options:
         if option not in known:
             raise ValueError(
                 f"engine_options must name options of engine={name!r}; got {option!r}. "
-                + (f"It knows {', '.join(known)}." if known else "It has none: pass engine_options=None.")
+                + (f"It has the options {', '.join(known)}." if known else "It has none. Pass engine_options=None.")
             )
     for engine in engines:
         engine.check_options(options)
 
 
 def check_dimensions(name: str, n_components: int) -> None:
-    """Raise where an engine has no maps of so many dimensions."""
+    """Raise an error if an engine does not support maps with this number of dimensions."""
     if name != "auto" and not load(name).supports(n_components):
         able = [other for other in names() if load(other).supports(n_components)]
         raise ValueError(
-            f"engine={name!r} has no maps of n_components={n_components}. Pass engine='auto' or one of "
+            f"engine={name!r} does not support n_components={n_components}. Pass engine='auto' or one of "
             f"{', '.join(able)}."
         )
 
 
 def check_kernel(name: str) -> None:
-    """Raise for an engine that does not support the adaptive kernel."""
+    """Raise an error for an engine that does not support the adaptive kernel."""
     if name != "auto" and not load(name).adaptive:
         able = [other for other in names() if load(other).adaptive]
         raise ValueError(
@@ -96,20 +99,23 @@ def check_kernel(name: str) -> None:
 
 
 def check_chosen(name: str, options: Any, n_samples: int, n_components: int, adaptive: bool = False) -> None:
-    """Raise for options of "auto" that the engine it takes does not have; all pairs are as accurate as anyone asks."""
+    """Raise an error for options that the engine chosen by "auto" does not have.
+
+    The exact engine ignores them, because it is always accurate enough.
+    """
     chosen = resolve(name, n_samples, n_components, adaptive)
     for option in options or {}:
         if chosen != "exact" and option not in load(chosen).OPTIONS:
             able = [each for each in names() if option in load(each).OPTIONS and (load(each).adaptive or not adaptive)]
             raise ValueError(
-                f"engine_options[{option!r}] is no option of engine={chosen!r}, which {name!r} takes for {n_samples} "
-                f"samples and n_components={n_components}. Drop it, or pass engine={able[0]!r}."
+                f"engine_options[{option!r}] is not an option of engine={chosen!r}, which {name!r} chooses for "
+                f"{n_samples} samples and n_components={n_components}. Drop it, or pass engine={able[0]!r}."
             )
 
 
 def build(name: str, backend: Backend, *, precision: str, options: Any = None) -> Engine:
-    """Return an engine with those of the options that it knows."""
+    """Return an engine with the options that it has; others are ignored."""
     kind = load(name)
-    taken = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
-    engine: Engine = kind(backend, precision=precision, **taken)
+    used = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
+    engine: Engine = kind(backend, precision=precision, **used)
     return engine

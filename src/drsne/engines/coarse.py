@@ -1,4 +1,4 @@
-"""The tree of den-SNE's program, for comparison with it: 2-D, without moments, off by tenths of the forces."""
+"""The tree of den-SNE's program, for comparisons with it: 2-D, without moments, with errors of tenths of the forces."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.kernels import coarse as kernels
 from drsne.backends.numba.threads import n_blocks
 
-_CELLS = 64  # per point at most; points that are nearer than such a tree resolves share a cell
+_CELLS = 64  # the largest number of cells per point; points that such a tree cannot separate share a cell
 
 
 class CoarseEngine:
-    """Repulsion as den-SNE's and van der Maaten's programs sum it.
+    """The repulsion as den-SNE's and van der Maaten's programs sum it.
 
-    A cell stands for its points where half of its side is below ``theta`` times the distance of their mean; even the
-    cell of the point itself can qualify, and then repels it. Maps come out a little tighter than those of the exact
-    forces. Never taken by "auto".
+    A cell is treated as one point if half of its side is below ``theta`` times the distance to the mean of its points.
+    This can even be the cell that contains the point itself, which is then repelled by it. Maps are slightly smaller
+    than with the exact forces. "auto" never chooses this engine.
 
     Parameters
     ----------
     backend : NumbaBackend
         Runs the loops.
     precision : {"single", "double"}, default="single"
-        Without effect: always double.
+        Ignored: this engine always uses double precision.
     theta : float, default=0.5
-        As above, the programs' default; 0 is exact but for points that coincide.
+        Largest ratio of half the side of a cell to its distance. The default is that of the programs. With 0, sums are
+        exact except for points that coincide.
     """
 
     OPTIONS = ("theta",)
@@ -42,25 +43,25 @@ class CoarseEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have that many dimensions: two."""
+        """Return whether maps can have this number of dimensions: only two."""
         return n_components == 2
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
-        """Raise for a negative theta."""
+        """Raise an error for a negative theta."""
         if "theta" in options:
             checks.number("engine_options['theta']", options["theta"], at_least=0)
 
     @staticmethod
     def start() -> None:
-        """Return the state of an optimisation that has not begun: nothing is carried on."""
+        """Return the state of an optimisation, which is None: this engine has no state."""
 
     def repulsion(
         self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None, state: Any = None
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         if scales is not None:
-            raise NotImplementedError("engine='coarse' does not support the adaptive kernel.")
+            raise NotImplementedError("engine='coarse' does not support the adaptive kernel. Pass kernel='fixed'.")
         Y = np.ascontiguousarray(Y, dtype=np.float64)
         n = len(Y)
         size, forces, partition = _CELLS * n + 1, np.empty((n, 2)), np.zeros(n_blocks(n))

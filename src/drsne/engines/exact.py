@@ -1,4 +1,4 @@
-"""All pairs: the cost grows with the square of n. The fastest for a few thousand points, and exact on every backend."""
+"""Sums over all pairs. The time grows with the square of n; up to a few thousand points it is the fastest engine."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Array = NDArray[np.float64]
 
 
 class ExactEngine:
-    """Sum the repulsion over all pairs, each in single precision with sums in double precision, or all in double.
+    """The repulsion summed over all pairs.
 
     Parameters
     ----------
     backend : Backend
         Evaluates the sums.
     precision : {"single", "double"}, default="single"
-        Arithmetic of a pair.
+        Floating-point precision of the terms of a pair of points. Their sums have double precision.
     """
 
     OPTIONS = ()
-    tolerance = (3e-4, 2e-5)  # single precision, on maps of thousands of units; 1e-6 on ordinary ones
+    tolerance = (3e-4, 2e-5)  # for single precision on maps of thousands of units; errors are 1e-6 on ordinary maps
     adaptive = True
 
     def __init__(self, backend: Backend, *, precision: str = "single") -> None:
@@ -32,7 +32,7 @@ class ExactEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have that many dimensions: any number."""
+        """Return whether maps can have this number of dimensions, which can be any."""
         return n_components >= 1
 
     @staticmethod
@@ -41,7 +41,7 @@ class ExactEngine:
 
     @staticmethod
     def start() -> None:
-        """Return the state of an optimisation that has not begun: nothing is carried on."""
+        """Return the state of an optimisation, which is None: this engine has no state."""
 
     def repulsion(
         self, Y: Array, smoothing: float, scales: Array | None = None, state: Any = None

@@ -1,12 +1,14 @@
-"""A mesh: O(n + M log M) per evaluation for a map that spans M mesh nodes; 1-D and 2-D.
+"""Repulsion on a mesh, in O(n + M log M) for a map that covers M mesh nodes, for 1-D and 2-D maps.
 
-One potential, one charge per point, two transforms a step: ``U_i = sum_j w_ij`` gives the partition sum, and its
-derivative the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). Where points are sparse the kernel is
-split: a smooth far part on a coarser mesh, the rest summed over near pairs. Where a mesh does not serve (a map much
-smaller than the kernel, or spread so thinly that the mesh would be larger than the work it saves) the tree engine
-does. Which of the three is cheapest is decided at each evaluation, by measured costs; now and then, and when the map
-has changed so much that the error may have grown, the forces on some points are summed over all pairs too, and a way
-whose error there is too large is ruled out until the next time.
+Every point has the same charge, and two transforms give the potential ``U_i = sum_j w_ij``. Its sum is the partition
+sum, and its derivative gives the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). If points are
+sparse, the kernel is split: its smooth far part is computed on a coarser mesh, and the rest is summed over near pairs.
+If a mesh is not suitable, because the map is much smaller than the kernel or so large that the mesh would take too
+long, the tree engine is used.
+
+Every evaluation chooses the cheapest of these three methods by measured costs. From time to time, and if the map has
+changed so much that the error may have grown, the forces on some points are also summed over all pairs. A method whose
+error is too large there is ruled out until the next check.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.kernels import mesh as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.engines import tree
-from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
+from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -31,34 +33,34 @@ Single = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """What an accuracy means, chosen by benchmarks/engines.py (figures in benchmarks/results/engines.md)."""
+    """The settings of an accuracy, chosen with benchmarks/engines.py (results in benchmarks/results/engines.md)."""
 
-    spacing: float  # of the nodes, without a split
-    split_spacing: float  # with one
-    radius: float  # of the split: nearer pairs are summed one by one
-    least_crowding: float  # pairs within reach per point, below which only the split is accurate
-    theta: float  # of the tree that steps in
+    spacing: float  # distance of the nodes without a split
+    split_spacing: float  # distance of the nodes with a split
+    radius: float  # radius of the split, within which pairs are summed one by one
+    least_near_pairs: float  # number of near pairs per point below which only the split is accurate
+    theta: float  # setting of the tree
     force: float  # relative error of the forces that is allowed
 
 
 ACCURACIES = {
-    "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_crowding=40.0, theta=0.45, force=1.5e-2),
-    "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_crowding=80.0, theta=0.25, force=1e-3),
+    "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_near_pairs=40.0, theta=0.45, force=1.5e-2),
+    "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_near_pairs=80.0, theta=0.25, force=1e-3),
 }
-# Measured costs by the same program, in units of one node's share of a transform per doubling of the mesh.
+# Costs measured by the same program. The unit is the time of one node in a transform, per doubling of the mesh.
 PAIR_COST = 2.0  # a near pair
-TREE_COST = 160.0  # a point, per doubling of n, at theta = 0.45; falls as 1 / theta^2
-SMALLEST_SPAN = 2.0  # of a map on a mesh: below it, forces are small differences of large ones
-LARGEST_MESH = 2**24  # nodes, padding included
-LEAST_PARTITION = 0.05  # per point: with less, single precision loses the far pairs beside a point's own share
-_MARGIN = 3  # nodes around the map, so that every point has four along each axis
-_LEAST_EXTENT = 12.0  # of a mesh along an axis: the padding beside a thin map must still hold the kernel
-_SPARE = 1.2  # how much larger than needed a mesh may be whose transform is there
-_LINES = 32  # of a transform that are made at once, and rows of the mesh that a block spreads on at least
-_LIGHT = 8192  # points that a block takes at least where there is little to do for each
-_THIN = 1.0  # shortest span below which a map counts as flat
-_REACH = 2  # cells, of half the split radius
-_UNCHECKED_RULED_OUT = 10  # evaluations to the next check if something is ruled out, which may soon serve again
+TREE_COST = 160.0  # a point in the tree, per doubling of n, at theta = 0.45; it is proportional to 1 / theta^2
+SMALLEST_SPAN = 2.0  # the smallest map on a mesh; in smaller maps, forces are small differences of large numbers
+LARGEST_MESH = 2**24  # nodes, including the padding
+LEAST_PARTITION = 0.05  # partition sum per point; if it is smaller, single precision loses the far pairs
+_MARGIN = 3  # nodes around the map, so that every point has four nodes along each axis
+_LEAST_EXTENT = 12.0  # the smallest mesh along an axis, because its padding must hold the kernel
+_SPARE = 1.2  # how much larger than necessary a mesh can be if its transform is already known
+_LINES = 32  # lines of a transform in a block, and the smallest number of mesh rows in a block
+_LIGHT = 8192  # the smallest number of points in a block if there is little work for each
+_THIN = 1.0  # span along one axis below which a map counts as flat
+_REACH = 2  # how many cells away near pairs are searched; a cell has half the radius of the split
+_UNCHECKED_RULED_OUT = 10  # evaluations until the next check if a method is ruled out, which may soon be accurate again
 
 
 class _Mesh(NamedTuple):
@@ -66,8 +68,8 @@ class _Mesh(NamedTuple):
 
     spacing: float
     nodes: tuple[int, int]  # over the map
-    padded: tuple[int, int]  # twice that, so that nothing wraps around
-    radius: float  # of the split, or 0
+    padded: tuple[int, int]  # at least twice as many, so that nothing wraps around
+    radius: float  # radius of the split, or 0
 
     @property
     def cost(self) -> float:
@@ -77,27 +79,31 @@ class _Mesh(NamedTuple):
 
 @dataclass
 class FFTState:
-    """What an optimisation carries on: transforms of the last meshes, and what was found out about their accuracy."""
+    """The state of an optimisation: transforms of the last meshes, and the results of the last checks."""
 
     tree: tree.TreeState = field(default_factory=tree.TreeState)
     transforms: dict[_Mesh, Single] = field(default_factory=dict)
-    used: str = ""  # how the last evaluation was made: "mesh", "split" or "tree"
+    used: str = ""  # the method of the last evaluation: "mesh", "split" or "tree"
     unchecked: int = 0  # evaluations until the next check
     ruled_out: set[str] = field(default_factory=set)
-    predictions: dict[str, Prediction] = field(default_factory=lambda: {way: Prediction() for way in ("mesh", "split")})
+    predictions: dict[str, Prediction] = field(
+        default_factory=lambda: {method: Prediction() for method in ("mesh", "split")}
+    )
 
 
 class FFTEngine:
-    """Sum the repulsion by a mesh.
+    """The repulsion summed on a mesh.
 
     Parameters
     ----------
     backend : NumbaBackend
         Runs the loops.
     precision : {"single", "double"}, default="single"
-        Of the tree that steps in; the mesh is in single precision, well below its own error.
+        Floating-point precision of a pair in the tree. The mesh always has single precision, which is much more
+        accurate than the mesh itself.
     accuracy : {"normal", "high"}, default="normal"
-        Error of the forces (norm over all points) and of the partition sum: 1.5e-2 and 5e-4, or 1e-3 and 1e-4.
+        Allowed relative errors of the forces (norm over all points) and of the partition sum: 1.5e-2 and 5e-4 for
+        "normal", 1e-3 and 1e-4 for "high".
     """
 
     OPTIONS = ("accuracy",)
@@ -111,12 +117,12 @@ class FFTEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have that many dimensions: one or two."""
+        """Return whether maps can have this number of dimensions: one or two."""
         return n_components in (1, 2)
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
-        """Raise for an unknown accuracy."""
+        """Raise an error for an unknown accuracy."""
         if "accuracy" in options:
             checks.choice("engine_options['accuracy']", options["accuracy"], tuple(ACCURACIES))
 
@@ -127,7 +133,7 @@ class FFTEngine:
     ) -> tuple[float, Array]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance.
 
-        With ``scales`` the tree does all of it: a mesh would have to resolve the smallest scale over the whole map.
+        With ``scales`` only the tree is used, because a mesh would have to resolve the smallest scale everywhere.
         """
         state = FFTState() if state is None else state
         if scales is not None:
@@ -163,13 +169,13 @@ class FFTEngine:
             Z, F = self._by_mesh(Y, low, mesh, cells, state)
             if LEAST_PARTITION * len(Y) > Z:
                 break
-            allowed, signs = MARGIN * self._accuracy.force, Signs.of(Z, F)
+            allowed, indicators = MARGIN * self._accuracy.force, Indicators.of(Z, F)
             prediction = state.predictions[state.used]
-            if not checked and prediction.at(signs) <= allowed:
+            if not checked and prediction.at(indicators) <= allowed:
                 return Z, F
             sample = sample or Sample.of(Y, cells.order, self._precision, self._workers)
             error = sample.force_error(F)
-            prediction.learn(error, signs)
+            prediction.learn(error, indicators)
             if error <= allowed:
                 return Z, F
             state.ruled_out.add(state.used)
@@ -182,7 +188,7 @@ class FFTEngine:
 
     def _mesh(self, span: Array, state: FFTState, *, split: bool) -> _Mesh:
         spacing = self._accuracy.split_spacing if split else self._accuracy.spacing
-        if not split and span.min() < _THIN:  # all points at one height between the nodes: errors do not cancel
+        if not split and span.min() < _THIN:  # points have similar positions between the nodes, so errors do not cancel
             spacing = min(spacing, ACCURACIES["high"].spacing)
         radius = self._accuracy.radius if split else 0.0
         nodes = (_nodes(span[0], spacing), _nodes(span[1], spacing))
@@ -199,7 +205,7 @@ class FFTEngine:
         plain = self._mesh(span, state, split=False)
         of_tree = TREE_COST * n * np.log2(n + 1) * (ACCURACIES["normal"].theta / self._accuracy.theta) ** 2
         of_split = np.inf if "split" in state.ruled_out else split.cost + PAIR_COST * near
-        possible = near >= self._accuracy.least_crowding * n and plain.padded[0] * plain.padded[1] <= LARGEST_MESH
+        possible = near >= self._accuracy.least_near_pairs * n and plain.padded[0] * plain.padded[1] <= LARGEST_MESH
         of_plain = plain.cost if possible and "mesh" not in state.ruled_out else np.inf
         if of_tree <= min(of_split, of_plain):
             return None
@@ -208,31 +214,31 @@ class FFTEngine:
     def _by_mesh(self, Y: Array, low: Array, mesh: _Mesh, cells: _Cells, state: FFTState) -> tuple[float, Array]:
         state.used = "split" if mesh.radius else "mesh"
         n, run = len(Y), self._workers.run
-        # The mesh's corner is the cells' corner less the margin: lanes are relative to the mesh.
+        # Coordinates are relative to the corner of the mesh, which is the corner of the cells minus the margin.
         corner = low - _MARGIN * mesh.spacing
-        lanes = np.empty((2, n), np.float32)
-        run(kernels.gather, n, Y, corner, cells.order, lanes, grain=_LIGHT)
+        coordinates = np.empty((2, n), np.float32)
+        run(kernels.gather, n, Y, corner, cells.order, coordinates, grain=_LIGHT)
         per_unit = np.float32(1.0 / mesh.spacing)
         charges = np.empty(mesh.nodes, np.float32)
         shift = _MARGIN * mesh.spacing
         geometry: tuple[Any, ...] = (cells.shape[1], cells.side, shift, per_unit)
-        run(kernels.spread, mesh.nodes[0], lanes, cells.starts, *geometry, charges, grain=_LINES)
+        run(kernels.spread, mesh.nodes[0], coordinates, cells.starts, *geometry, charges, grain=_LINES)
         potential = self._convolve(charges, mesh, _transform(mesh, state))
         near = np.empty((3, n if mesh.radius else 0), np.float32)
         if mesh.radius:
             square = mesh.radius**2
             constants = np.float32(square), np.float32(1.0 / (1.0 + square))
             geometry = (cells.shape[1], _REACH, *constants)
-            run(kernels.near_pairs, cells.shape[0], lanes, cells.starts, *geometry, near, grain=1)
+            run(kernels.near_pairs, cells.shape[0], coordinates, cells.starts, *geometry, near, grain=1)
         forces, partition = np.empty((n, 2)), np.empty(n_blocks(n))
-        run(kernels.read, n, lanes, cells.order, per_unit, potential, near, forces, partition)
+        run(kernels.read, n, coordinates, cells.order, per_unit, potential, near, forces, partition)
         return float(partition.sum()), forces
 
     def _convolve(self, charges: Single, mesh: _Mesh, kernel: Single) -> Single:
-        """Charges to potential. Rows of zeros are not transformed, nor rows that nobody reads.
+        """Return the potential of the charges. Rows of zeros, and rows that are not read, are not transformed.
 
-        Transforms run on fixed blocks of lines: scipy's own ``workers`` cut them by the number of threads, and lines
-        that fill no whole vector round differently.
+        Transforms run on fixed blocks of lines. The ``workers`` of scipy would divide the lines by the number of
+        threads, and lines that do not fill a vector are rounded differently.
         """
         rows, columns = mesh.padded
         spectrum = np.empty((mesh.nodes[0], kernel.shape[1]), np.complex64)
@@ -258,7 +264,10 @@ class FFTEngine:
 
 
 def _transform(mesh: _Mesh, state: FFTState) -> Single:
-    """Return the transform of the kernel over the square of that of the B-spline, kept as long as the mesh is used."""
+    """Return the transform of the kernel divided by the squared transform of the B-spline.
+
+    It is stored in the state for as long as the mesh is used.
+    """
     if mesh not in state.transforms:
         state.transforms = {old: values for old, values in state.transforms.items() if old.radius != mesh.radius}
         state.transforms[mesh] = _kernel_transform(mesh)
@@ -266,7 +275,7 @@ def _transform(mesh: _Mesh, state: FFTState) -> Single:
 
 
 class _Cells(NamedTuple):
-    """Points in the order of square cells, row after row."""
+    """Points sorted by square cells, row after row."""
 
     side: float
     shape: tuple[int, int]
@@ -276,7 +285,7 @@ class _Cells(NamedTuple):
     @classmethod
     def of(cls, Y: Array, low: Array, span: Array, side: float, workers: Workers) -> _Cells:
         n, inverse = len(Y), 1.0 / side
-        shape = (int(span[0] * inverse) + 1, int(span[1] * inverse) + 1)  # rounded as the points' own cells are
+        shape = (int(span[0] * inverse) + 1, int(span[1] * inverse) + 1)  # rounded in the same way as the points' cells
         cell, order = np.empty(n, np.int32), np.empty(n, np.int32)
         starts = np.empty(shape[0] * shape[1] + 1, np.int32)
         workers.run(kernels.cell_of, n, Y, low, inverse, shape[1], cell, grain=_LIGHT)
@@ -284,12 +293,15 @@ class _Cells(NamedTuple):
         return cls(side, shape, starts, order)
 
     def pairs(self) -> float:
-        """Pairs that the near sum visits."""
+        """Return the number of pairs that the sum over near pairs visits."""
         return float(kernels.count_pairs(self.starts, *self.shape, _REACH))
 
 
 def _nodes(extent: float, spacing: float) -> int:
-    """Nodes over an extent, rounded up to steps of a sixteenth: a transform outlives small changes of the span."""
+    """Return the number of nodes over an extent, rounded up in steps of about a sixteenth.
+
+    Rounding lets a transform be used again if the span changes little.
+    """
     nodes = int(min(max(extent, _LEAST_EXTENT) / spacing, LARGEST_MESH)) + 2 * _MARGIN
     step = max(8, 1 << int(np.log2(nodes)) - 4)
     return -(-nodes // step) * step
@@ -306,7 +318,7 @@ def _kernel_transform(mesh: _Mesh) -> Single:
         kernel[inside] = (1.0 + t * (1.0 + t * (1.0 + t))) / edge
     del s
     spectrum = scipy.fft.rfft2(kernel).real
-    # The transform of the sampled cubic B-spline is sinc^4; it is met twice, in spreading and in reading.
+    # The transform of the cubic B-spline is sinc^4. It enters twice, when charges are spread and potentials are read.
     for axis, frequencies in enumerate((scipy.fft.fftfreq(mesh.padded[0]), scipy.fft.rfftfreq(mesh.padded[1]))):
         spectrum /= np.expand_dims(np.sinc(frequencies) ** 8, 1 - axis)
     return np.asarray(spectrum, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Barnes-Hut: O(n log n) per evaluation whatever the span of the map; up to 3-D."""
+"""Repulsion by the Barnes-Hut tree, in O(n log n) for maps of any extent, for 1-D to 3-D maps."""
 
 from __future__ import annotations
 
@@ -14,65 +14,66 @@ from drsne.backends.numba.cells import cells, scaled_cells
 from drsne.backends.numba.kernels import adaptive_tree as adaptive
 from drsne.backends.numba.kernels import tree as kernels
 from drsne.backends.numba.threads import n_blocks
-from drsne.engines._check import MARGIN, Prediction, Sample, Signs, interval
+from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
 from drsne.precision import pair_type, scaled_pair_type
 
 _GRAIN = 8  # leaves per block
-# With the adaptive kernel: points in a leaf by map dimensions, how much larger theta may be where the extents of the
-# leaf and of the cell both count, and how much the extent of the scales counts (chosen by benchmarks/engines.py).
+# With the adaptive kernel: the number of points in a leaf by the dimensions of the map, the factor on theta if the
+# extents of both the leaf and the cell count, and the weight of the extent of the scales (benchmarks/engines.py).
 _LEAF = {1: 24, 2: 40, 3: 24}
 _LEAF_THETA = 1.5
 _SPREADING = 0.15
-# How theta follows the errors that checks find: its least share, the share up to which it is lowered even if that
-# does not help at once, the share of the allowed error below which it may grow again, and by which factor.
+# How theta follows the errors that are measured: its smallest share, the share down to which it is lowered even if that
+# does not help at once, the share of the allowed error below which it grows again, and the factor by which it grows.
 _LEAST_SHARE = 0.15
 _LOWERED_ANYWAY = 0.5
 _TOO_ACCURATE, _RAISED = 0.3, 1.15
-_OFTEN = 4  # how much more often it is checked if the last error was above half of the allowed one
-_UNCORRECTED = 0.5  # share of the allowed error below which the partition sum is left as it is
+_OFTEN = 4  # how much more often errors are checked if the last one was above half of the allowed error
+_UNCORRECTED = 0.5  # share of the allowed error below which the partition sum is not corrected
 
 
 class _Sums(NamedTuple):
-    """What an evaluation over the tree finds."""
+    """The result of an evaluation over the tree."""
 
     partition: float
     forces: NDArray[np.float64]
     potential: NDArray[np.float64]  # sum_j w_ij
-    order: NDArray[np.int32]  # points along the curve
+    order: NDArray[np.int32]  # the points in the order of the Z-order curve
 
 
 @dataclass
 class _Checked:
-    """What the last check of a kernel found."""
+    """The results of the last check of a kernel."""
 
     prediction: Prediction = field(default_factory=Prediction)
     unchecked: int = 0  # evaluations until the next check
-    share: float = 1.0  # of theta
-    ratio: float = 1.0  # of the partition sum over all pairs to that over the tree
+    share: float = 1.0  # factor on theta
+    ratio: float = 1.0  # partition sum over all pairs divided by that over the tree
 
 
 @dataclass
 class TreeState:
-    """What an optimisation carries on: the last checks of the fixed and of the adaptive kernel."""
+    """The state of an optimisation: the last checks of the fixed and of the adaptive kernel."""
 
     fixed: _Checked = field(default_factory=_Checked)
     adaptive: _Checked = field(default_factory=_Checked)
 
 
 class TreeEngine:
-    """Sum the repulsion over a tree of cells, with second moments.
+    """The repulsion summed over a tree of cells with second moments.
 
-    Now and then the forces on some points are summed over all pairs too. If the error there is too large, theta is
-    lowered for the next evaluations, and the partition sum is corrected by the same points.
+    From time to time, the forces on some points are also summed over all pairs. If the error at these points is too
+    large, theta is lowered for the next evaluations. The same points are used to correct the partition sum.
 
     Parameters
     ----------
     backend : NumbaBackend
         Runs the loops.
     precision : {"single", "double"}, default="single"
-        Arithmetic of a pair.
+        Floating-point precision of the terms of a pair of points.
     theta : float, default=0.45
-        Largest extent of a cell that is taken as a whole, in units of ``sqrt(1 + distance^2)``; 0 is exact.
+        Largest extent of a cell that is treated as one point, in units of ``sqrt(1 + distance^2)``. With 0, the sums
+        are exact.
     """
 
     OPTIONS = ("theta",)
@@ -83,17 +84,17 @@ class TreeEngine:
         self._workers = backend.workers
         self._precision = precision
         self._theta = float(theta)
-        # Errors fall with the fourth power of theta: 1 % and 0.05 % at 0.45.
+        # Errors are proportional to the fourth power of theta: 1 % and 0.05 % at 0.45.
         self._allowed = tuple(bound * (self._theta / 0.45) ** 4 for bound in self.tolerance)
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have that many dimensions: up to three."""
+        """Return whether maps can have this number of dimensions: up to three."""
         return 1 <= n_components <= 3
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
-        """Raise for a theta that is not between 0 and 1."""
+        """Raise an error for a theta that is not between 0 and 1."""
         if "theta" in options and checks.number("engine_options['theta']", options["theta"], at_least=0) > 1:
             raise ValueError(
                 f"engine_options['theta'] must be between 0 (exact) and 1; got {options['theta']!r}. "
@@ -125,13 +126,13 @@ class TreeEngine:
     def _checked(
         self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums, state: _Checked
     ) -> _Sums:
-        """Return the sums, with a smaller theta if these are not accurate enough, and the partition sum corrected.
+        """Return the sums with a corrected partition sum, and with a smaller theta if they are not accurate enough.
 
-        What a check finds holds until the next one: the share of theta, and the factor on the partition sum.
+        The share of theta and the factor on the partition sum are kept until the next check.
         """
-        allowed, signs = MARGIN * self._allowed[0], Signs.of(sums.partition, sums.forces)
+        allowed, indicators = MARGIN * self._allowed[0], Indicators.of(sums.partition, sums.forces)
         state.unchecked -= 1
-        if state.unchecked >= 0 and state.prediction.at(signs) <= allowed:
+        if state.unchecked >= 0 and state.prediction.at(indicators) <= allowed:
             return sums._replace(partition=sums.partition * state.ratio)
         sample = Sample.of(Y, sums.order, self._precision, self._workers, scales)
         error = sample.force_error(sums.forces)
@@ -140,10 +141,10 @@ class TreeEngine:
             state.share = max(share * _step(error / self._allowed[0]), _LEAST_SHARE)
             sums = self._sums(Y, scales, state.share)
             error = sample.force_error(sums.forces)
-            if error > MARGIN * before and state.share < _LOWERED_ANYWAY:  # what remains is rounding
+            if error > MARGIN * before and state.share < _LOWERED_ANYWAY:  # the remaining error is due to rounding
                 state.share, error = share, 0.0
                 break
-        state.prediction.learn(error, signs)
+        state.prediction.learn(error, indicators)
         state.unchecked = interval(len(Y)) // (1 if error < 0.5 * allowed else _OFTEN)
         if state.share < 1.0 and error < _TOO_ACCURATE * self._allowed[0]:
             state.share = min(1.0, _RAISED * state.share)
@@ -153,31 +154,34 @@ class TreeEngine:
 
     def _fixed(self, Y: NDArray[np.float64], share: float) -> _Sums:
         n, d = Y.shape
-        lane: Any = pair_type(Y, self._precision)
-        order, lanes, nodes, summed = cells(Y, lane, self._workers)
+        real: Any = pair_type(Y, self._precision)
+        order, coordinates, nodes, summed = cells(Y, real, self._workers)
         leaves = np.flatnonzero(nodes[3] == 0)
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        opening, one = lane((share * self._theta) ** 2), lane(1.0)
-        arguments = (lanes, order, nodes, leaves, summed, opening, one, forces, potential, partition)
+        opening, one = real((share * self._theta) ** 2), real(1.0)
+        arguments = (coordinates, order, nodes, leaves, summed, opening, one, forces, potential, partition)
         self._workers.run(kernels.forces, len(leaves), *arguments, grain=_GRAIN)
         return _Sums(float(partition.sum()), forces, potential, order)
 
     def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64], share: float) -> _Sums:
         n, d = Y.shape
-        lane: Any = scaled_pair_type(Y, scales, self._precision)
-        order, lanes, scale, nodes, summed = scaled_cells(Y, scales, lane, self._workers, _LEAF[d])
+        real: Any = scaled_pair_type(Y, scales, self._precision)
+        order, coordinates, scale, nodes, summed = scaled_cells(Y, scales, real, self._workers, _LEAF[d])
         leaves = np.flatnonzero(nodes[3] == 0)
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
         theta = share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
-        constants = lane(theta**2), lane(_SPREADING), lane(1.0)
+        constants = real(theta**2), real(_SPREADING), real(1.0)
         kernel = adaptive.forces_2d if d == 2 else adaptive.forces_any
-        arguments = (lanes, scale, order, nodes, leaves, summed, constants, forces, potential, partition)
+        arguments = (coordinates, scale, order, nodes, leaves, summed, constants, forces, potential, partition)
         self._workers.run(kernel, len(leaves), *arguments, grain=_GRAIN)
         return _Sums(float(partition.sum()), forces, potential, order)
 
 
 def _step(excess: float) -> float:
-    """Return the factor on theta after an error so many times the allowed one; errors grow with its third power."""
+    """Return the factor on theta after an error of ``excess`` times the allowed one.
+
+    It assumes that errors grow with the third power of theta.
+    """
     return float(np.clip((0.5 / excess) ** (1.0 / 3.0), 0.5, 0.9))
 
 

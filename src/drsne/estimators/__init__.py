@@ -1,1 +1,1 @@
-"""The estimators: ``drsne`` and ``densne`` check parameters, prepare the data, run the optimisation and keep results."""
+"""The estimators ``DRSNE`` and ``DenSNE``. They check parameters, prepare the data, optimise and keep the results."""

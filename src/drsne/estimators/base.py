@@ -1,7 +1,7 @@
-"""What the estimators share: scikit-learn's contract, checks of parameters and data, the schedule, fitted attributes.
+"""The base class of the estimators: scikit-learn's contract, checks, the schedule and the fitted attributes.
 
-A subclass provides three hooks: ``_check_parameters`` raises for wrong parameters, ``_fit`` runs the optimisation, and
-``_NAME`` is shown by the progress bar.
+A subclass provides the methods ``_defaults``, which lists the parameters, ``_check_parameters``, which raises for wrong
+ones, and ``_fit``, which runs the optimisation, and the class attributes of :class:`MapEstimator`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from drsne import checks, engines
+from drsne import checks, engines, logs
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
@@ -24,13 +24,42 @@ from drsne.optimization.schedule import Schedule
 from drsne.presets import default_schedule, most_exaggerated
 from drsne.progress import ProgressBar
 
+# Names of our parameters in other packages, and other spellings.
+_OTHER_NAMES = {
+    "n_neighbors": "perplexity",
+    "n_iter": "max_iter",
+    "dens_lambda": "density_weight",
+    "lambda": "density_weight",
+    "neighbourhoods": "neighborhoods",
+    "density_neighbours": "density_neighbors",
+    "n_epochs": "max_iter",
+    "initialization": "init",
+    "exaggeration": "early_exaggeration",
+    "seed": "random_state",
+    "early_exaggeration_iter": "n_iter_exaggeration",
+}
+
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``fit`` sets ``embedding_``."""
 
-    _NAME: ClassVar[str]  # of the method, for the progress bar
-    _TERM: ClassVar[str]  # name of the density term in losses and history
+    _NAME: ClassVar[str]  # the name of the method in the progress bar
+    _TERM: ClassVar[str]  # the name of the density term in the losses and the history
     _LOWER: ClassVar[str]  # the parameters to lower if a fit overflows
+
+    def __new__(cls, *arguments: Any, **named: Any) -> Self:
+        """Create an estimator, and raise with a suggestion if a parameter is misspelt."""
+        known = cls._get_param_names()
+        for name in named:
+            if name not in known:
+                suggestion = checks.did_you_mean(name, [*known, *_OTHER_NAMES])
+                for other, ours in _OTHER_NAMES.items():
+                    suggestion = suggestion.replace(repr(other), repr(ours))
+                raise TypeError(
+                    f"{cls.__name__} has no parameter {name!r}. {suggestion or 'It has ' + ', '.join(known) + '.'}"
+                )
+        estimator: Self = super().__new__(cls)
+        return estimator
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Embed ``X``.
@@ -38,7 +67,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+            The data. With ``metric="precomputed"``, distances of shape (n_samples, n_samples).
         y : None
             Ignored.
 
@@ -48,7 +77,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             The fitted estimator.
         """
         data, dtype = self._checked(X)
-        self._fit(data, dtype)
+        with logs.shown(self.verbose > 1):
+            self._fit(data, dtype)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
@@ -57,7 +87,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            The data; distances of shape (n_samples, n_samples) with ``metric="precomputed"``.
+            The data. With ``metric="precomputed"``, distances of shape (n_samples, n_samples).
         y : None
             Ignored.
 
@@ -68,8 +98,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         return self.fit(X).embedding_
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
-        """Raise for the first parameter that is wrong for every data set."""
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        """Return all parameters with their defaults; a subclass with fewer parameters has them as attributes."""
+        raise NotImplementedError
+
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
+        """Raise an error for the first parameter that is wrong for every data set."""
         raise NotImplementedError
 
     def _fit(self, X: Any, dtype: type) -> None:
@@ -93,16 +128,16 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _checked(self, X: Any) -> tuple[Any, type]:
         """Check parameters and data, and return the data as float64 and the type in which the map is returned."""
-        defaults = type(self)().get_params(deep=False)
-        given = {name: getattr(self, name) for name in defaults}
-        self._check_parameters(given, defaults)
+        defaults = self._defaults()
+        params = {name: getattr(self, name) for name in defaults}
+        self._check_parameters(params, defaults)
         data, dtype = self._check_data(X)
-        parameters.check_for(given, data.shape[0])
-        memory.warn_if_short(data, given)
+        parameters.check_for(params, data.shape[0], dtype)
+        memory.warn_if_short(data, params)
         return data, dtype
 
     def _check_data(self, X: Any) -> tuple[Any, type]:
-        checks.refuse_text("X", X)
+        checks.refuse_other_data("X", X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
         X = check_precomputed(X) if self._precomputed else X
         dtype = np.float32 if X.dtype == np.float32 else np.float64
@@ -111,13 +146,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
     def _settings(self) -> PreparationSettings:
-        return PreparationSettings.of(self.get_params(deep=False))
+        return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
 
     def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
-        """Return the given schedule, or the default one with the density term in the last ``share`` of it."""
+        """Return the schedule of the user, or the default one with the density term in its last ``share``."""
         if self.schedule is not None:
-            given: Schedule = self.schedule
-            return given
+            schedule: Schedule = self.schedule
+            return schedule
         self._warn_if_lowered(most_exaggerated(self.max_iter, density=density, share=share))
         return default_schedule(
             n_samples,
@@ -131,11 +166,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         )
 
     def _warn_if_lowered(self, most: int) -> None:
-        asked = self.n_iter_exaggeration
-        if asked > most and asked != type(self)().n_iter_exaggeration:
+        requested = self.n_iter_exaggeration
+        if requested > most and requested != type(self)().n_iter_exaggeration:
             checks.warn(
-                f"Lowered n_iter_exaggeration from {asked} to {most}, half of the iterations without the density term. "
-                "Raise max_iter, or pass a schedule."
+                f"Lowered n_iter_exaggeration from {requested} to {most}, half of the iterations without the density "
+                "term. Raise max_iter, or pass a schedule."
             )
 
     def _progress(self, n_iter: int) -> ProgressBar:
@@ -170,9 +205,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.history_ = outcome.history
 
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
-        """Warn if the run was interrupted, and raise if it overflowed."""
+        """Warn if the optimisation was interrupted, and raise an error if it overflowed.
+
+        ``kept`` says which map is kept; "{}" in it is replaced by "finite " in the error.
+        """
         if outcome.stopped_by == "interrupt":
-            checks.warn(f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to go on.")
+            checks.warn(
+                f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to continue."
+            )
         if outcome.stopped_by == "overflow":
             raise FloatingPointError(
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "

@@ -14,27 +14,28 @@ from drsne.estimators.path import DensityPath
 
 
 def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
-    """Return maps along a path of lambda, with their scores.
+    """Return maps along a path of density weights, with their scores.
 
-    Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, the baseline of
-    the scores. With the adaptive kernel the first positive weight has a fit of its own, and so has every weight at
-    which the kernel adapts further than before. Every other map starts from the one before. All thirteen maps together
-    take about five times as long as a fit.
+    Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, which is the
+    baseline of the scores. With the adaptive kernel, the first positive weight has its own fit, and so does every
+    weight at which the kernel adapts further than at the weight before. All other maps start from the map before. The
+    thirteen default maps take about five times as long as one fit.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        The weights of the maps, ascending; by default thirteen from 0 to 70. A step to the next weight takes a tenth of
-        ``max_iter``, however large it is: weights that differ by a factor of two at most are followed closely.
+        The density weights of the maps, in ascending order. The default is thirteen weights from 0 to 70. A step to the
+        next weight takes a tenth of ``max_iter`` iterations, however large it is, so neighbouring weights should differ
+        by at most a factor of about two.
     **params
-        Parameters of :class:`drsne.DRSNE` but for ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
+        Parameters of :class:`drsne.DRSNE`, except ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 
     Returns
     -------
     DensityPath
-        The maps, their scores, a choice among them and pictures.
+        The maps and their scores, with methods that choose one of the maps and plot them.
 
     Examples
     --------
@@ -50,15 +51,15 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     """
     if "density_weight" in params:
         raise TypeError(
-            f"density_weight={params['density_weight']!r} cannot be given to density_path, which takes a list of them. "
-            "Pass weights."
+            f"density_weight={params['density_weight']!r} cannot be passed to density_path, which fits several "
+            "weights. Pass weights instead."
         )
     for name, instead in (("schedule", "max_iter"), ("max_trustworthiness_drop", "it to select() of the path")):
         if params.get(name) is not None:
-            raise TypeError(f"{name}={params[name]!r} cannot be given to density_path. Pass {instead}.")
+            raise TypeError(f"{name}={params[name]!r} cannot be passed to density_path. Pass {instead}.")
     model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
     data, dtype = model._checked(X)
     with Workers(model.n_jobs) as workers:
-        found, followed, _ = model._follow(data, dtype, listed, workers)
-    report_early_end(followed, found, f"the path ends at {found.weights[-1]:g}")
-    return found
+        maps, followed, _ = model._follow(data, dtype, listed, workers)
+    report_early_end(followed, maps, f"the path ends at {maps.weights[-1]:g}")
+    return maps

@@ -1,4 +1,4 @@
-"""DenSNE, the estimator: the objective of den-SNE with the same preparation, engines and optimisers as DRSNE."""
+"""The estimator DenSNE: the objective of den-SNE, with the same preparation, engines and optimisers as DRSNE."""
 
 from __future__ import annotations
 
@@ -19,101 +19,112 @@ from drsne.optimization.schedule import Schedule
 class DenSNE(MapEstimator):
     """den-SNE (Narayan, Berger and Cho, 2021): t-SNE with a correlation of local radii.
 
-    Minimises::
+    It minimises::
 
         L = sum_ij p_ij log(p_ij / q_ij) - 2 lambda rho
         rho = cov(R, r) / sqrt(var(r) + variance_shift)
 
-    where p and q are the affinities of t-SNE, r_i is the logarithm of point i's mean squared distance in the map over
-    the stored pairs of p, weighted by 1 / (1 + d_ij^2), and R_i the same in the data, weighted by p_ij and
-    standardised. ``lambda`` is that of den-SNE's own program, whose printed objective has lambda where the one it
-    descends has 2 lambda (docs/theory.md, section 10).
+    where p and q are the affinities of t-SNE, r_i is the logarithm of the mean squared distance of point i in the map,
+    over the stored pairs of p with the weights 1 / (1 + d_ij^2), and R_i is the same in the data with the weights p_ij,
+    standardised. ``lambda`` is that of den-SNE's own program: the objective in its paper has lambda, and the program
+    follows the gradient with 2 lambda (docs/theory.md, section 10).
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the map.
     perplexity : float, default=30.0
-        Effective number of neighbours, of the KL term and of the radii. Lowered with a warning where the data have
-        too few rows.
+        Effective number of neighbours in the KL term and in the radii. If the data have too few samples for it, it is
+        lowered with a warning.
     density_weight : float, default=0.1
-        ``lambda`` as in den-SNE's program (``dens_lambda``); 0 is plain t-SNE. Useful values lie between 0.05 and 1.
+        ``lambda`` of den-SNE's program (``dens_lambda``). 0 gives plain t-SNE. Useful values are between 0.05 and 1.
     density_fraction : float, default=0.5
-        Share of the iterations, the last ones, with the density term (``dens_frac``).
+        Share of the iterations, at the end, in which the density term is used (``dens_frac``).
     variance_shift : float, default=0.1
-        Added to the variance of the map's log radii (``var_shift``): maps whose radii hardly differ gain from
-        spreading them.
+        Constant that is added to the variance of the log radii in the map (``var_shift``). With it, maps whose radii
+        hardly differ gain from spreading them.
     metric : str or callable, default="euclidean"
-        Any metric of scikit-learn's neighbours, or "precomputed" for a distance matrix or a sparse neighbour
-        graph of distances.
+        Metric of the distances between samples: any metric of scikit-learn's nearest neighbours, or "precomputed" if
+        ``X`` is a distance matrix or a sparse graph of distances to neighbours.
     init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
-        Where the map starts. An array is taken as it is, so that a fit can go on from a map. For
-        ``metric="precomputed"``, "pca" is classical scaling (matrix) or a diffusion map (graph).
+        Positions of the points before the first iteration. "pca" stands for the principal components of the data. With
+        ``metric="precomputed"`` it stands for classical scaling of a distance matrix, or for a diffusion map of a
+        graph. An array is used unchanged, so a fit can be continued from an earlier map.
     neighbors : (indices, distances), sparse matrix or None, default=None
-        Ready neighbours of every row, instead of a search, as in :class:`drsne.DRSNE`.
+        Precomputed neighbours of every sample, which replace the search for neighbours. Either two arrays of shape
+        (n_samples, m), whose columns can have any order, may contain the sample itself, and have index -1 for missing
+        neighbours; or a sparse graph of distances, such as that of :func:`sklearn.neighbors.kneighbors_graph` with
+        ``mode="distance"``. If they are given, ``metric`` is ignored.
     pca_components : int, "auto" or None, default=None
-        Principal components that replace ``X`` in the search for neighbours and in the start; "auto" is 50 for data
-        with more features, and nothing for others. None takes ``X`` as it is.
+        Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
+        stands for 50 if ``X`` has more than 50 features, and for no reduction otherwise. With None, ``X`` is not
+        reduced.
     engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
-        How the repulsion is summed: over all pairs, on a mesh (1-D and 2-D), or over a tree (up to 3-D).
+        How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
+        ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
+        the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
     engine_options : dict, default=None
-        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree" and "coarse".
+        Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
     max_iter : int, default=1000
-        Iterations: t-SNE first, then with the density term.
+        Number of iterations. The density term is used in the last ``density_fraction`` of them.
     n_iter_exaggeration : int, default=250
-        Iterations with early exaggeration; at most half of those without the density term.
+        Number of iterations with early exaggeration. It is lowered to half of the iterations without the density term
+        if it exceeds that.
     early_exaggeration : float, default=12.0
-        Factor on the attraction in those.
+        Multiplies the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
-        Of the t-SNE phases, as in scikit-learn: "auto" is ``max(n_samples / exaggeration / 4, 50)``.
+        Learning rate of the iterations without the density term, in the units of scikit-learn. "auto" stands for
+        ``max(n_samples / exaggeration / 4, 50)``.
     schedule : Schedule, default=None
-        The optimisation in detail; covers ``max_iter``, ``n_iter_exaggeration``, ``early_exaggeration``,
-        ``learning_rate`` and ``density_fraction``, which must then be left at their defaults.
+        Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
+        ``early_exaggeration``, ``learning_rate`` and ``density_fraction``, which must then be left at their defaults.
     precision : {"single", "double"}, default="single"
-        Arithmetic of a pair; sums over many are double.
+        Floating-point precision of the terms of a pair of points. Sums over many pairs always have double precision.
     keep_affinities : bool, default=True
-        Whether to keep ``affinities_``, by far the largest attribute.
+        Whether to keep ``affinities_``, which is by far the largest attribute.
     callbacks : callable or list of callables, default=None
-        Called after each iteration as ``callback(iteration, embedding, losses)`` with a copy of the map and a
-        dict of ``"kl"`` and ``"correlation"``; a true answer ends the run.
+        Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
+        the losses ``"kl"`` and ``"correlation"``. If a callback returns a true value, the optimisation stops.
     n_jobs : int, default=None
-        Threads, as in joblib: None is 1, -1 every core. The map does not depend on it.
+        Number of threads, as in joblib: None stands for 1, and -1 for all cores. The map does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the start. The same seed gives the same map.
+        Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
-        1 shows a progress bar on standard error.
+        If 1, a progress bar is shown on standard error. If 2, every step is also logged with the time that it took,
+        through :mod:`logging` under the name "drsne".
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, summing to one; only with ``keep_affinities``.
+        Symmetric affinities ``p_ij``, which sum to one. They are only stored if ``keep_affinities`` is True.
     precisions_ : ndarray of shape (n_samples,)
-        ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
+        Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
     input_log_radii_, log_radii_ : ndarray of shape (n_samples,)
-        Logarithms of the local radii (weighted mean *squared* distances) in the data, in the units of ``X``, and in the
-        map.
+        Logarithms of the local radii (weighted means of *squared* distances) in the data, in the units of ``X``, and in
+        the map.
     kl_divergence_, correlation_ : float
-        The two terms at the map, the second with the variance shift (``rho``); the loss is
+        The two terms of the loss at the map, where the correlation ``rho`` includes the variance shift. The loss is
         ``kl_divergence_ - 2 * density_weight * correlation_``.
     n_iter_ : int
-        Iterations done.
+        Number of iterations that were run.
     history_ : dict of ndarray
-        ``iteration``, ``kl``, ``correlation`` and ``gradient_norm`` (of the loss being descended, early
-        exaggeration included), every tenth iteration, from 20,000 samples on every fiftieth.
+        Losses during the optimisation: ``iteration``, ``kl``, ``correlation`` and ``gradient_norm``, the norm of the
+        gradient that is followed, with early exaggeration. Every tenth iteration is recorded, or every fiftieth from
+        20,000 samples on.
     engine_ : str
         Name of the engine that was used.
     pca_ : sklearn.decomposition.PCA or None
-        What ``pca_components`` fitted.
+        The fitted PCA, or None if the data were not reduced.
     n_features_in_ : int
-        Features seen during fit.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where ``X`` has names.
+        Names of the features seen during ``fit``, if ``X`` has names.
 
     See Also
     --------
-    drsne.DRSNE : Keeps ratios of neighbourhood scales, point by point.
+    drsne.DRSNE : Keeps ratios of local radii, point by point.
     drsne.presets.densne : Settings of den-SNE's own program.
 
     References
@@ -187,8 +198,12 @@ class DenSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
-        parameters.check_densne(given, defaults)
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        return dict(DenSNE().get_params(deep=False))
+
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
+        parameters.check_densne(params, defaults)
 
     def _fit(self, X: Any, dtype: type) -> None:
         weight = float(self.density_weight)
@@ -207,10 +222,10 @@ class DenSNE(MapEstimator):
         self._report_early_end(outcome)
 
     def _keep(self, outcome: Outcome, prepared: Prepared[DenSNEProblem], state: State, dtype: type) -> None:
-        """Set the fitted attributes all at once, so that a fit that fails leaves those of the one before."""
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the last fit unchanged."""
         try:
             log_radii = prepared.problem.log_radii(outcome.embedding, state)
-        except KeyboardInterrupt:  # one more, after the map is complete: the map is kept
+        except KeyboardInterrupt:  # the map is complete and is kept; its radii stay unknown
             log_radii = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, prepared, dtype)
         self.input_log_radii_, self.log_radii_ = prepared.profile, log_radii

@@ -1,4 +1,4 @@
-"""DRSNE, the estimator."""
+"""The estimator DRSNE."""
 
 from __future__ import annotations
 
@@ -26,130 +26,142 @@ from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_
 class DRSNE(MapEstimator):
     """Density-regularised stochastic neighbour embedding.
 
-    A t-SNE map in which dense regions of the data look dense and sparse regions look sparse. It minimises::
+    DR-SNE makes t-SNE maps in which dense regions of the data look dense and sparse regions look sparse. It minimises::
 
         L = sum_ij p_ij log(p_ij / q_ij) + lambda * (1/n) sum_i (log c~_i(data) - log c~_i(map))^2
 
     where p are the affinities of t-SNE, q_ij is proportional to 1 / (1 + d_ij^2 / (rho_i rho_j)) with the scale rho_i
-    of the data around point i, c_i is the inverse mean distance of point i to its k nearest neighbours, and
-    c~_i = c_i / mean(c) is its relative concentration. In the map, c_i is measured over the neighbours in the data and
-    over those in the map. :func:`drsne.presets.paper` has the paper's method, with rho = 1 and the neighbours in the
-    data alone.
+    of the kernel at point i, c_i is the concentration of point i, which is the inverse of its mean distance to its k
+    nearest neighbours, and c~_i = c_i / mean(c) is its relative concentration. In the map, c_i is measured over the
+    neighbours in the data and over the neighbours in the map. :func:`drsne.presets.paper` returns the settings of the
+    paper's method, which has rho = 1 and only uses the neighbours in the data.
 
     Parameters
     ----------
     n_components : int, default=2
-        Dimensions of the map.
+        Number of dimensions of the map.
     perplexity : float, default=30.0
-        Effective number of neighbours of the KL term. Lowered with a warning where the data have too few rows.
+        Effective number of neighbours in the KL term. If the data have too few samples for it, it is lowered with a
+        warning.
     density_weight : float or "auto", default=1.0
-        ``lambda``, the weight of the density term; 0 is plain t-SNE. Useful values lie between 0.3 and 10 with the
-        adaptive kernel and between 1 and 50 with the fixed one, whatever the number of samples. (The values printed in
-        the paper are ours divided by ``n_samples``.) "auto" follows a path of weights (:func:`drsne.density_path`) and
-        keeps the map whose mean of concentration correlation and both density rank correlations is largest among
-        those that ``max_trustworthiness_drop`` allows.
+        ``lambda``, the weight of the density term. 0 gives plain t-SNE. Useful values are between 0.3 and 10 with the
+        adaptive kernel and between 1 and 50 with the fixed one, for any number of samples. (The values printed in the
+        paper are ours divided by ``n_samples``.) "auto" fits a path of weights (:func:`drsne.density_path`) and keeps
+        one of its maps: among those that ``max_trustworthiness_drop`` allows, the map with the largest mean of the
+        concentration correlation and the two density rank correlations.
     density_neighbors : int, default=30
-        k, neighbours that make up a point's concentration, without the point itself.
+        k, the number of neighbours over which the concentration of a point is measured, without the point itself.
     density_exponent : float, default=1.0
-        ``alpha`` in ``c = r^-alpha``, in both spaces (in the data up to twice that, for the neighbourhoods "embedding"
-        and "both"); 1 in the paper. Loss and gradient grow as ``alpha^2``: compare exponents at equal
-        ``lambda * alpha^2``.
-    neighborhoods : {"input", "embedding", "both"}, default="both"
-        Over whose neighbours the concentration of the map is measured: those of each point in the data (the
-        paper's), its own nearest ones in the map, which is what a reader of the map sees, or both. The last two match
-        it to a power of the data's, ``contrast_``: where neighbourhoods differ little in width, as in data of many
-        dimensions, they differ up to the square of that in the map, and stand out from chance (docs/theory.md,
-        section 8).
+        ``alpha`` in ``c = r^-alpha``, where r is the radius of a point. It is 1 in the paper. The exponent in the data
+        is ``contrast_`` times as large. The density term and its gradient grow as ``alpha^2``, so exponents should be
+        compared at equal ``lambda * alpha^2``.
+    neighborhoods : {"both", "input", "embedding"}, default="both"
+        Neighbours over which the concentration in the map is measured: the neighbours of each point in the data
+        ("input", as in the paper), its nearest neighbours in the map ("embedding"), which are what a reader of the map
+        sees, or both. Except with "input" and the fixed kernel, the map is matched to a power of the concentration in
+        the data (``contrast_``). If the radii in the data differ little, as in data with many dimensions, their ratios
+        are up to squared in the map, so that they stand out from chance (docs/theory.md, section 8).
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
-        The kernel of the map's affinities. "fixed" is that of t-SNE and of the paper: one width for all points.
-        "adaptive" gives every point the scale that its neighbourhood has in the data (``scales_``), so that sparse
-        groups are drawn larger and stay whole. "auto" is adaptive if the density term takes part, and fixed at
-        ``density_weight=0``, which is plain t-SNE; between 0 and 0.1 it adapts in part.
+        Kernel of the affinities in the map. The "fixed" kernel, that of t-SNE and of the paper, has the same scale at
+        all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the
+        point in the data, so that sparse groups are drawn larger and stay in one piece. "auto" is adaptive if the
+        density term is used, and fixed at ``density_weight=0``, which is plain t-SNE. Between 0 and 0.1 it adapts in
+        part.
     max_trustworthiness_drop : float, default=0.01
-        With ``density_weight="auto"``: how much trustworthiness, and how much continuity, may be lost against
-        ``lambda = 0``.
+        The largest loss of trustworthiness, and of continuity, relative to the map at ``lambda = 0`` that
+        ``density_weight="auto"`` allows.
     metric : str or callable, default="euclidean"
-        Any metric of scikit-learn's neighbours, or "precomputed" for a distance matrix or a sparse neighbour
-        graph of distances.
+        Metric of the distances between samples: any metric of scikit-learn's nearest neighbours, or "precomputed" if
+        ``X`` is a distance matrix or a sparse graph of distances to neighbours.
     init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
-        Where the map starts. An array is taken as it is, so that a fit can go on from a map. For
-        ``metric="precomputed"``, "pca" is classical scaling (matrix) or a diffusion map (graph).
+        Positions of the points before the first iteration. "pca" stands for the principal components of the data. With
+        ``metric="precomputed"`` it stands for classical scaling of a distance matrix, or for a diffusion map of a
+        graph. An array is used unchanged, so a fit can be continued from an earlier map.
     neighbors : (indices, distances), sparse matrix or None, default=None
-        Ready neighbours of every row, instead of a search: two arrays of shape (n_samples, m), columns in any
-        order, the row itself listed or not, -1 for none; or a sparse graph of distances as scikit-learn makes.
-        ``metric`` is then not used.
+        Precomputed neighbours of every sample, which replace the search for neighbours. Either two arrays of shape
+        (n_samples, m), whose columns can have any order, may contain the sample itself, and have index -1 for missing
+        neighbours; or a sparse graph of distances, such as that of :func:`sklearn.neighbors.kneighbors_graph` with
+        ``mode="distance"``. If they are given, ``metric`` is ignored.
     pca_components : int, "auto" or None, default=None
-        Principal components that replace ``X`` in the search for neighbours and in the start; "auto" is 50 for data
-        with more features, and nothing for others. None takes ``X`` as it is.
+        Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
+        stands for 50 if ``X`` has more than 50 features, and for no reduction otherwise. With None, ``X`` is not
+        reduced.
     engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
-        How the repulsion is summed: over all pairs, on a mesh (1-D and 2-D), or over a tree (up to 3-D). "auto" is
-        the fastest for the number of samples and dimensions.
+        How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
+        ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
+        the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
     engine_options : dict, default=None
-        Options of the engine: ``accuracy`` ("normal" or "high") of "fft", ``theta`` of "tree" and "coarse".
+        Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
     max_iter : int, default=1000
-        Iterations. The density term takes part in the last 10 % of them, with the fixed kernel in the last half.
+        Number of iterations. The density term is used in the last 10 % of them, or in the last half with the fixed
+        kernel.
     n_iter_exaggeration : int, default=250
-        Iterations with early exaggeration; at most half of those without the density term. With the adaptive kernel
-        the exaggeration is released gradually in the last 70 % of them, while the scales of the kernel grow. With the
-        fixed kernel it ends at once. With 0 there is no exaggeration, and an adaptive kernel has its full scales from
-        the first iteration.
+        Number of iterations with early exaggeration. It is lowered to half of the iterations without the density term
+        if it exceeds that. With the adaptive kernel, the exaggeration is released gradually during the last 70 % of
+        these iterations, while the scales of the kernel grow. With the fixed kernel, it ends at once. With 0 there is
+        no exaggeration, and an adaptive kernel has its full scales from the first iteration.
     early_exaggeration : float, default=12.0
         Multiplies the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
-        Of the t-SNE phases, as in scikit-learn: "auto" is ``max(n_samples / exaggeration / 4, 50)``.
+        Learning rate of the iterations without the density term, in the units of scikit-learn. "auto" stands for
+        ``max(n_samples / exaggeration / 4, 50)``.
     objective : Objective, default=None
-        The objective in detail; covers ``density_exponent``, ``neighborhoods`` and ``kernel``, which must then be left
-        at their defaults.
+        Detailed settings of the objective. They replace ``density_exponent``, ``neighborhoods`` and ``kernel``, which
+        must then be left at their defaults.
     schedule : Schedule, default=None
-        The optimisation in detail; covers ``max_iter``, ``n_iter_exaggeration``, ``early_exaggeration`` and
-        ``learning_rate``, which must then be left at their defaults.
+        Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
+        ``early_exaggeration`` and ``learning_rate``, which must then be left at their defaults.
     keep_affinities : bool, default=True
-        Whether to keep ``affinities_``, by far the largest attribute.
+        Whether to keep ``affinities_``, which is by far the largest attribute.
     callbacks : callable or list of callables, default=None
-        Called after each iteration as ``callback(iteration, embedding, losses)`` with a copy of the map and a
-        dict of ``"kl"`` and ``"concentration"``; a true answer ends the run.
+        Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
+        the losses ``"kl"`` and ``"concentration"``. If a callback returns a true value, the optimisation stops.
     n_jobs : int, default=None
-        Threads, as in joblib: None is 1, -1 every core. The map does not depend on it.
+        Number of threads, as in joblib: None stands for 1, and -1 for all cores. The map does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the start. The same seed gives the same map.
+        Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
-        1 shows a progress bar on standard error.
+        If 1, a progress bar is shown on standard error. If 2, every step is also logged with the time that it took,
+        through :mod:`logging` under the name "drsne".
 
     Attributes
     ----------
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, summing to one; only with ``keep_affinities``.
+        Symmetric affinities ``p_ij``, which sum to one. They are only stored if ``keep_affinities`` is True.
     precisions_ : ndarray of shape (n_samples,)
-        ``beta_i`` in ``p_j|i ~ exp(-beta_i d_ij^2)``.
+        Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
-        ``log c~_i`` in the data and in the map, in one unit: 0 is average, log 2 twice as concentrated. The map's is
-        over the neighbours in the data, or in the map for ``neighborhoods="embedding"``.
+        Log relative concentrations ``log c~_i`` in the data and in the map, in the same unit: 0 is average, and log 2
+        is twice the average. In the map they are measured over the neighbours in the data, or over the neighbours in
+        the map with ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
-        The two terms at the map; the loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
+        The two terms of the loss at the map. The loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
-        The power of the data's concentration that the map's is matched to: 1 for ``neighborhoods="input"`` with the
-        fixed kernel.
+        The power of the concentration in the data that the concentration in the map is matched to. It is 1 with
+        ``neighborhoods="input"`` and the fixed kernel.
     scales_ : ndarray of shape (n_samples,)
-        ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1; all 1 for the fixed kernel.
+        ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. All are 1 with the fixed
+        kernel.
     density_weight_ : float
         ``lambda`` of the map.
     path_ : DensityPath or None
-        All maps of ``density_weight="auto"``, with their scores.
+        All maps that were fitted with ``density_weight="auto"``, with their scores, and None otherwise.
     n_iter_ : int
-        Iterations done.
+        Number of iterations that were run.
     history_ : dict of ndarray
-        ``iteration``, ``kl``, ``concentration`` and ``gradient_norm`` (of the loss being descended, early
-        exaggeration included), every tenth iteration, from 20,000 samples on every fiftieth.
+        Losses during the optimisation: ``iteration``, ``kl``, ``concentration`` and ``gradient_norm``, the norm of the
+        gradient that is followed, with early exaggeration. Every tenth iteration is recorded, or every fiftieth from
+        20,000 samples on.
     engine_ : str
         Name of the engine that was used.
     pca_ : sklearn.decomposition.PCA or None
-        What ``pca_components`` fitted.
+        The fitted PCA, or None if the data were not reduced.
     n_features_in_ : int
-        Features seen during fit.
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Their names, where ``X`` has names.
+        Names of the features seen during ``fit``, if ``X`` has names.
 
     See Also
     --------
@@ -228,8 +240,12 @@ class DRSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_parameters(self, given: dict[str, Any], defaults: dict[str, Any]) -> None:
-        parameters.check(given, defaults)
+    @staticmethod
+    def _defaults() -> dict[str, Any]:
+        return dict(DRSNE().get_params(deep=False))
+
+    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
+        parameters.check(params, defaults)
 
     def _fit(self, X: Any, dtype: type) -> None:
         if isinstance(self.density_weight, str):
@@ -254,18 +270,18 @@ class DRSNE(MapEstimator):
     def _fit_path(self, X: Any, dtype: type) -> None:
         """Fit maps along a path of weights, and keep the best that meets the constraint."""
         with Workers(self.n_jobs) as workers:
-            found, followed, prepared = self._follow(X, dtype, path.WEIGHTS, workers)
-            chosen = path.automatic(found, self.max_trustworthiness_drop)
-            weight = float(found.weights[chosen])
+            maps, followed, prepared = self._follow(X, dtype, path.WEIGHTS, workers)
+            chosen = path.automatic(maps, self.max_trustworthiness_drop)
+            weight = float(maps.weights[chosen])
             adaptation = path.adaptation(prepared.problem.objective, weight)
             self._keep(followed.outcomes[chosen], prepared, followed.state, weight, dtype, adaptation)
-            self.path_ = found
-        report_early_end(followed, found, f"embedding_ is the map at density_weight={weight:g}")
+            self.path_ = maps
+        report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
         self, X: Any, dtype: type, weights: Sequence[float], workers: Workers
     ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
-        """Return the maps at lambda = 0 and at the weights, with their scores."""
+        """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores."""
         if self._precomputed and sp.issparse(X):
             raise ValueError(
                 "A path of density weights needs all distances to score its maps; X is a sparse graph with "
@@ -294,8 +310,8 @@ class DRSNE(MapEstimator):
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        found = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=prepared.near, dtype=dtype)
-        return found, followed, prepared
+        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=prepared.near, dtype=dtype)
+        return maps, followed, prepared
 
     def _objective(self, weight: float) -> Objective:
         if self.objective is not None:
@@ -308,9 +324,9 @@ class DRSNE(MapEstimator):
             embedding_exponent=exponent,
             kernel=self.kernel,
         )
-        # The neighbours in the data with the fixed kernel are the paper's, which keeps the ratios of the data.
-        plain = not weights.contrasted and not objective.adapts(weight)
-        return replace(objective, input_exponent=exponent) if plain else objective
+        # The fixed kernel with the neighbours in the data is the paper's method, which has no contrast.
+        without_contrast = not weights.contrasted and not objective.adapts(weight)
+        return replace(objective, input_exponent=exponent) if without_contrast else objective
 
     def _keep(
         self,
@@ -321,11 +337,11 @@ class DRSNE(MapEstimator):
         dtype: type,
         adaptation: float,
     ) -> None:
-        """Set the fitted attributes all at once, so that a fit that fails leaves those of the one before."""
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the last fit unchanged."""
         problem = prepared.problem
         try:
             concentration = problem.concentration(outcome.embedding, state)
-        except KeyboardInterrupt:  # one more, after the map is complete: the map is kept
+        except KeyboardInterrupt:  # the map is complete and is kept; its concentration stays unknown
             concentration = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, prepared, dtype, problem.adaptive)
         self.density_weight_ = weight
@@ -336,8 +352,8 @@ class DRSNE(MapEstimator):
         self.concentration_loss_ = outcome.density
 
 
-def report_early_end(followed: path.Followed, found: DensityPath, kept: str) -> None:
-    """Warn if a path of weights ended early; ``kept`` says which maps there are."""
+def report_early_end(followed: path.Followed, maps: DensityPath, kept: str) -> None:
+    """Warn if a path of weights ended early. ``kept`` says which maps are kept."""
     if followed.stopped_by == "interrupt":
         checks.warn(f"Interrupted after {followed.n_iter} iterations of a path of weights; {kept}.")
     elif followed.stopped_by == "overflow":
@@ -345,5 +361,5 @@ def report_early_end(followed: path.Followed, found: DensityPath, kept: str) -> 
             f"The gradient was no longer finite after {followed.n_iter} iterations of a path of weights; {kept}. Lower "
             "the larger weights."
         )
-    elif np.isnan(found.baseline):
-        checks.warn(f"Interrupted while the maps of a path were scored, so that they have no scores; {kept}.")
+    elif np.isnan(maps.baseline):
+        checks.warn(f"Interrupted while the maps of a path were scored, so they have no scores; {kept}.")

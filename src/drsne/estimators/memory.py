@@ -1,4 +1,4 @@
-"""How much memory a fit takes, before it takes it (:func:`drsne.memory_estimate`)."""
+"""Estimates of the memory that a fit will take (:func:`drsne.memory_estimate`)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from drsne.estimators import parameters as _parameters
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 
 _BASE = 180 * 2**20  # the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
-_PAIRS = 1.45  # stored pairs of the symmetric affinities per directed one; 2 at most, measured on the benchmarks' data
-_MESH_BYTES = 64 * 2**20  # of a mesh engine's arrays at its usual size
+_PAIRS = 1.45  # symmetric pairs per directed one (at most 2), measured on the data sets of the benchmarks
+_MESH_BYTES = 64 * 2**20  # arrays of the mesh engine, at the usual size of the mesh
 _LEAF, _SUMMED = 32, 20  # points in a leaf of the adaptive kernel's tree, and sums of a node
-_SCORING_BYTES = 48 * 2**20  # of a thread's blocks of distances, when the maps of a path are scored
+_SCORING_BYTES = 48 * 2**20  # blocks of distances of one thread while the maps of a path are scored
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
-    """Peak memory of a fit of ``n`` x ``d`` dense data, in bytes, for all of the estimator's parameters."""
+    """Return the peak memory in bytes of a fit of dense data of shape (n, d) with an estimator's parameters."""
     objective = params.get("objective")
     double = (params.get("precision") if objective is None else objective.precision) == "double"
     real = 8 if double else 4
@@ -26,9 +26,9 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     affinity = min(n - 1, int(3 * perplexity + 0.5))
     if objective is not None:
         affinity = objective.calibration.n_neighbors(perplexity, n)
-    k = min(n - 1, int(params.get("density_neighbors", 0)))  # den-SNE's are those that carry affinity
+    k = min(n - 1, int(params.get("density_neighbors", 0)))  # DenSNE uses the neighbours with affinity
     wanted = max(affinity, k)
-    data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X and, of another type, our copy
+    data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X, and our copy if it has another type
     if params["pca_components"] is not None:
         d = min(d, 50 if params["pca_components"] == "auto" else int(params["pca_components"]))
         data += n * d * 8
@@ -45,31 +45,31 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     if _parameters.adapts(params):
         state += _adaptive(n, int(params["n_components"]), real)
     optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
-    groups = graph + matrix + n * k * (4 + 3 * 8)  # ratios of distances and their logarithms, and other neighbours
+    groups = graph + matrix + n * k * (4 + 3 * 8)  # ratios of distances, their logarithms, and repeated neighbours
     return int(_BASE + data + max(search + graph, calibration, groups, optimisation))
 
 
 def _adaptive(n: int, n_components: int, real: int) -> int:
-    """What the adaptive kernel takes beyond the fixed one: log scales, scales and a tree of points that have them."""
-    scales = n * (4 * 8 + real)  # of the data, arranged, of an evaluation in either order; inverse
+    """Return the bytes that the adaptive kernel needs in addition: scales, and a tree of points with scales."""
+    scales = n * (4 * 8 + real)  # log scales and scales, each in two orders of the points, and inverse scales
     if n_components > 3:
         return scales
     nodes = 1.4 * n / _LEAF
-    lanes = n * (4 * real + 8 + 4)  # coordinates and scale along the curve, codes and order
-    return int(scales + lanes + nodes * _SUMMED * real + 4 * n / _LEAF * 4 * 8)
+    points = n * (4 * real + 8 + 4)  # coordinates and scales along the curve, codes and order
+    return int(scales + points + nodes * _SUMMED * real + 4 * n / _LEAF * 4 * 8)
 
 
 def _search(n: int, d: int, wanted: int, params: dict[str, Any]) -> int:
-    """Temporaries of the search for neighbours."""
+    """Return the bytes of temporary arrays in the search for neighbours."""
     if params["neighbors"] is not None:
         return n * wanted * 16
-    copies = n * d * (8 + 4)  # centred, and in single precision
+    copies = n * d * (8 + 4)  # the centred data in double and in single precision
     room = int(1.5 * (wanted + max(8, wanted // 4)))
     return copies + (n * room * 8 if n >= APPROXIMATE_FROM else 64 * 2**20)
 
 
 def available() -> int | None:
-    """Memory that can still be had, in bytes, where the system tells."""
+    """Return the free memory in bytes, or None if the system does not report it."""
     try:
         with open("/proc/meminfo") as file:
             for line in file:
@@ -84,14 +84,14 @@ def available() -> int | None:
 
 
 def warn_if_short(X: Any, params: dict[str, Any]) -> None:
-    """Warn where a fit of ``X``, which is in memory already, will take more than there is."""
+    """Warn if a fit of ``X``, which is already in memory, will need more memory than is free."""
     n, d = X.shape
-    d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # of sparse data, what is stored counts
-    there = n * d * 8 * (2 if params["pca_components"] is None else 1)
-    free, needed = available(), estimate(n, d, params) - _BASE - there
+    d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # only the stored values of sparse data take memory
+    present = n * d * 8 * (2 if params["pca_components"] is None else 1)
+    free, needed = available(), estimate(n, d, params) - _BASE - present
     if free is not None and needed > free:
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
         checks.warn(
-            f"This fit takes about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower {sizes}, "
-            "pass pca_components for wide data, or fit a sample."
+            f"This fit needs about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower {sizes}, "
+            "pass pca_components if the data have many features, or fit a sample."
         )

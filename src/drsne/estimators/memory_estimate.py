@@ -10,19 +10,19 @@ from drsne.estimators.drsne import DRSNE
 
 
 def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
-    """Peak memory of ``DRSNE(**params).fit(X)``, in bytes.
+    """Return an estimate of the peak memory of ``DRSNE(**params).fit(X)``, in bytes.
 
     Parameters
     ----------
     n_samples, n_features : int
-        Shape of dense data.
+        Shape of ``X``, which is assumed to be dense.
     **params
-        Parameters of :class:`drsne.DRSNE`; those not given have their defaults.
+        Parameters of :class:`drsne.DRSNE`. The others have their default values.
 
     Returns
     -------
     int
-        Bytes, the interpreter and its libraries included; an estimate, within about a third.
+        Peak memory in bytes, including the interpreter and its libraries. It is accurate to about a third.
 
     Examples
     --------
@@ -32,6 +32,6 @@ def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
     """
     n = checks.integer("n_samples", n_samples, at_least=1)
     d = checks.integer("n_features", n_features, at_least=1)
-    given = DRSNE(**params).get_params(deep=False)
-    parameters.check(given, DRSNE().get_params(deep=False))
-    return memory.estimate(n, d, given)
+    every = DRSNE(**params).get_params(deep=False)
+    parameters.check(every, DRSNE().get_params(deep=False))
+    return memory.estimate(n, d, every)

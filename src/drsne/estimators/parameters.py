@@ -1,148 +1,163 @@
-"""The estimator's parameters, checked when it is fitted."""
+"""Checks of the parameters of the estimators, which are run when they are fitted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from drsne import checks, engines, initialization
-from drsne.neighbors import given as ready
+from drsne.neighbors.given import check_kind
 from drsne.neighbors.search import check_metric
 from drsne.objectives.drsne import NEIGHBORHOODS, Objective
 from drsne.objectives.kernel import KERNELS
 from drsne.optimization.schedule import Schedule
 
-# What a given dataclass covers, and so must not also be given as a plain parameter.
+# Parameters that an Objective or a Schedule replaces, so they must not be set as well.
 _BY_OBJECTIVE = ("density_exponent", "neighborhoods", "kernel")
 _BY_SCHEDULE = ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")
 
 
-def check(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise for the first parameter of DRSNE that is wrong for every data set."""
+def check(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise an error for the first parameter of DRSNE that is wrong for every data set."""
     checks.integer(
-        "density_neighbors", given["density_neighbors"], at_least=1, hint=_hint("density_neighbors", defaults)
+        "density_neighbors", params["density_neighbors"], at_least=1, hint=_hint("density_neighbors", defaults)
     )
-    _check_weight(given)
-    checks.number("density_exponent", given["density_exponent"], above=0, hint=_hint("density_exponent", defaults))
-    checks.choice("neighborhoods", given["neighborhoods"], tuple(NEIGHBORHOODS))
-    checks.choice("kernel", given["kernel"], KERNELS)
-    _check_shared(given, defaults)
-    _check_covered("objective", Objective, _BY_OBJECTIVE, given, defaults)
-    _check_covered("schedule", Schedule, _BY_SCHEDULE, given, defaults)
-    if adapts(given):
-        engines.check_kernel(given["engine"])
+    _check_weight(params)
+    checks.number("density_exponent", params["density_exponent"], above=0, hint=_hint("density_exponent", defaults))
+    checks.choice("neighborhoods", params["neighborhoods"], tuple(NEIGHBORHOODS))
+    checks.choice("kernel", params["kernel"], KERNELS)
+    _check_shared(params, defaults)
+    _check_covered("objective", Objective, _BY_OBJECTIVE, params, defaults)
+    _check_covered("schedule", Schedule, _BY_SCHEDULE, params, defaults)
+    if adapts(params):
+        engines.check_kernel(params["engine"])
 
 
-def adapts(given: Mapping[str, Any]) -> bool:
-    """Return whether a fit of DRSNE with these parameters uses the adaptive kernel, at some weight of a path at least.
+def adapts(params: Mapping[str, Any]) -> bool:
+    """Return whether a fit with these parameters uses the adaptive kernel, at least at one weight of a path.
 
-    False for an estimator that has no such kernel.
+    DenSNE never does, because it has no such kernel.
     """
-    if "kernel" not in given:
+    if "kernel" not in params:
         return False
-    objective = Objective(kernel=given["kernel"]) if given["objective"] is None else given["objective"]
-    weight = given["density_weight"]
+    objective = Objective(kernel=params["kernel"]) if params["objective"] is None else params["objective"]
+    weight = params["density_weight"]
     return bool(objective.adapts(1.0 if isinstance(weight, str) else float(weight)))
 
 
-def check_densne(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise for the first parameter of DenSNE that is wrong for every data set."""
-    checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
+def check_densne(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise an error for the first parameter of DenSNE that is wrong for every data set."""
+    checks.number("density_weight", params["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
     hint = _hint("density_fraction", defaults)
-    if checks.number("density_fraction", given["density_fraction"], at_least=0, hint=hint) > 1:
-        raise ValueError(f"density_fraction must be at most 1; got {given['density_fraction']!r}. {hint}")
-    checks.number("variance_shift", given["variance_shift"], at_least=0, hint=_hint("variance_shift", defaults))
-    checks.choice("precision", given["precision"], ("single", "double"))
-    _check_shared(given, defaults)
-    _check_covered("schedule", Schedule, (*_BY_SCHEDULE, "density_fraction"), given, defaults)
+    if checks.number("density_fraction", params["density_fraction"], at_least=0, hint=hint) > 1:
+        raise ValueError(f"density_fraction must be at most 1; got {params['density_fraction']!r}. {hint}")
+    checks.number("variance_shift", params["variance_shift"], at_least=0, hint=_hint("variance_shift", defaults))
+    checks.choice("precision", params["precision"], ("single", "double"))
+    _check_shared(params, defaults)
+    _check_covered("schedule", Schedule, (*_BY_SCHEDULE, "density_fraction"), params, defaults)
 
 
 def _hint(name: str, defaults: Mapping[str, Any]) -> str:
     return f"The default is {defaults[name]!r}."
 
 
-def _check_shared(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Parameters that both estimators have."""
+def _check_shared(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise an error for the first wrong parameter among those that both estimators have."""
     for name, least in (("n_components", 1), ("max_iter", 1), ("n_iter_exaggeration", 0)):
-        checks.integer(name, given[name], at_least=least, hint=_hint(name, defaults))
+        checks.integer(name, params[name], at_least=least, hint=_hint(name, defaults))
     for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
-        checks.number(name, given[name], at_least=low, hint=_hint(name, defaults))
-    checks.choice("engine", given["engine"], ("auto", *engines.names()))
-    engines.check_options(given["engine"], given["engine_options"])
-    engines.check_dimensions(given["engine"], int(given["n_components"]))
-    if isinstance(given["pca_components"], str):
-        checks.choice("pca_components", given["pca_components"], ("auto",), also=", an integer or None")
-    elif given["pca_components"] is not None:
-        checks.integer("pca_components", given["pca_components"], at_least=1, hint="None takes X as it is.")
-    checks.flag("keep_affinities", given["keep_affinities"])
-    if isinstance(given["learning_rate"], str):
-        checks.choice("learning_rate", given["learning_rate"], ("auto",), also=" or a number above 0")
+        checks.number(name, params[name], at_least=low, hint=_hint(name, defaults))
+    checks.choice("engine", params["engine"], ("auto", *engines.names()))
+    engines.check_options(params["engine"], params["engine_options"])
+    engines.check_dimensions(params["engine"], int(params["n_components"]))
+    if isinstance(params["pca_components"], str):
+        checks.choice("pca_components", params["pca_components"], ("auto",), also=", an integer or None")
+    elif params["pca_components"] is not None:
+        checks.integer("pca_components", params["pca_components"], at_least=1, hint="Pass None for no reduction.")
+    checks.flag("keep_affinities", params["keep_affinities"])
+    if isinstance(params["learning_rate"], str):
+        checks.choice("learning_rate", params["learning_rate"], ("auto",), also=" or a number above 0")
     else:
-        checks.number("learning_rate", given["learning_rate"], above=0, hint='Or pass "auto".')
-    check_metric(given["metric"])
-    _check_precomputed(given)
-    if given["neighbors"] is not None:
-        ready.check_kind(given["neighbors"])
-    if isinstance(given["init"], str):
-        checks.choice("init", given["init"], ("pca", "random"), also=" or an array")
-    checks.jobs(given["n_jobs"])
-    verbose = given["verbose"]
+        checks.number("learning_rate", params["learning_rate"], above=0, hint="The default is 'auto'.")
+    check_metric(params["metric"])
+    _check_precomputed(params)
+    if params["neighbors"] is not None:
+        check_kind(params["neighbors"])
+    if isinstance(params["init"], str):
+        checks.choice("init", params["init"], ("pca", "random"), also=" or an array")
+    checks.jobs(params["n_jobs"])
+    verbose = params["verbose"]
     checks.integer("verbose", int(verbose) if type(verbose).__name__ in ("bool", "bool_") else verbose, at_least=0)
-    callbacks(given["callbacks"])
+    callbacks(params["callbacks"])
 
 
-def _check_weight(given: Mapping[str, Any]) -> None:
-    checks.number("max_trustworthiness_drop", given["max_trustworthiness_drop"], at_least=0)
-    if not isinstance(given["density_weight"], str):
-        checks.number("density_weight", given["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
+def _check_weight(params: Mapping[str, Any]) -> None:
+    checks.number("max_trustworthiness_drop", params["max_trustworthiness_drop"], at_least=0)
+    if not isinstance(params["density_weight"], str):
+        checks.number("density_weight", params["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
         return
-    checks.choice("density_weight", given["density_weight"], ("auto",), also=" or a number of at least 0")
-    if given["schedule"] is not None:
+    checks.choice("density_weight", params["density_weight"], ("auto",), also=" or a number of at least 0")
+    if params["schedule"] is not None:
         raise ValueError(
-            "schedule must be None with density_weight='auto', whose maps are steps along a path of weights. Pass "
-            "max_iter, or a density_weight."
+            "schedule must be None with density_weight='auto', which has its own schedules for the path of weights. "
+            "Pass max_iter, or a number as density_weight."
         )
 
 
-def check_for(given: Mapping[str, Any], n_samples: int) -> None:
-    """Raise for what is wrong for so many samples, before anything is searched."""
-    d = int(given["n_components"])
-    engines.check_chosen(given["engine"], given["engine_options"], n_samples, d, adapts(given))
-    if not isinstance(given["init"], str):
-        initialization.given(given["init"], n_samples, d)
-
-
-def _check_precomputed(given: Mapping[str, Any]) -> None:
-    if not isinstance(given["metric"], str) or given["metric"] != "precomputed":
-        return
-    for name, why in (("neighbors", "X already holds the distances"), ("pca_components", "X is no data to project")):
-        if given[name] is not None:
+def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:
+    """Raise an error for parameters that do not suit the number of samples, before anything is computed."""
+    d = int(params["n_components"])
+    engines.check_chosen(params["engine"], params["engine_options"], n_samples, d, adapts(params))
+    if not isinstance(params["init"], str):
+        largest = float(abs(initialization.checked_init(params["init"], n_samples, d)).max())
+        if largest > float(np.finfo(dtype).max):
             raise ValueError(
-                f"{name} must be None with metric='precomputed': {why}. Drop one of the two, or pass the data as X."
+                f"init must be within the range of {np.dtype(dtype).name}, the type of the data and of the map; got "
+                f"{largest:g}. Scale it down, or pass the data as float64."
+            )
+
+
+def _check_precomputed(params: Mapping[str, Any]) -> None:
+    if not isinstance(params["metric"], str) or params["metric"] != "precomputed":
+        return
+    reasons = {
+        "neighbors": "X already holds the distances",
+        "pca_components": "X holds distances, so it cannot be projected",
+    }
+    for name, reason in reasons.items():
+        if params[name] is not None:
+            raise ValueError(
+                f"{name} must be None with metric='precomputed', because {reason}. Drop one of the two, or pass the "
+                "data as X with another metric."
             )
 
 
 def _check_covered(
-    name: str, kind: type, covered: Sequence[str], given: Mapping[str, Any], defaults: Mapping[str, Any]
+    name: str, kind: type, covered: Sequence[str], params: Mapping[str, Any], defaults: Mapping[str, Any]
 ) -> None:
-    if given[name] is None:
+    if params[name] is None:
         return
-    if not isinstance(given[name], kind):
-        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {given[name]!r}.")
+    if not isinstance(params[name], kind):
+        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {params[name]!r}. Drop it, or pass one.")
     for parameter in covered:
-        if given[parameter] != defaults[parameter]:
+        if params[parameter] != defaults[parameter]:
             raise ValueError(
-                f"{parameter} must be left at its default where {name} is given, which covers it; got "
-                f"{given[parameter]!r}. Set it in {name}, or drop {name}."
+                f"{parameter} must be left at its default if {name} is passed, which replaces it; got "
+                f"{params[parameter]!r}. Set it in {name}, or drop {name}."
             )
 
 
-def callbacks(given: Any) -> list[Any]:
-    """Callbacks as a list."""
-    if given is None:
+def callbacks(value: Any) -> list[Any]:
+    """Return the callbacks as a list, or raise an error if one is not callable."""
+    if value is None:
         return []
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
     for callback in listed:
         if not callable(callback):
-            raise TypeError(f"callbacks must be a callable or a list of callables; got {callback!r}.")
+            raise TypeError(
+                f"callbacks must be a callable or a list of callables; got {callback!r}. Pass functions that take "
+                "(iteration, embedding, losses)."
+            )
     return listed

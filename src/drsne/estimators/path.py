@@ -1,4 +1,4 @@
-"""Maps along a path of lambda, and the choice among them (docs/theory.md, section 9)."""
+"""Maps along a path of density weights (lambda), and the choice among them (docs/theory.md, section 9)."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from drsne.presets import PathSchedules
 
 Array = NDArray[np.float64]
 WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)
-SCORED = 5000  # points that are scored at most
-SCORED_PAIRWISE = 1000  # for continuity and stress, which need all distances in every map
-DENSITY = "density"  # the mean of these scores
+SCORED = 5000  # the largest number of points that are scored
+SCORED_PAIRWISE = 1000  # the same for continuity and stress, which need all distances in every map
+DENSITY = "density"  # stands for the mean of the following scores
 _DENSITY_SCORES = ("concentration_correlation", "density_rank_correlation", "local_density_rank_correlation")
 _SMALLER_IS_BETTER = ("stress", "fragmentation")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class DensityPath:
-    """Maps of the same data along a path of lambda.
+    """Maps of the same data along a path of density weights.
 
     Attributes
     ----------
     weights : ndarray of shape (m,)
-        lambda of every map, ascending.
+        Density weights (lambda) of the maps, in ascending order.
     embeddings : list of ndarray of shape (n_samples, n_components)
         The maps.
     metrics : dict of str to ndarray of shape (m,)
-        Their scores, named as in :func:`drsne.metrics.evaluate`: of up to 5000 points, continuity and stress of up to
-        1000.
+        Scores of the maps, named as in :func:`drsne.metrics.evaluate`. They are measured on at most 5000 points,
+        continuity and stress on at most 1000.
     kl_divergence, concentration_loss : ndarray of shape (m,)
         The two terms of the loss at every map.
     baseline, baseline_continuity : float
-        Trustworthiness and continuity of the map at lambda = 0, on the path or not.
+        Trustworthiness and continuity of the map at lambda = 0, even if that map is not on the path.
     """
 
     weights: Array
@@ -59,6 +59,11 @@ class DensityPath:
     def __len__(self) -> int:
         return len(self.weights)
 
+    def __repr__(self) -> str:
+        weights = ", ".join(f"{weight:g}" for weight in self.weights)
+        n, d = self.embeddings[0].shape
+        return f"DensityPath({len(self)} maps of {n} samples in {d} dimensions; density weights {weights})"
+
     def select(
         self,
         min_trustworthiness: float | None = None,
@@ -66,19 +71,19 @@ class DensityPath:
         criterion: str = "concentration_correlation",
         max_continuity_drop: float | None = None,
     ) -> int:
-        """Return the best map that is trustworthy enough: the paper's constrained choice.
+        """Return the index of the best map that meets the constraints (the paper's constrained choice).
 
         Parameters
         ----------
         min_trustworthiness : float, default=None
-            Least trustworthiness.
+            The smallest trustworthiness that is allowed.
         max_trustworthiness_drop : float, default=None
-            Largest loss of trustworthiness against lambda = 0.
+            The largest loss of trustworthiness, relative to the map at lambda = 0, that is allowed.
         criterion : str, default="concentration_correlation"
-            The score that is best at the chosen map: a key of ``metrics``, or "density" for the mean of the
-            concentration correlation and both density rank correlations. Ties go to the smallest lambda.
+            The score by which the best map is chosen: a key of ``metrics``, or "density" for the mean of the
+            concentration correlation and both density rank correlations. Ties go to the smallest weight.
         max_continuity_drop : float, default=None
-            Largest loss of continuity against lambda = 0.
+            The largest loss of continuity, relative to the map at lambda = 0, that is allowed.
 
         Returns
         -------
@@ -88,8 +93,8 @@ class DensityPath:
         checks.choice("criterion", criterion, (*self.metrics, DENSITY))
         if np.isnan(self.baseline):
             raise ValueError(
-                "The maps of this path have no scores: it was interrupted while they were measured. Score them with "
-                "drsne.metrics.evaluate, or take one of embeddings by eye (plot needs chosen=...)."
+                "The maps of this path have no scores, because it was interrupted while they were measured. Score them "
+                "with drsne.metrics.evaluate, or choose one of embeddings yourself (plot then needs chosen=...)."
             )
         least = -np.inf
         if min_trustworthiness is not None:
@@ -106,17 +111,19 @@ class DensityPath:
                 both = f"a trustworthiness of at least {least:.4f} and " if np.isfinite(least) else ""
                 most = self.metrics["continuity"][trust >= least].max(initial=-np.inf)
                 reachable = (
-                    f"the best continuity of such maps is {most:.4f}" if np.isfinite(most) else "none has the former"
+                    f"the largest continuity of such maps is {most:.4f}"
+                    if np.isfinite(most)
+                    else "no map has that trustworthiness"
                 )
                 raise ValueError(
                     f"No map of the path has {both}a continuity of at least {self.baseline_continuity - drop:.4f} "
-                    f"(max_continuity_drop={drop:g}); {reachable}. Allow less, or add smaller weights."
+                    f"(max_continuity_drop={drop:g}); {reachable}. Relax the constraints, or add smaller weights."
                 )
         if not allowed.any():
             best = int(np.argmax(trust))
             raise ValueError(
-                f"No map of the path has a trustworthiness of at least {least:.4f}; the best reachable is "
-                f"{trust[best]:.4f}, at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Allow less"
+                f"No map of the path has a trustworthiness of at least {least:.4f}; the largest is {trust[best]:.4f}, "
+                f"at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Relax the constraint"
                 f"{'.' if self.weights[0] == 0 else ', or add smaller weights.'}"
             )
         score = self.score(criterion) * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
@@ -124,13 +131,13 @@ class DensityPath:
         return int(places[np.argmax(np.nan_to_num(score[places], nan=-np.inf))])
 
     def score(self, criterion: str) -> Array:
-        """Return a score of every map; ``criterion`` is named as in :meth:`select`."""
+        """Return one score of every map. ``criterion`` is named as in :meth:`select`."""
         if criterion == DENSITY:
             return np.asarray(np.mean([self.metrics[name] for name in _DENSITY_SCORES], axis=0))
         return self.metrics[criterion]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame with a row for each map: weight, losses and scores."""
+        """Return a pandas DataFrame with one row for each map: its weight, losses and scores."""
         try:
             import pandas as pd
         except ImportError as error:
@@ -142,27 +149,28 @@ class DensityPath:
     def plot(
         self, labels: Any = None, *, chosen: int | None = None, criterion: str = "concentration_correlation"
     ) -> Any:
-        """The trade-off between trustworthiness and ``criterion``, and up to six of the maps as a strip.
+        """Plot the trade-off between trustworthiness and ``criterion``, and up to six of the maps.
 
         Parameters
         ----------
         labels : array-like of shape (n_samples,), default=None
-            Colours of the points.
+            Labels by which the points are coloured.
         chosen : int, default=None
-            The map to mark, such as the answer of :meth:`select`; by default that within .01 of lambda = 0.
+            Index of the map to mark, such as the result of :meth:`select`. By default it is the map with the best
+            ``criterion`` among those whose trustworthiness is at most 0.01 below that at lambda = 0.
         criterion : str, default="concentration_correlation"
-            The score on the other axis, named as in :meth:`select`.
+            The score that is plotted against trustworthiness, named as in :meth:`select`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Save it with ``figure.savefig(...)``.
+            The figure. Save it with ``figure.savefig(...)``.
         """
         from drsne import pl
 
         checks.choice("criterion", criterion, (*self.metrics, DENSITY))
         if chosen is not None:
-            hint = "Pass the answer of select()."
+            hint = "Pass the result of select()."
             if checks.integer("chosen", chosen, at_least=0, hint=hint) >= len(self):
                 raise ValueError(f"chosen must be below {len(self)}, the number of maps; got {chosen}. {hint}")
         else:
@@ -174,10 +182,11 @@ class DensityPath:
 
 
 def automatic(path: DensityPath, drop: float) -> int:
-    """Return the choice of ``density_weight="auto"`` on a path from lambda = 0.
+    """Return the index of the map that ``density_weight="auto"`` chooses on a path from lambda = 0.
 
-    The map with the best mean of the density scores among those that lose at most ``drop`` of trustworthiness and of
-    continuity. If only lambda = 0 qualifies, that map is chosen, with a warning. Without scores it is the map at 0.
+    It is the map with the largest mean of the density scores among those that lose at most ``drop`` of trustworthiness
+    and of continuity. If that is the map at lambda = 0, a warning is issued. If the maps have no scores, the map at
+    lambda = 0 is chosen.
     """
     if np.isnan(path.baseline):
         return 0
@@ -186,16 +195,16 @@ def automatic(path: DensityPath, drop: float) -> int:
         trust = path.metrics["trustworthiness"]
         best = 1 + int(np.argmax(trust[1:]))
         checks.warn(
-            f"density_weight='auto' chose 0, plain t-SNE: no larger weight of the path is better at showing density "
+            f"density_weight='auto' chose 0, plain t-SNE, because no larger weight of the path shows density better "
             f"within max_trustworthiness_drop={drop:g} of its trustworthiness ({path.baseline:.4f}) and continuity "
-            f"({path.baseline_continuity:.4f}). The best trustworthiness of the others is {trust[best]:.4f}, at "
+            f"({path.baseline_continuity:.4f}). The largest trustworthiness of the others is {trust[best]:.4f}, at "
             f"{path.weights[best]:g}. Raise max_trustworthiness_drop, or pass a density_weight; path_ has all maps."
         )
     return chosen
 
 
 class Weighted:
-    """A problem of weight one, at another weight, with the scales of its kernel raised to a power."""
+    """A problem whose density weight is one, evaluated at another weight and another power of the kernel's scales."""
 
     def __init__(self, problem: Evaluates, weight: float, *, power: float = 1.0) -> None:
         self._problem, self._weight, self._power = problem, weight, power
@@ -207,10 +216,10 @@ class Weighted:
 
 
 class Followed(NamedTuple):
-    """Maps along a path, as far as it was followed."""
+    """The maps along a path, up to the weight at which it was stopped."""
 
-    outcomes: list[Outcome]  # of the weights that were reached, 0 first
-    stopped_by: str | None  # as in Outcome; a step that did not end leaves no map, unless it was the first
+    outcomes: list[Outcome]  # one for each weight that was reached, beginning with 0
+    stopped_by: str | None  # as in Outcome; a map that was stopped early is left out, unless it is the first
     n_iter: int
     state: State
 
@@ -224,11 +233,10 @@ def follow(
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Followed:
-    """Return the map at lambda = 0, which is plain t-SNE, and those at the positive ``weights``.
+    """Fit the map at lambda = 0, which is plain t-SNE, and those at the positive ``weights``, and return them.
 
-    ``problem`` has the weight one. A map whose kernel adapts further than that of the one before has a fit of its own,
-    and every other map starts from the one before. Iterations are counted, and histories kept, from the start of the
-    path.
+    ``problem`` has the weight one. A map whose kernel adapts further than that of the map before has its own fit. All
+    other maps start from the map before. Iterations are counted, and histories recorded, from the start of the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by, state = start, 0, None, problem.start()
@@ -243,36 +251,41 @@ def follow(
             Y,
             schedule,
             state=state,
-            callbacks=[_later(callback, done) for callback in callbacks],
-            progress=None if progress is None else _later(progress, done),
+            callbacks=[_shifted(callback, done) for callback in callbacks],
+            progress=None if progress is None else _shifted(progress, done),
         )
         done, stopped_by = done + last.n_iter, last.stopped_by
         if stopped_by is not None and outcomes:
             break
         Y = last.embedding
-        outcomes.append(_after(outcomes[-1], last) if outcomes else last)
+        outcomes.append(_appended(outcomes[-1], last) if outcomes else last)
         if stopped_by is not None:
             break
     return Followed(outcomes, stopped_by, done, state)
 
 
 def adaptation(objective: Objective, weight: float) -> float:
-    """Return how far the kernel adapts on a path. The map at lambda = 0 is plain t-SNE, whatever the kernel."""
+    """Return the power to which the scales of the kernel are raised at a weight of a path.
+
+    The map at lambda = 0 is always plain t-SNE, with the fixed kernel.
+    """
     return objective.adaptation(weight) if weight > 0.0 else 0.0
 
 
 def own_fits(objective: Objective, weights: Sequence[float]) -> list[float]:
-    """Return those of the ascending positive ``weights`` at which the kernel adapts further than at the one before."""
-    powers = [-1.0, *(objective.adaptation(weight) for weight in weights)]  # the first has a fit in any case
+    """Return the ascending positive ``weights`` at which the kernel adapts further than at the weight before."""
+    powers = [-1.0, *(objective.adaptation(weight) for weight in weights)]  # the first weight always has its own fit
     return [weight for weight, (before, power) in zip(weights, pairwise(powers), strict=True) if power > before]
 
 
-def _later(function: Callable[..., Any], done: int) -> Callable[..., Any]:
+def _shifted(function: Callable[..., Any], done: int) -> Callable[..., Any]:
+    """Return a callback that counts iterations from the start of the path, of which ``done`` came before."""
     return lambda iteration, *rest: function(done + iteration, *rest)
 
 
-def _after(before: Outcome, last: Outcome) -> Outcome:
-    # The first entry of a step is the last of the one before.
+def _appended(before: Outcome, last: Outcome) -> Outcome:
+    """Return the outcome of the last step, with the iterations and the history of the steps before it."""
+    # The first entry of a step repeats the last entry of the step before.
     history = {name: np.concatenate([before.history[name], values[1:]]) for name, values in last.history.items()}
     history["iteration"][len(before.history["iteration"]) :] += before.n_iter
     return last._replace(n_iter=before.n_iter + last.n_iter, history=history)
@@ -288,18 +301,18 @@ def scored(
     near: KnnGraph | None,
     dtype: type = np.float64,
 ) -> DensityPath:
-    """The path of the ``weights`` that were reached, with the scores of its maps.
+    """Return the path of the ``weights`` that were reached, with the scores of its maps.
 
-    ``near`` are exact neighbours of ``X``, where they are known.
+    ``near`` holds exact neighbours of ``X`` if they are known.
     """
     reached = (0.0, *(w for w in weights if w > 0.0))[: len(outcomes)]
     rows = sampled_rows(X.shape[0], SCORED, 0)
     try:
         maps = [outcome.embedding for outcome in outcomes]
         metrics = evaluation.of_maps(X, maps, rows, workers, n_pairwise=SCORED_PAIRWISE, metric=metric, near=near)
-    except KeyboardInterrupt:  # the maps count; their scores stay unknown
+    except KeyboardInterrupt:  # the maps are kept; their scores stay unknown
         metrics = {name: np.full(len(outcomes), np.nan) for name in evaluation.NAMES}
-    first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # lambda = 0 was only the way to the others
+    first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # lambda = 0 may only be the baseline
     return DensityPath(
         weights=np.array(reached[first:]),
         embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
@@ -312,26 +325,27 @@ def scored(
 
 
 def check_weights(weights: Any) -> tuple[float, ...]:
-    """Weights of a path, ascending."""
+    """Return the weights of a path as a tuple, or raise an error if they are not ascending numbers."""
     if weights is None:
         return WEIGHTS
-    rule, usual = "weights must be a list of ascending numbers of at least 0, each once", "None takes the default ones."
+    rule = "weights must be a list of different numbers of at least 0, in ascending order"
+    hint = "Pass None for the default weights."
     if isinstance(weights, (str, bytes, set, frozenset, dict)) or not hasattr(weights, "__iter__"):
-        raise TypeError(f"{rule}; got {weights!r}. {usual}")
-    given = list(weights)
+        raise TypeError(f"{rule}; got {weights!r}. {hint}")
+    listed = list(weights)
     try:
-        listed = [checks.number("weights", w, at_least=0) for w in given]
+        numbers = [checks.number("weights", w, at_least=0) for w in listed]
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{rule}; got {given!r}. {usual}") from error
-    if not listed:
-        raise ValueError(f"{rule}; got none. {usual}")
-    if any(b <= a for a, b in pairwise(listed)):
-        raise ValueError(f"{rule}; got {given!r}. Pass sorted(set(weights)).")
-    return tuple(listed)
+        raise type(error)(f"{rule}; got {listed!r}. {hint}") from error
+    if not numbers:
+        raise ValueError(f"{rule}; got none. {hint}")
+    if any(b <= a for a, b in pairwise(numbers)):
+        raise ValueError(f"{rule}; got {listed!r}. Pass sorted(set(weights)).")
+    return tuple(numbers)
 
 
 def check_scorable(X: Any, metric: Any) -> None:
-    """Raise, before anything is computed, where the distances that scores need cannot be had."""
+    """Raise an error, before anything is computed, if the scores cannot be computed with this metric."""
     try:
         space_of(X, metric).distances(np.arange(2))
     except (TypeError, ValueError, NotImplementedError) as error:

@@ -1,4 +1,4 @@
-"""From checked data to a problem that can be minimised: neighbours, affinities, target, scales and start."""
+"""From checked data to a problem that can be minimised: neighbours, affinities, target, scales and the initial map."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from drsne import checks, engines, initialization
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.given import given
+from drsne.logs import LOGGER, timed
+from drsne.neighbors.given import checked_neighbors
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.precomputed import available
 from drsne.neighbors.search import nearest
@@ -26,15 +27,16 @@ from drsne.pca import fitted_pca, scores
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
-_LARGEST_SHARE = 0.75  # of a point's neighbours, for the perplexity
-_FEW, _NEAR = 10_000, 30  # points whose neighbours are kept with their distances, and how many of them
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # neighbours that a perplexity needs at least; with fewer, all affinities are similar
+_MOST_SAMPLES_KEPT = 10_000  # samples up to which the nearest neighbours are kept for the scores of a path
+_NEIGHBORS_KEPT = 30
 
 AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PreparationSettings:
-    """The parameters of an estimator that decide what is optimised; they are described there."""
+    """The parameters of an estimator that determine what is optimised. The estimator describes them."""
 
     n_components: int
     perplexity: float
@@ -45,7 +47,7 @@ class PreparationSettings:
     engine: str
     engine_options: dict[str, Any] | None
     random_state: Any
-    density_neighbors: int = 0  # den-SNE's are those of the perplexity
+    density_neighbors: int = 0  # DenSNE uses the neighbours with affinity
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> PreparationSettings:
@@ -59,13 +61,13 @@ class PreparationSettings:
 
 
 class Prepared(NamedTuple, Generic[AnyProblem]):
-    """What an optimisation starts from."""
+    """The inputs of an optimisation."""
 
     problem: AnyProblem
     affinities: Affinities
     start: Array  # the map before the first iteration
     pca: Any  # fitted sklearn.decomposition.PCA, or None
-    near: KnnGraph | None = None  # the nearest neighbours of the data, if there are few points
+    near: KnnGraph | None = None  # the nearest neighbours of the data, if there are few samples
     profile: Any = None  # log c~_i of the data before it is winsorised (DR-SNE), or log radii (den-SNE)
 
 
@@ -88,7 +90,7 @@ class _Neighbors(NamedTuple):
 
     @property
     def of_affinities(self) -> KnnGraph:
-        """The neighbours that have an affinity."""
+        """The neighbours with an affinity."""
         return self.graph.first(self.sizes.affinity_neighbors)
 
 
@@ -96,18 +98,19 @@ def prepare_drsne(
     settings: PreparationSettings, X: Any, objective: Objective, weight: float, workers: Workers
 ) -> Prepared[DRSNEProblem]:
     """Return the problem of DR-SNE on ``X`` at a density weight, and the map to start from."""
-    found = _neighbors(settings, X, objective.calibration, workers)
-    real = _real(objective.precision)
-    near = found.of_affinities
-    calibrated_affinities = affinities(near, found.sizes.perplexity, objective.calibration, workers, real)
-    start = _start(settings, found.X, calibrated_affinities.P, found.rng, workers)
-    graph = found.graph.first(found.sizes.density_neighbors)
-    problem, whole = _drsne_problem(settings, graph, objective, calibrated_affinities.P, weight, workers)
+    near = _neighbors(settings, X, objective.calibration, workers)
+    real, sizes = _real(objective.precision), near.sizes
+    with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
+        symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real)
+    with timed("Made the map to start from"):
+        start = _start(settings, near.X, symmetric.P, near.rng, workers)
+    graph = near.graph.first(sizes.density_neighbors)
+    problem, input_profile = _drsne_problem(settings, graph, objective, symmetric.P, weight, workers)
     kept = None
-    if X.shape[0] <= _FEW and found.pca is None and settings.neighbors is None:
-        nearest_few = found.graph.first(_NEAR)
-        kept = KnnGraph(nearest_few.indices.copy(), nearest_few.distances.copy())  # a view would keep all of them
-    return Prepared(problem, calibrated_affinities, start, found.pca, kept, whole)
+    if X.shape[0] <= _MOST_SAMPLES_KEPT and near.pca is None and settings.neighbors is None:
+        few = near.graph.first(_NEIGHBORS_KEPT)
+        kept = KnnGraph(few.indices.copy(), few.distances.copy())  # copies, because a view would keep the whole graph
+    return Prepared(problem, symmetric, start, near.pca, kept, input_profile)
 
 
 def prepare_densne(
@@ -120,13 +123,13 @@ def prepare_densne(
     workers: Workers,
 ) -> Prepared[DenSNEProblem]:
     """Return the problem of den-SNE on ``X``, and the map to start from."""
-    found = _neighbors(settings, X, DEFAULT_CALIBRATION, workers)
-    near, perplexity = found.of_affinities, found.sizes.perplexity
-    conditional, precisions = calibrated(near, perplexity, DEFAULT_CALIBRATION, workers, _real(precision))
-    log_radii = input_log_radii(near, conditional)
+    near = _neighbors(settings, X, DEFAULT_CALIBRATION, workers)
+    graph, perplexity = near.of_affinities, near.sizes.perplexity
+    conditional, precisions = calibrated(graph, perplexity, DEFAULT_CALIBRATION, workers, _real(precision))
+    log_radii = input_log_radii(graph, conditional)
     target = standardized(log_radii)
-    P = symmetrize(near.indices, conditional, workers)
-    start = _start(settings, found.X, P, found.rng, workers)
+    P = symmetrize(graph.indices, conditional, workers)
+    start = _start(settings, near.X, P, near.rng, workers)
     backend = NumbaBackend(workers)
     problem = DenSNEProblem(
         P=P,
@@ -137,7 +140,7 @@ def prepare_densne(
         engine=_engine(settings, len(target), precision, backend),
         backend=backend,
     )
-    return Prepared(problem, Affinities(P, precisions), start, found.pca, profile=log_radii)
+    return Prepared(problem, Affinities(P, precisions), start, near.pca, profile=log_radii)
 
 
 def _real(precision: str) -> type:
@@ -145,44 +148,60 @@ def _real(precision: str) -> type:
 
 
 def _neighbors(settings: PreparationSettings, X: Any, calibration: Calibration, workers: Workers) -> _Neighbors:
-    """Return the neighbours of the data, or of their principal components."""
+    """Return the nearest neighbours of the data, or of their principal components."""
     from sklearn.utils import check_random_state
 
     rng = check_random_state(settings.random_state)
     pca = fitted_pca(X, settings.pca_components) if settings.pca_components is not None else None
     X = X if pca is None else scores(pca, X)
-    ready = None if settings.neighbors is None else given(settings.neighbors, X.shape[0], workers)
-    sizes = _sizes(settings, X, calibration, ready)
-    wanted = max(sizes.affinity_neighbors, sizes.density_neighbors)
-    graph = nearest(X, wanted, metric=settings.metric, workers=workers) if ready is None else ready.first(wanted)
+    supplied = None
+    if settings.neighbors is not None:
+        supplied = checked_neighbors(settings.neighbors, X.shape[0], workers)
+    sizes = _sizes(settings, X, calibration, supplied)
+    k = max(sizes.affinity_neighbors, sizes.density_neighbors)
+    with timed("Found %d neighbours of each of %d samples", k, X.shape[0]):
+        graph = nearest(X, k, metric=settings.metric, workers=workers) if supplied is None else supplied.first(k)
     return _Neighbors(X, graph, sizes, rng, pca)
 
 
-def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, ready: KnnGraph | None) -> _Sizes:
-    """Return the perplexity and k as asked for, or lowered to what the data allow, with one warning.
+def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, supplied: KnnGraph | None) -> _Sizes:
+    """Return the perplexity and k, lowered with a warning if the data or the ``supplied`` neighbours are too few.
 
-    If the perplexity is near the number of neighbours, all affinities are alike and the map shows nothing. A third of
-    that number is a good value.
+    A perplexity can be at most a third of the number of neighbours. If it were near that number, all affinities would
+    be similar and the map would show nothing.
     """
-    most = X.shape[0] - 1 if ready is None else ready.indices.shape[1]
+    most = X.shape[0] - 1 if supplied is None else supplied.indices.shape[1]
     if settings.precomputed and sp.issparse(X):
         most = min(most, available(X))
         if most < 1:
             raise ValueError(
-                "X must list at least one neighbour for every sample with metric='precomputed'; some have none. "
-                "Build the graph with more neighbours."
+                "X must list at least one neighbour for every sample with metric='precomputed'; some samples have "
+                "none. Build the graph with more neighbours."
             )
     perplexity, k = float(settings.perplexity), int(settings.density_neighbors)
     lowered = []
-    if perplexity > max(1.0, _LARGEST_SHARE * most):
-        perplexity = max(1.0, most / 3.0)
+    if perplexity > max(1.0, most / _NEIGHBORS_PER_PERPLEXITY):
+        perplexity = max(1.0, most / _NEIGHBORS_PER_PERPLEXITY)
         lowered.append(f"perplexity from {settings.perplexity:g} to {perplexity:.4g}")
     if k > most:
         k = most
         lowered.append(f"density_neighbors from {settings.density_neighbors} to {k}")
     if lowered:
-        checks.warn(f"Lowered {' and '.join(lowered)}: {X.shape[0]} samples with {most} neighbours each.")
+        checks.warn(f"Lowered {' and '.join(lowered)}, because {_why_lowered(settings, X.shape[0], most, supplied)}")
     return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, X.shape[0])), k)
+
+
+def _why_lowered(settings: PreparationSettings, n_samples: int, most: int, supplied: KnnGraph | None) -> str:
+    """Return the reason why there are too few neighbours, and the way out."""
+    if supplied is None and most == n_samples - 1:
+        return f"X has only {n_samples} samples. Pass smaller values to avoid this warning."
+    needed = int(max(np.ceil(_NEIGHBORS_PER_PERPLEXITY * settings.perplexity), settings.density_neighbors))
+    if needed >= n_samples:
+        return f"the graph has only {most} neighbours for each of {n_samples} samples."
+    return (
+        f"the graph has only {most} neighbours for each sample. Build it with n_neighbors={needed + 1} (the sample "
+        "itself included), or pass smaller values to avoid this warning."
+    )
 
 
 def _drsne_problem(
@@ -193,37 +212,38 @@ def _drsne_problem(
     weight: float,
     workers: Workers,
 ) -> tuple[DRSNEProblem, Array]:
-    """Return what is minimised, and the profile of the data before it is winsorised."""
+    """Return the problem, and the profile of the data before it is winsorised."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
     radii = repeated(graph.distances, kept).mean(axis=1)
     objective = objective.at(radii)
     exponent = float(objective.input_exponent)
-    whole = profile(radii, exponent, objective.input_smoothing).log
+    input_profile = profile(radii, exponent, objective.input_smoothing).log
     log_scale = None
     if objective.adapts(weight):
         log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
-    # Rounded, because the last bits depend on the units of the data, and the map must not.
-    settle = rounded if objective.precision == "single" else np.asarray
+    # The last bits depend on the units of the data, and the map must not.
+    round_off = rounded if objective.precision == "single" else np.asarray
     backend = NumbaBackend(workers)
     problem = DRSNEProblem(
         objective,
         P=P,
         neighbors=graph.indices,
-        target=settle(winsorized(whole, objective.target_quantile)),
+        target=round_off(winsorized(input_profile, objective.target_quantile)),
         weight=weight,
-        engine=_engine(settings, len(whole), objective.precision, backend, log_scale is not None),
+        engine=_engine(settings, len(input_profile), objective.precision, backend, log_scale is not None),
         backend=backend,
-        log_scales=None if log_scale is None else settle(log_scale),
+        log_scales=None if log_scale is None else round_off(log_scale),
         adaptation=objective.adaptation(weight),
         kept=kept,
     )
-    return problem, settle(whole)
+    return problem, round_off(input_profile)
 
 
 def _engine(
     settings: PreparationSettings, n_samples: int, precision: str, backend: NumbaBackend, adaptive: bool = False
 ) -> engines.Engine:
     name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive)
+    LOGGER.debug("Engine %r with the %s kernel", name, "adaptive" if adaptive else "fixed")
     return engines.build(name, backend, precision=precision, options=settings.engine_options)
 
 
@@ -233,7 +253,7 @@ def _start(
     """Return the map before the first iteration."""
     n, d = X.shape[0], int(settings.n_components)
     if not isinstance(settings.init, str):
-        return initialization.given(settings.init, n, d)
+        return initialization.checked_init(settings.init, n, d)
     if settings.init == "random":
         return initialization.random(n, d, rng)
     if not settings.precomputed:

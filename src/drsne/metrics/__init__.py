@@ -1,7 +1,8 @@
-"""Scores of a map ``Y`` of data ``X``. No score builds an n x n matrix, and none uses an engine: nothing grades itself.
+"""Scores of a map ``Y`` of data ``X``.
 
-Every score takes ``max_samples`` and ``random_state``: for large data it is then the mean over a random sample of
-points, each still compared with all others.
+No score builds an n x n matrix. No score uses the code of an engine or an objective, which would then grade itself.
+Every score takes ``max_samples`` and ``random_state``. With ``max_samples``, the score is the mean over a random sample
+of points, each of which is still compared with all others.
 """
 
 from drsne.metrics.concentration import concentration_correlation

@@ -1,4 +1,4 @@
-"""The paper's concentration correlation (CC): whether a crowded neighbourhood is still crowded."""
+"""The paper's concentration correlation (CC): whether a dense neighbourhood of the data is dense in the map."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
-_FLOOR = 1e-8  # of the median radius: stands for the radius 0 of points on k duplicates
+_FLOOR = 1e-8  # times the median radius: replaces the radius 0 of points that have k duplicates
 
 
 def concentration_correlation(
@@ -25,29 +25,28 @@ def concentration_correlation(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Pearson correlation of log concentration in the data and in the map, over the *data's* neighbours in both.
+    """Return the Pearson correlation of log concentration in the data and in the map, over the *data's* neighbours.
 
-    The concentration of a point is the inverse mean distance to its k nearest neighbours in ``X``. It is the
-    quantity that DR-SNE matches; :func:`density_rank_correlation` is the independent one.
+    The concentration of a point is the inverse mean distance to its k nearest neighbours in ``X``. DR-SNE optimises
+    this quantity; :func:`density_rank_correlation` is independent of it.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     n_neighbors : int, default=30
-        k, without the point itself (the paper's main table has 29).
+        The number of neighbours k, without the point itself. The paper's main table has 29.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
     max_samples : int, default=None
-        Take a random sample of this many points (None: all).
+        Use a random sample of this many points. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        Between -1 and 1; nan where one of the profiles is constant.
+        A number between -1 and 1, or nan if the concentration is constant in the data or in the map.
 
     Examples
     --------
@@ -66,13 +65,14 @@ def concentration_correlation(
 
 
 def correlation(graph: KnnGraph, Y: Array, rows: Rows) -> float:
-    """The score for the data's neighbours of ``rows``."""
+    """Return the score from the neighbours of ``rows`` in the data."""
     Y = Y / unit_scale(Y)
-    radii, at = np.empty(len(rows)), 0
-    for some in blocks(rows, graph.indices.shape[1] * Y.shape[1]):
-        near = graph.indices[at : at + len(some)]
-        radii[at : at + len(some)] = np.sqrt(((Y[some][:, None] - Y[near]) ** 2).sum(axis=2)).mean(axis=1)
-        at += len(some)
+    radii, start = np.empty(len(rows)), 0
+    for block in blocks(rows, graph.indices.shape[1] * Y.shape[1]):
+        stop = start + len(block)
+        neighbors = graph.indices[start:stop]
+        radii[start:stop] = np.sqrt(((Y[block][:, None] - Y[neighbors]) ** 2).sum(axis=2)).mean(axis=1)
+        start = stop
     return pearson(_log(graph.distances.mean(axis=1)), _log(radii))
 
 

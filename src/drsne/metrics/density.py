@@ -1,4 +1,4 @@
-"""Rank correlation of kNN densities (the paper's rho_S): whether what looks crowded in the map is so in the data."""
+"""Rank correlation of kNN densities (the paper's rho_S): whether what looks dense in the map is dense in the data."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ def density_rank_correlation(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Spearman correlation of the distances to the k-th neighbour in the data and in the map, each space its own.
+    """Return the Spearman correlation of the distances to the k-th neighbour in the data and in the map.
 
-    Exponents do not change ranks, so this is the correlation of kNN volume densities in both spaces.
+    Each space has its own neighbours. Exponents do not change ranks, so this is also the correlation of the kNN volume
+    densities in the two spaces.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     n_neighbors : int, default=30
-        k, without the point itself.
+        The number of neighbours k, without the point itself.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
     max_samples : int, default=None
-        Take a random sample of this many points (None: all).
+        Use a random sample of this many points. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        Between -1 and 1; nan where one side is constant.
+        A number between -1 and 1, or nan if the distances are constant in the data or in the map.
 
     Examples
     --------
@@ -63,24 +63,25 @@ def density_rank_correlation(
 
 
 def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
-    """Return the score for the data's k-th neighbour distances of ``rows``."""
+    """Return the score from the distances of ``rows`` to their k-th neighbour in the data."""
     return correlations(radius[:, None], Y, (k,), rows)[0]
 
 
 def correlations(radii: Array, Y: Array, ks: Sequence[int], rows: Rows) -> list[float]:
-    """Return the scores at several ``ks`` from one search of the map; column c of ``radii`` belongs to ``ks[c]``."""
+    """Return the scores for several ``ks`` from one search of the map; column c of ``radii`` belongs to ``ks[c]``."""
     from scipy.stats import rankdata
     from sklearn.neighbors import NearestNeighbors
 
     Y = Y / unit_scale(Y)
-    most = max(ks)
-    if Y.shape[1] <= 3:  # a tree beats all pairs in the few dimensions of a map; the point itself comes first
-        found = NearestNeighbors(n_neighbors=most + 1, algorithm="kd_tree").fit(Y).kneighbors(Y[rows])[0][:, 1:]
+    largest = max(ks)
+    if Y.shape[1] <= 3:  # a tree is faster than all pairs in the few dimensions of a map; the point itself comes first
+        tree = NearestNeighbors(n_neighbors=largest + 1, algorithm="kd_tree").fit(Y)
+        distances = tree.kneighbors(Y[rows])[0][:, 1:]
     else:
         with Workers() as workers:
-            found = nearest(Y, most, metric="euclidean", workers=workers, rows=rows).distances
-    # Rounding makes equal distances equal, however they were summed.
+            distances = nearest(Y, largest, metric="euclidean", workers=workers, rows=rows).distances
+    # After rounding, distances that should be equal are equal, in whatever order they were summed.
     return [
-        pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(found[:, k - 1]))))
+        pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(distances[:, k - 1]))))
         for c, k in enumerate(ks)
     ]

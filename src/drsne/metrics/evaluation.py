@@ -27,7 +27,7 @@ NAMES = (
     "local_density_rank_correlation",
     "fragmentation",
     "stress",
-)  # of the scores that need no labels
+)  # the scores that need no labels
 _RANK_NEIGHBORS = 10
 _DENSITY_NEIGHBORS = 30
 _LOCAL_DENSITY_NEIGHBORS = 5
@@ -42,28 +42,27 @@ def evaluate(
     *,
     metric: Any = "euclidean",
 ) -> dict[str, float]:
-    """Return every score of this module, by name, at its default neighbourhood (smaller for very few points).
+    """Return all scores by name, with their default numbers of neighbours (fewer if there are very few points).
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     labels : array-like of shape (n_samples,), default=None
-        Labels for ``silhouette``, which is left out without them.
+        The labels for ``silhouette``. None leaves this score out.
     max_samples : int, default=None
-        Score a random sample of this many points against all others (None: all).
+        Compare a random sample of this many points with all others. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
 
     Returns
     -------
     dict
-        ``trustworthiness``, ``continuity``, ``concentration_correlation``, ``density_rank_correlation`` (at 30
-        neighbours), ``local_density_rank_correlation`` (the same at 5), ``fragmentation``, ``stress`` and, with
-        labels, ``silhouette``.
+        ``trustworthiness``, ``continuity``, ``concentration_correlation``, ``density_rank_correlation`` (with 30
+        neighbours), ``local_density_rank_correlation`` (the same with 5), ``fragmentation``, ``stress`` and, if there
+        are labels, ``silhouette``.
 
     Examples
     --------
@@ -77,10 +76,10 @@ def evaluate(
     seed = _seed(random_state)
     rows = sampled_rows(len(low), max_samples, seed)
     with Workers() as workers:
-        out = {name: float(values[0]) for name, values in of_maps(data, [low], rows, workers, metric=metric).items()}
+        scores = {name: float(values[0]) for name, values in of_maps(data, [low], rows, workers, metric=metric).items()}
     if labels is not None:
-        out["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
-    return out
+        scores["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
+    return scores
 
 
 def of_maps(
@@ -93,10 +92,10 @@ def of_maps(
     metric: Any = "euclidean",
     near: KnnGraph | None = None,
 ) -> dict[str, Array]:
-    """Return the scores of several maps of the same data, which is measured once for all of them.
+    """Return the scores of several maps of the same data. The distances in the data are computed once.
 
-    ``rows`` are scored; continuity and stress, which need all distances in every map, over ``n_pairwise`` of them.
-    ``near`` are neighbours of all points, where they are known.
+    ``rows`` are scored. Continuity and stress, which need all distances in every map, use ``n_pairwise`` of these rows.
+    ``near`` holds the neighbours of all points in the data, if they are known.
     """
     n = X.shape[0]
     k, few = min(_DENSITY_NEIGHBORS, n - 1), max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
@@ -105,32 +104,32 @@ def of_maps(
     else:
         graph = KnnGraph(near.indices[rows, :k], near.distances[rows, :k])
     places = sampled_rows(len(rows), n_pairwise, 0)
-    fewer, close = rows[places], graph.indices[places, :few]
+    pairwise_rows, pairwise_neighbors = rows[places], graph.indices[places, :few]
     ks = (k, min(_LOCAL_DENSITY_NEIGHBORS, k))
     radii = np.ascontiguousarray(graph.distances[:, [k - 1 for k in ks]])
     edges = graph.first(N_NEIGHBORS)
 
     def of_map(Y: Array) -> tuple[Any, ...]:
-        listed = own_neighbors(Y, few, rows)
-        still = kept(euclidean(Y), close, few, fewer)[0]
+        neighbors = own_neighbors(Y, few, rows)
+        continuity = kept(euclidean(Y), pairwise_neighbors, few, pairwise_rows)[0]
         cc = concentration.correlation(graph, Y, rows)
-        return listed, still, cc, *density.correlations(radii, Y, ks, rows), torn_share(edges, Y, rows)
+        return neighbors, continuity, cc, *density.correlations(radii, Y, ks, rows), torn_share(edges, Y, rows)
 
-    listed, still, cc, rho, local, torn = zip(*workers.each(of_map, maps), strict=True)
-    threads = None if callable(metric) else workers  # a function of the user's need not bear several threads
+    neighbors, continuity, cc, rho, local_rho, torn = zip(*workers.each(of_map, maps), strict=True)
+    threads = None if callable(metric) else workers  # a user's function may not be safe in several threads
     return {
-        "trustworthiness": kept(space_of(X, metric), np.hstack(listed), few, rows, threads),
-        "continuity": np.array(still),
+        "trustworthiness": kept(space_of(X, metric), np.hstack(neighbors), few, rows, threads),
+        "continuity": np.array(continuity),
         "concentration_correlation": np.array(cc),
         "density_rank_correlation": np.array(rho),
-        "local_density_rank_correlation": np.array(local),
+        "local_density_rank_correlation": np.array(local_rho),
         "fragmentation": np.array(torn),
-        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, fewer, workers=threads),
+        "stress": stress_of_maps(space_of(X, metric, centred=True), maps, pairwise_rows, workers=threads),
     }
 
 
 def _seed(random_state: Any) -> int:
-    """One seed for all scores, so that they share their sample."""
+    """Return one seed for all scores, so that they share their sample."""
     from sklearn.utils import check_random_state
 
     if isinstance(random_state, Integral):

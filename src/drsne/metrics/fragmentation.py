@@ -26,7 +26,7 @@ _AROUND = 10  # neighbours in the map over which the spacing is smoothed
 _LINKED = 30  # neighbours in the map that can be linked: more than lie within the widest step that counts
 _AREA = 4.0  # a gap is wide if a ball of its width would hold this many times three points
 _APART = 2.0  # a neighbour of the data more than this many times as far as the third is not connected to the point
-_MOST_EDGES, _MOST_STEPS = 50_000, 24  # lines that are looked along, and places on each
+_MAX_LINES, _MAX_PLACES = 50_000, 24  # lines that are checked for empty discs, and places on each of them
 
 
 def fragmentation(
@@ -52,21 +52,20 @@ def fragmentation(
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     n_neighbors : int, default=10
-        k, without the point itself.
+        The number of neighbours k, without the point itself.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
     max_samples : int, default=None
-        Take the neighbours of a random sample of this many points (None: all).
+        Use the neighbours of a random sample of this many points. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        Between 0 and 1; 0 is best.
+        A number between 0 and 1, where 0 is best.
 
     Examples
     --------
@@ -82,14 +81,14 @@ def fragmentation(
     data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
-    some = rows if len(rows) < len(low) else None  # all rows of many may be searched approximately
+    searched = rows if len(rows) < len(low) else None  # with None, the search of many rows may be approximate
     with Workers() as workers:
-        graph = nearest(data, k, metric=metric, workers=workers, rows=some)
+        graph = nearest(data, k, metric=metric, workers=workers, rows=searched)
     return torn_share(graph, low, rows)
 
 
 def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
-    """Return the score for the data's neighbours of ``rows``."""
+    """Return the score from the neighbours of ``rows`` in the data."""
     third = graph.distances[:, min(_THIRD, graph.distances.shape[1]) - 1, None]
     place, column = np.nonzero(graph.distances <= _APART * third)
     ends = rows[place].astype(np.int64), graph.indices[place, column].astype(np.int64)
@@ -128,18 +127,18 @@ def _linked(Y: Array) -> _Linked:
 def _crossing(Y: Array, a: Rows, b: Rows, wide: Array) -> float:
     """Return how many of the lines from ``a`` to ``b`` pass through an empty ball of radius ``wide``.
 
-    Places on a line are half that radius apart. If there are very many lines, some of them, evenly spread, stand for
+    The places on a line are half that radius apart. If there are very many lines, an even selection of them represents
     all.
     """
     from scipy.spatial import cKDTree
 
     span = np.sqrt(((Y[a] - Y[b]) ** 2).sum(axis=1))
-    long = np.flatnonzero(span > 2.0 * wide)  # others end too near to the middle of any such ball
+    long = np.flatnonzero(span > 2.0 * wide)  # shorter lines end too close to the centre of any such ball
     if len(long) == 0:
         return 0.0
-    some = long[:: -(-len(long) // _MOST_EDGES)]
+    some = long[:: -(-len(long) // _MAX_LINES)]
     with np.errstate(divide="ignore"):
-        steps = np.minimum(np.ceil(2.0 * span[some] / wide[some]), _MOST_STEPS).astype(np.intp)
+        steps = np.minimum(np.ceil(2.0 * span[some] / wide[some]), _MAX_PLACES).astype(np.intp)
     tree, crossing = cKDTree(Y), 0
     for count in np.unique(steps):
         lines = some[steps == count]

@@ -1,4 +1,4 @@
-"""Silhouette of given labels in the map."""
+"""The silhouette of labels in a map."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from numpy.typing import ArrayLike
 
 from drsne.metrics._inputs import sampled_rows
 
-_WORKING_MEMORY = 16  # MiB for a block of distances
+_WORKING_MEMORY = 16  # MiB of a block of distances
 
 
 def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = None, random_state: Any = None) -> float:
-    """Mean silhouette of ``labels`` in the map (scikit-learn's, in bounded memory).
+    """Return the mean silhouette of ``labels`` in the map: scikit-learn's, in bounded memory.
 
     Parameters
     ----------
     Y : array-like of shape (n_samples, n_components)
         The map.
     labels : array-like of shape (n_samples,)
-        A label for each point.
+        The label of each point.
     max_samples : int, default=None
-        Score a random sample of this many points among themselves (None: all).
+        Score a random sample of this many points among themselves. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        Between -1 and 1, 1 is best; nan where the (sampled) labels are all equal or all different.
+        A number between -1 and 1, where 1 is best, or nan if the (sampled) labels are all equal or all different.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Stress: how far all distances are kept."""
+"""Stress: how well a map preserves all distances."""
 
 from __future__ import annotations
 
@@ -22,27 +22,26 @@ def stress(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """``sqrt(sum (D_X - D_Y)^2 / sum D_X^2)`` over all pairs: 0 is best.
+    """Return the stress ``sqrt(sum (D_X - D_Y)^2 / sum D_X^2)`` over all pairs. 0 is best.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     scaled : bool, default=False
-        Bring the map to the scale that makes the stress smallest. Without it (the paper) the score says mostly
-        how large the map is.
+        Whether to scale the map so that the stress is smallest. Without scaling, as in the paper, the score depends
+        mostly on how large the map is.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
     max_samples : int, default=None
-        Take the distances of a random sample of this many points to all others (None: all).
+        Use the distances of a random sample of this many points to all others. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        At least 0; nan where all rows of ``X`` are equal.
+        A number of at least 0, or nan if all rows of ``X`` are equal.
 
     Examples
     --------
@@ -63,26 +62,26 @@ def of_maps(
     """Return the stress of several maps of the same data."""
     from sklearn.metrics import pairwise_distances
 
-    # Squares stay finite, and distances from products keep their digits far from the origin.
+    # At unit scale squares stay finite; centred, distances from inner products keep their digits.
     scales = [unit_scale(Y) for Y in maps]
     unit = [Y / scale for Y, scale in zip(maps, scales, strict=True)]
     unit = [Y - Y.mean(axis=0) for Y in unit]
 
-    def sums(some: Rows) -> Array:
-        D = space.distances(some)
-        found = np.full((3, len(maps)), np.vdot(D, D))
+    def sums(block: Rows) -> Array:
+        D = space.distances(block)
+        products = np.full((3, len(maps)), np.vdot(D, D))
         for m, Y in enumerate(unit):
-            E = pairwise_distances(Y[some], Y)
-            found[1:, m] = np.vdot(E, E), np.vdot(D, E)
-        return found
+            E = pairwise_distances(Y[block], Y)
+            products[1:, m] = np.vdot(E, E), np.vdot(D, E)
+        return products
 
     highs, low, both = np.sum(in_turn(workers, sums, list(blocks(rows, space.n))), axis=0)
     high = float(highs[0])
     if not 0.0 < high < np.inf:
         return np.full(len(maps), np.nan)
-    with np.errstate(over="ignore", invalid="ignore"):  # a map of quite another size than the data
+    with np.errstate(over="ignore", invalid="ignore"):  # the map may be much larger than the data
         factor = np.array(scales) / space.scale
         if scaled:
             factor = np.divide(both, low, out=np.zeros_like(both), where=low > 0)
-        found = np.sqrt(np.maximum(0.0, high - 2.0 * factor * both + factor * factor * low) / high)
-    return np.asarray(np.where(np.isnan(found), np.inf, found))
+        values = np.sqrt(np.maximum(0.0, high - 2.0 * factor * both + factor * factor * low) / high)
+    return np.asarray(np.where(np.isnan(values), np.inf, values))

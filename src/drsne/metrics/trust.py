@@ -1,4 +1,4 @@
-"""Trustworthiness and continuity (Venna and Kaski, 2001): whether near points stay near."""
+"""Trustworthiness and continuity (Venna and Kaski, 2001): whether a map preserves neighbours."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from drsne.metrics._inputs import (
 from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
-_TREE_DIMENSIONS = 15
+_MAX_TREE_DIMENSIONS = 15
 
 
 def trustworthiness(
@@ -37,28 +37,27 @@ def trustworthiness(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """How far neighbours in the map are neighbours in the data: 1 is best.
+    """Return to what extent neighbours in the map are neighbours in the data. 1 is best.
 
-    ``1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in N_k^Y(i)} max(0, rank_X(i, j) - k)``, equal to scikit-learn's.
+    ``1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in N_k^Y(i)} max(0, rank_X(i, j) - k)``, as in scikit-learn.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     n_neighbors : int, default=10
-        k, smaller than half of the samples.
+        The number of neighbours k, which must be smaller than half of the number of samples.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
     max_samples : int, default=None
-        Average over a random sample of this many points (None: all).
+        Average over a random sample of this many points. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        Between 0 and 1.
+        A number between 0 and 1, where 1 is best.
 
     Examples
     --------
@@ -83,26 +82,33 @@ def continuity(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """How far neighbours in the data are neighbours in the map: trustworthiness with the spaces swapped.
+    """Return to what extent neighbours in the data are neighbours in the map: trustworthiness with the spaces swapped.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        Data and map.
+        The data and the map.
     n_neighbors : int, default=10
-        k, smaller than half of the samples.
+        The number of neighbours k, which must be smaller than half of the number of samples.
     metric : str or callable, default="euclidean"
-        How distances in the data are measured: any metric of the estimators. With "precomputed", ``X`` is the full
-        matrix of distances.
+        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
     max_samples : int, default=None
-        Average over a random sample of this many points (None: all).
+        Average over a random sample of this many points. None uses all points.
     random_state : int or RandomState, default=None
-        Seed of that sample.
+        The seed of the random sample.
 
     Returns
     -------
     float
-        Between 0 and 1; 1 is best.
+        A number between 0 and 1, where 1 is best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne.metrics import continuity
+    >>> X = np.arange(30.0).reshape(10, 3) ** 1.5
+    >>> continuity(X, X[:, :2], n_neighbors=2)
+    1.0
     """
     data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low), half=True)
@@ -111,12 +117,12 @@ def continuity(
 
 
 def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Workers | None = None) -> Array:
-    """1 less the normalised excess ranks in ``space`` of listed neighbours, for each k columns of the list."""
+    """Return 1 minus the normalised excess ranks in ``space`` of ``neighbors`` (n, m k), for each of m maps."""
 
     def excess(places: Rows) -> Any:
-        some = rows[places]
-        D = space.distances(some)
-        D[np.arange(len(some)), some] = np.inf
+        block = rows[places]
+        D = space.distances(block)
+        D[np.arange(len(block)), block] = np.inf
         return np.maximum(_ranks(D, neighbors[places]) - k, 0).sum(axis=0)
 
     parts = list(blocks(np.arange(len(rows)), space.n))
@@ -125,32 +131,33 @@ def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Wor
 
 
 def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDArray[np.intp]:
-    """Return the k nearest neighbours in ``A`` of ``rows`` of it, themselves left out.
+    """Return the k nearest neighbours of ``rows`` of ``A``, without the rows themselves.
 
-    Maps have few dimensions: scikit-learn's tree, and its order of ties. Wide data: our own exact search, since
-    scikit-learn's uses OpenMP, which hangs in a forked child.
+    Maps have few dimensions, so scikit-learn's tree finds the neighbours, with its order of ties. Wide data use the
+    exact search of this package, because scikit-learn's uses OpenMP, which hangs in a forked child.
     """
     from sklearn.neighbors import NearestNeighbors
 
     plain = isinstance(metric, str) and metric == "euclidean"
-    if issparse(A) or not plain or A.shape[1] > _TREE_DIMENSIONS:
+    if issparse(A) or not plain or A.shape[1] > _MAX_TREE_DIMENSIONS:
         with Workers() as workers:
             return nearest(A, k, metric=metric, workers=workers, rows=rows).indices.astype(np.intp)
     A = A / unit_scale(A)
-    found = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A).kneighbors(A[rows], return_distance=False)
-    own = found == rows[:, None]
-    own[~own.any(axis=1), 0] = True  # hidden by duplicates
-    return np.asarray(found[~own].reshape(len(rows), k))
+    tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A)
+    nearest_rows = tree.kneighbors(A[rows], return_distance=False)
+    own = nearest_rows == rows[:, None]
+    own[~own.any(axis=1), 0] = True  # the tree found more duplicates than it returned
+    return np.asarray(nearest_rows[~own].reshape(len(rows), k))
 
 
 def _ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
-    """Rank (from 1) of each listed neighbour among a row of distances."""
+    """Return the rank (from 1) of each of the ``neighbors`` in its row of distances."""
     counts, tied = np.empty(neighbors.shape, dtype=np.intp), np.empty(len(D), dtype=bool)
     below(D, neighbors, np.argsort(np.take_along_axis(D, neighbors, axis=1), axis=1), counts, tied)
-    # Equal distances: the order that a sort of the row gives them, as in scikit-learn.
+    # Ties have the order that sorting the row gives them, as in scikit-learn.
     for r in np.flatnonzero(tied):
         order = np.argsort(D[r])
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        counts[r] = place[neighbors[r]]
+        position = np.empty(len(order), dtype=np.intp)
+        position[order] = np.arange(len(order))
+        counts[r] = position[neighbors[r]]
     return counts + 1

@@ -1,9 +1,9 @@
 """Exact Euclidean nearest neighbours of the rows of a matrix, block by block.
 
 Matrix products, tile by tile, give a shortlist for every row. The shortlists are ranked by distances that are summed
-feature by feature, so the result does not depend on how a product was rounded. The products are in single precision, and
-each shortlist is proved complete. If too many cannot be proved, the products are repeated in double precision, and rows
-whose shortlist still cannot be proved are searched in full.
+feature by feature, so the result does not depend on the rounding of the products. The products are computed in single
+precision, and bounds on their errors prove that a shortlist is complete. If too many shortlists cannot be proved
+complete, the products are repeated in double precision. Rows that still cannot be proved are searched in full.
 """
 
 from __future__ import annotations
@@ -22,58 +22,61 @@ from drsne.precision import unit_scale
 Rows = NDArray[np.intp]
 
 TILE_ROWS, TILE_COLUMNS = 256, 4096
-_ORDINARY = 2.0**200  # a scale of data whose squared distances double precision can hold
+_ORDINARY = 2.0**200  # data below this scale have squared distances that do not overflow in double precision
 _UNPROVED = 0.02  # share of the rows of a tile that may be searched in full before the precision is raised
 
 
 class Points(NamedTuple):
-    """Points at unit scale: centred for products, as they are for distances."""
+    """Points at unit scale: centred for the products, and not centred for the distances."""
 
     centred: Any  # (n, d), dense or sparse
-    norms: NDArray[np.float64]  # squared, of the centred ones
-    rank: Any  # kernel
-    parts: tuple[NDArray[Any], ...]  # what it takes
-    scale: tuple[float, float]  # distances are times these
-    square: float  # squared distances of the ranked points are these times those of the centred ones
+    norms: NDArray[np.float64]  # squared norms of the centred points
+    rank: Any  # the kernel that ranks shortlists
+    parts: tuple[NDArray[Any], ...]  # the points as arguments of that kernel
+    scale: tuple[float, float]  # factors from the distances of ``parts`` to those of the data
+    square: float  # ratio of the squared distances of ``parts`` to those of the centred points
 
     @classmethod
     def of(cls, X: Any) -> Points:
+        """Return the points of dense or sparse data."""
         if sp.issparse(X):
             scale = unit_scale(X.data)
-            Z = X / scale
+            Z = X.copy()
+            Z.data = X.data / scale  # X / scale multiplies by 1 / scale, which overflows for the smallest numbers
             norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
             parts = (Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data)
             return cls(Z, norms, kernels.rank_sparse, parts, (scale, 1.0), 1.0)
         scale = unit_scale(X)
         Z = X / scale
         Z -= Z.mean(axis=0)
-        # Data far from the origin or all alike leave small differences: bring those to unit scale too. Centring rounds,
-        # and makes products accurate; distances are summed from the data as they are.
+        # The centred data can be small if the data are far from the origin or nearly constant, so they are brought to
+        # unit scale again. Centring makes the products accurate, but it rounds, so distances are summed from the data.
         second = unit_scale(Z)
         Z /= second
         norms = np.einsum("ij,ij->i", Z, Z)
-        if 1.0 / _ORDINARY < scale * second < _ORDINARY:  # squares cannot overflow: no copy of the data
+        if 1.0 / _ORDINARY < scale * second < _ORDINARY:  # squares cannot overflow, so the data need no rescaled copy
             return cls(Z, norms, kernels.rank_dense, (X,), (1.0, 1.0), (scale * second) ** 2)
         return cls(Z, norms, kernels.rank_dense, (X / scale / second,), (scale, second), 1.0)
 
     def doubt(self, dtype: type) -> float:
-        """Bound on the error of a squared distance by products, relative to the two squared norms."""
+        """Return a bound on the error of a squared distance by products, relative to the sum of the squared norms."""
         return float((2 * self.centred.shape[1] + 16) * np.finfo(dtype).eps)
 
 
 class Shortlists(NamedTuple):
-    """For some rows, the points that may be nearest."""
+    """Candidates for the nearest points of some rows."""
 
     value: NDArray[Any]  # (m, room)
     names: NDArray[np.int32]  # (m, room)
     filled: NDArray[np.int32]  # (m,)
-    bound: NDArray[Any]  # least value that was left out, (m,)
+    bound: NDArray[Any]  # the smallest value that was left out, (m,)
 
     @classmethod
     def empty(cls, m: int, k: int, n: int, dtype: type) -> Shortlists:
+        """Return empty lists for m rows, with room for somewhat more than k points each."""
         size = k + max(8, k // 4)
         room = size + size // 2 + 3
-        largest = np.finfo(dtype).max  # a finite limit: sums of differences from it must not be nan
+        largest = np.finfo(dtype).max  # a finite limit, so that sums of differences from it are not nan
         return cls(
             np.empty((m, room), dtype),
             np.empty((m, room), np.int32),
@@ -83,45 +86,48 @@ class Shortlists(NamedTuple):
 
 
 def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
-    """The ``k`` nearest of all rows of ``X``, for ``rows`` of it."""
+    """Return the ``k`` nearest neighbours of ``rows`` among all rows of ``X``."""
     points = Points.of(X)
-    found = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
-    lanes = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last one is in use
+    graph = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
+    factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last one is in use
     step = max(1, TILE_ROWS * TILE_COLUMNS // len(points.norms)) if sp.issparse(X) else TILE_ROWS
 
     def work(block: int, lo: int, hi: int) -> None:
         for start in range(lo * step, min(hi * step, len(rows)), step):
             some, out = rows[start : start + step], slice(start, start + step)
-            lists, bounds = _scanned(points, lanes[-1], some, k)
-            if lists.value.dtype == np.float32 and _doubtful(lists, bounds, points, some, k) > _UNPROVED * len(some):
-                lanes.append(points.centred)
+            lists, bounds = _scanned(points, factors[-1], some, k)
+            if lists.value.dtype == np.float32 and _n_unproved(lists, bounds, points, some, k) > _UNPROVED * len(some):
+                factors.append(points.centred)
                 lists, bounds = _scanned(points, points.centred, some, k)
-            _rank(points, some, lists, bounds, KnnGraph(found.indices[out], found.distances[out]))
+            _rank(points, some, lists, bounds, KnnGraph(graph.indices[out], graph.distances[out]))
 
     workers.run(work, -(-len(rows) // step), grain=1)
-    return rescaled(found, points)
+    return rescaled(graph, points)
 
 
-def _scanned(points: Points, lanes: Any, some: Rows, k: int) -> tuple[Shortlists, NDArray[np.float64]]:
-    """Shortlists of ``some`` rows over all points, and the least squared distance beyond them."""
-    n, dtype = len(points.norms), lanes.dtype.type
+def _scanned(points: Points, centred: Any, some: Rows, k: int) -> tuple[Shortlists, NDArray[np.float64]]:
+    """Return the shortlists of ``some`` rows, and a lower bound on the squared distances that they leave out.
+
+    ``centred`` are the centred points in the precision of the products.
+    """
+    n, dtype = len(points.norms), centred.dtype.type
     doubt = points.doubt(dtype)
     norms = (points.norms * (1.0 - doubt)).astype(dtype)
-    # What adding the row's own norm may round away.
+    # The rounding error of adding the row's own norm.
     slack = doubt * (points.norms[some] + 1e-300)
     lists = Shortlists.empty(len(some), k, n, dtype)
     every, at = np.arange(n, dtype=np.int32), np.arange(len(some), dtype=np.int32)
-    width = n if sp.issparse(lanes) else TILE_COLUMNS
+    width = n if sp.issparse(centred) else TILE_COLUMNS
     for first in range(0, n, width):
         tile = slice(first, first + width)
-        products = lanes[some] @ lanes[tile].T
+        products = centred[some] @ centred[tile].T
         products = products.toarray() if sp.issparse(products) else products
         kernels.scan(products, norms[tile], every[tile], some, norms[some], at, *lists, 0, 0, len(some))
     return lists, np.where(lists.filled == n - 1, np.inf, lists.bound.astype(np.float64) - slack)
 
 
-def _doubtful(lists: Shortlists, bounds: NDArray[np.float64], points: Points, some: Rows, k: int) -> int:
-    """How many rows' k-th candidate may lie beyond the bound of its shortlist."""
+def _n_unproved(lists: Shortlists, bounds: NDArray[np.float64], points: Points, some: Rows, k: int) -> int:
+    """Return the number of rows whose k-th candidate may lie beyond the bound of the shortlist."""
     inside = np.arange(lists.value.shape[1]) < lists.filled[:, None]
     kth = np.partition(np.where(inside, lists.value, np.inf), k - 1, axis=1)[:, k - 1].astype(np.float64)
     slack = 4.0 * points.doubt(lists.value.dtype.type) * points.norms[some]
@@ -132,8 +138,9 @@ def _rank(points: Points, some: Rows, lists: Shortlists, bounds: NDArray[np.floa
     points.rank(*points.parts, some, lists.names, lists.filled, bounds * points.square, *out, 0, 0, len(some))
 
 
-def rescaled(found: KnnGraph, points: Points) -> KnnGraph:
+def rescaled(graph: KnnGraph, points: Points) -> KnnGraph:
+    """Bring the distances to the units of the data, in place, and return the neighbours."""
     with np.errstate(over="ignore"):
         for factor in reversed(points.scale):
-            found.distances[...] *= factor
-    return found
+            graph.distances[...] *= factor
+    return graph

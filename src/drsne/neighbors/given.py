@@ -1,4 +1,4 @@
-"""Ready neighbours -> our form: nearest first, ties by index, each once, the point itself left out."""
+"""Neighbours that the user passes, checked and sorted: nearest first, ties by index, each once, without the point."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 
 
-def given(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
-    """Ready neighbours, checked and brought into our form: nearest first, without the point itself, each once.
+def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
+    """Return the neighbours that the user passed, nearest first, each once and without the point itself.
 
     Parameters
     ----------
     neighbors : (indices, distances) or sparse matrix of shape (n_samples, n_samples)
-        Arrays of shape (n_samples, m), columns in any order; an index of -1 is no neighbour. Or a graph of
-        distances, as scikit-learn's ``kneighbors_graph(mode="distance")`` makes.
+        Two arrays of shape (n_samples, m), whose columns can have any order and have index -1 for missing neighbours.
+        Or a graph of distances, such as that of scikit-learn's ``kneighbors_graph(mode="distance")``.
     n_samples : int
-        Rows of the data.
+        Number of rows of the data.
     workers : Workers
-        Threads.
+        The threads that sort the neighbours.
 
     Returns
     -------
     KnnGraph
-        As many neighbours as every row has.
+        The largest number of neighbours that every row has.
     """
     if sp.issparse(neighbors):
-        indptr, indices, distances = _given_graph(neighbors, n_samples)
+        indptr, indices, distances = _from_graph(neighbors, n_samples)
     else:
-        indptr, indices, distances = _given_arrays(neighbors, n_samples)
+        indptr, indices, distances = _from_arrays(neighbors, n_samples)
     listed = indices >= 0
     if indices.size and (indices.min() < -1 or indices.max() >= n_samples):
         wrong = indices.max() if indices.max() >= n_samples else indices.min()
         raise ValueError(
-            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for none; got {wrong}. "
-            "Build them on the same rows as X."
+            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for missing ones; got "
+            f"{wrong}. Build them from the same rows as X."
         )
     some = distances[listed]
     if not np.isfinite(some).all() or some.min(initial=0.0) < 0:
@@ -52,22 +52,22 @@ def given(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
 
 
 def check_kind(neighbors: Any) -> None:
-    """Raise unless ``neighbors`` may be ready neighbours."""
+    """Raise an error if ``neighbors`` is neither a pair nor a sparse matrix."""
     if not sp.issparse(neighbors) and (not isinstance(neighbors, (tuple, list)) or len(neighbors) != 2):
         raise TypeError(
             "neighbors must be a pair (indices, distances), a sparse graph of distances or None; got "
-            f"{type(neighbors).__name__}."
+            f"{type(neighbors).__name__}. Pass (indices, distances), or None to search for them."
         )
 
 
-def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+def _from_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
     check_kind(neighbors)
     try:
         indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
-    except ValueError as error:  # ragged
+    except ValueError as error:  # rows of different lengths
         raise ValueError(
-            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got rows of different lengths. Fill up "
-            "with indices of -1."
+            f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got rows of different lengths. Fill "
+            "short rows with indices of -1."
         ) from error
     if indices.ndim != 2 or indices.shape != distances.shape or len(indices) != n_samples or indices.shape[1] < 1:
         raise ValueError(
@@ -84,14 +84,16 @@ def _given_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
     return starts, indices.astype(np.int64).ravel(), distances.astype(np.float64).ravel()
 
 
-def _given_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
+def _from_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
     if neighbors.shape != (n_samples, n_samples):
         raise ValueError(
             f"neighbors must be a graph of shape (n_samples, n_samples)={(n_samples, n_samples)}; got "
-            f"{neighbors.shape}. Build it on the same rows as X."
+            f"{neighbors.shape}. Build it from the same rows as X."
         )
     if neighbors.dtype.kind not in "fiu":
-        raise ValueError(f"neighbors must be a graph of real distances; got {neighbors.dtype}. Pass their lengths.")
+        raise ValueError(
+            f"neighbors must be a graph of real distances; got {neighbors.dtype}. Build it with mode='distance'."
+        )
     graph = sp.csr_matrix(neighbors)
     return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data.astype(np.float64)
 
@@ -99,11 +101,15 @@ def _given_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
 def tidied(
     indptr: NDArray[Any], indices: NDArray[Any], distances: NDArray[Any], workers: Workers, at_most: int | None = None
 ) -> KnnGraph:
-    """Neighbours of every row, nearest first, ties by index, each once and without the row itself or entries of -1."""
+    """Return the neighbours of every row, nearest first, each once, without the row itself and entries of -1.
+
+    Ties are sorted by index. All rows have the same number of neighbours: that of the row with the fewest, or
+    ``at_most`` if that is smaller.
+    """
     n = len(indptr) - 1
     stored = (indptr.astype(np.int64), indices.astype(np.int64), distances.astype(np.float64))
-    counts, nothing = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
-    workers.run(kernels.tidy, n, *stored, counts, *nothing, grain=4096)
+    counts, no_output = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
+    workers.run(kernels.tidy, n, *stored, counts, *no_output, grain=4096)
     if counts.min() < 1:
         row = int(counts.argmin())
         raise ValueError(

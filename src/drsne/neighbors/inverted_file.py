@@ -1,8 +1,8 @@
 """Approximate Euclidean nearest neighbours by an inverted file.
 
-k-means on a sample of the rows gives the centres of the lists, every row belongs to the list of its nearest centre, and
-every row is compared with the rows in the lists of the centres nearest to it (its probes). The neighbours of some rows are
-also searched exactly; if too few of them were found, all rows are searched exactly.
+k-means on a sample of the rows gives the centres of the lists, every row belongs to the list of its nearest centre,
+and every row is compared with the rows in the lists of the centres nearest to it (its probes). Some rows are also
+searched exactly, to measure the recall. If the recall is too small, all rows are searched exactly.
 """
 
 from __future__ import annotations
@@ -16,78 +16,79 @@ from drsne.backends.numba.threads import Workers
 from drsne.neighbors.exact import TILE_COLUMNS, TILE_ROWS, Points, Shortlists, exact, rescaled
 from drsne.neighbors.graph import KnnGraph
 
-# Chosen by benchmarks/search.py (figures in benchmarks/results/search.md).
-APPROXIMATE_FROM = 50_000  # rows from which on the approximate search is the faster one by far
-PROBES = 32  # lists that a row is compared with
-LISTS_PER_ROOT = 2.0  # number of lists divided by the root of the number of rows
-_SAMPLE = 64  # rows per list that k-means runs on
+# Chosen by benchmarks/search.py (results in benchmarks/results/search.md).
+APPROXIMATE_FROM = 50_000  # number of rows from which on the approximate search is much faster
+PROBES = 32  # number of lists that a row is compared with
+LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows
+_SAMPLE = 64  # rows per list in the sample of k-means
 _LLOYD_ITERATIONS = 8
-_CHECKED, _LEAST_RECALL = 200, 0.9  # rows that are also searched exactly, and the recall that they must show
+_CHECKED, _LEAST_RECALL = 200, 0.9  # rows that are also searched exactly, and the recall that they must have
 
 
 def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int = PROBES) -> KnnGraph:
-    """The ``k`` nearest rows of each row of ``X`` among those in its nearest lists."""
+    """Return the ``k`` nearest neighbours of every row of ``X`` among the rows in its ``probes`` nearest lists."""
     points = Points.of(X)
     n = len(X)
-    lanes = points.centred.astype(np.float32)
-    lists = Shortlists.empty(n, k, n, np.float32)
-    found = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
-    centres = _centres(lanes, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
-    probed = _probed(lanes, centres, min(probes, len(centres)), workers)
+    rows = points.centred.astype(np.float32)
+    shortlists = Shortlists.empty(n, k, n, np.float32)
+    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+    centres = _centres(rows, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
+    probed = _probed(rows, centres, min(probes, len(centres)), workers)
     members = _members(probed[:, :1], len(centres))
-    for centre, inside, visitors in zip(centres, members, _members(probed, len(centres)), strict=True):
-        _show(points.centred, centre, inside, visitors, lists, workers)
-    bounds = np.where(lists.filled < k, -np.inf, np.inf)  # a row that met fewer than k others is searched in full
-    arguments = (*points.parts, np.arange(n, dtype=np.int32), lists.names, lists.filled, bounds)
-    workers.run(points.rank, n, *arguments, *found)
-    found = rescaled(found, points)
-    del lists, lanes, points
+    for centre, inside, searching in zip(centres, members, _members(probed, len(centres)), strict=True):
+        _compare(points.centred, centre, inside, searching, shortlists, workers)
+    # A row that was compared with fewer than k others is searched in full.
+    bounds = np.where(shortlists.filled < k, -np.inf, np.inf)
+    arguments = (*points.parts, np.arange(n, dtype=np.int32), shortlists.names, shortlists.filled, bounds)
+    workers.run(points.rank, n, *arguments, *graph)
+    graph = rescaled(graph, points)
+    del shortlists, rows, points
     some = np.unique(np.linspace(0, n - 1, _CHECKED).astype(np.intp))
     reach = exact(X, k, some, workers).distances[:, -1:]
-    recall = float((found.distances[some] <= reach * (1.0 + 1e-9)).mean())  # of equally near points any will do
+    recall = float((graph.distances[some] <= reach * (1.0 + 1e-9)).mean())  # ties count as found
     if recall >= _LEAST_RECALL:
-        return found
+        return graph
     checks.warn(
         f"The approximate search found only {recall:.0%} of the neighbours of {len(some)} rows, so all rows were "
-        "searched exactly, which takes longer. Pass ready neighbours to skip the search."
+        "searched exactly, which takes longer. Pass precomputed neighbours to skip the search."
     )
     return exact(X, k, np.arange(n), workers)
 
 
-def _show(
+def _compare(
     Z: NDArray[np.float64],
     centre: NDArray[np.float32],
     inside: NDArray[np.int32],
-    visitors: NDArray[np.int32],
-    lists: Shortlists,
+    searching: NDArray[np.int32],
+    shortlists: Shortlists,
     workers: Workers,
 ) -> None:
-    """Offer the rows ``inside`` a list to the shortlists of its ``visitors``, each of whom comes once.
+    """Add the rows ``inside`` a list to the shortlists of the rows that are ``searching`` it.
 
-    Products are of differences from the list's centre: near rows differ little from it, wherever it lies.
+    The products are those of differences from the centre of the list, which are small for near rows.
     """
-    shown = (Z[inside] - centre).astype(np.float32)
-    norms = np.einsum("ij,ij->i", shown, shown)
+    members = (Z[inside] - centre).astype(np.float32)
+    norms = np.einsum("ij,ij->i", members, members)
 
-    def show(block: int, lo: int, hi: int) -> None:
+    def compare(block: int, lo: int, hi: int) -> None:
         for start in range(lo, hi, TILE_ROWS):
-            some = visitors[start : min(start + TILE_ROWS, hi)]
-            coming = (Z[some] - centre).astype(np.float32)
-            own = np.einsum("ij,ij->i", coming, coming)
+            some = searching[start : min(start + TILE_ROWS, hi)]
+            queries = (Z[some] - centre).astype(np.float32)
+            own = np.einsum("ij,ij->i", queries, queries)
             for first in range(0, len(inside), TILE_COLUMNS):
                 tile = slice(first, first + TILE_COLUMNS)
-                products = coming @ shown[tile].T
-                kernels.scan(products, norms[tile], inside[tile], some, own, some, *lists, 0, 0, len(some))
+                products = queries @ members[tile].T
+                kernels.scan(products, norms[tile], inside[tile], some, own, some, *shortlists, 0, 0, len(some))
 
-    workers.run(show, len(visitors), grain=512)
+    workers.run(compare, len(searching), grain=512)
 
 
-def _centres(lanes: NDArray[np.float32], count: int, workers: Workers) -> NDArray[np.float32]:
-    """Centres of lists: means of a fixed sample's nearest rows, some sweeps long."""
+def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray[np.float32]:
+    """Return the centres of the lists: k-means on a fixed sample of the rows, by Lloyd iterations."""
     rng = np.random.RandomState(0)
-    sample = lanes[np.sort(rng.permutation(len(lanes))[: count * _SAMPLE])]
+    sample = rows[np.sort(rng.permutation(len(rows))[: count * _SAMPLE])]
     centres = sample[np.sort(rng.permutation(len(sample))[:count])]
-    doubt = (2 * lanes.shape[1] + 16) * float(np.finfo(np.float32).eps)
+    doubt = (2 * rows.shape[1] + 16) * float(np.finfo(np.float32).eps)
     label = np.empty(len(sample), np.int32)
 
     def assign(block: int, lo: int, hi: int) -> None:
@@ -106,16 +107,16 @@ def _centres(lanes: NDArray[np.float32], count: int, workers: Workers) -> NDArra
 
 
 def _probed(
-    lanes: NDArray[np.float32], centres: NDArray[np.float32], probes: int, workers: Workers
+    rows: NDArray[np.float32], centres: NDArray[np.float32], probes: int, workers: Workers
 ) -> NDArray[np.int32]:
-    """The nearest centres of every row, (n, probes), the nearest one first."""
+    """Return the nearest centres of every row, (n, probes); only the first of them is sorted to the front."""
     norms = np.einsum("ij,ij->i", centres, centres)
-    out = np.empty((len(lanes), probes), np.int32)
+    out = np.empty((len(rows), probes), np.int32)
 
     def probe(block: int, lo: int, hi: int) -> None:
         for start in range(lo, hi, TILE_ROWS):
             some = slice(start, min(start + TILE_ROWS, hi))
-            value = norms - 2.0 * (lanes[some] @ centres.T)
+            value = norms - 2.0 * (rows[some] @ centres.T)
             near = np.argpartition(value, min(probes, len(centres) - 1), axis=1)[:, :probes]
             first = np.take_along_axis(value, near, axis=1).argmin(axis=1)[:, None]
             nearest = np.take_along_axis(near, first, axis=1)
@@ -123,12 +124,12 @@ def _probed(
             near[:, :1] = nearest
             out[some] = near
 
-    workers.run(probe, len(lanes))
+    workers.run(probe, len(rows))
     return out
 
 
 def _members(probed: NDArray[np.int32], count: int) -> list[NDArray[np.int32]]:
-    """For each list the rows that name it, ascending."""
+    """Return the rows that probe each of ``count`` lists, in ascending order."""
     flat = probed.ravel()
     order = (np.argsort(flat, kind="stable") // probed.shape[1]).astype(np.int32)
     edges = np.cumsum(np.bincount(flat, minlength=count))[:-1]

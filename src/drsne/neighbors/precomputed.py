@@ -9,17 +9,22 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne import checks
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.given import tidied
 from drsne.neighbors.graph import KnnGraph
 
 _BLOCK_BYTES = 16 * 2**20
-NOISE = 1e-9  # a distance below zero by less than this is rounding
+NOISE = 1e-9  # a distance that is less than this below zero is a rounding error
 
 
 def check_precomputed(X: Any) -> Any:
-    """A distance matrix or neighbour graph that is square and, if sparse, lists each pair once."""
+    """Return a distance matrix or neighbour graph after checking that it is square.
+
+    A sparse graph is returned with each pair listed once. A warning is issued if the values look like similarities, or
+    if a full matrix is not symmetric.
+    """
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X must be square with metric='precomputed', a distance matrix or a sparse neighbour graph; got shape "
@@ -28,11 +33,38 @@ def check_precomputed(X: Any) -> Any:
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
+    if looks_like_similarities(X):
+        checks.warn(
+            "X looks like similarities, not distances: its largest values are on the diagonal, or are 1 for nearly "
+            "every sample. With metric='precomputed', pass distances (scanpy: adata.obsp['distances'], not "
+            "'connectivities'; scikit-learn: mode='distance')."
+        )
+    elif not sp.issparse(X) and not np.allclose(X, X.T, rtol=1e-3, atol=1e-3 * float(np.abs(X).max(initial=0.0))):
+        checks.warn(
+            "X is not symmetric, so it is not a matrix of distances. Each row is used as the distances from its "
+            "sample. Pass (X + X.T) / 2 to use the mean of both directions."
+        )
     return X
 
 
+def looks_like_similarities(X: Any) -> bool:
+    """Return whether a matrix has the form of similarities.
+
+    A full matrix does if its diagonal is its largest value everywhere. A sparse graph does if no value is above 1 and
+    the largest value of nearly every row is exactly 1, as in graphs of connectivities.
+    """
+    if not sp.issparse(X):
+        diagonal = np.diagonal(X)
+        return bool(diagonal.min() > 0.0 and diagonal.min() >= X.max() * (1.0 - 1e-9))
+    if not X.nnz or X.data.max() > 1.0 + 1e-6 or X.data.min() < 0.0:
+        return False
+    filled = np.flatnonzero(np.diff(X.indptr))
+    largest = np.maximum.reduceat(X.data, X.indptr[filled])
+    return bool((np.abs(largest - 1.0) < 1e-6).mean() > 0.9)
+
+
 def available(graph: sp.csr_matrix) -> int:
-    """How many neighbours every row of a sparse neighbour graph has, itself left out."""
+    """Return how many neighbours every row of a sparse neighbour graph has at least, without the row itself."""
     graph = sp.csr_matrix(graph)
     own = np.zeros(graph.shape[0], dtype=np.int64)
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
@@ -41,13 +73,14 @@ def available(graph: sp.csr_matrix) -> int:
 
 
 def blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """``rows`` in blocks whose values for all ``n`` points take a bounded space, and where their results go."""
+    """Yield blocks of ``rows`` whose distances to all ``n`` points fit into a fixed space, with their positions."""
     step = max(1, _BLOCK_BYTES // (8 * n))
     for start in range(0, len(rows), step):
         yield rows[start : start + step], slice(start, min(start + step, len(rows)))
 
 
 def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
+    """Return the ``k`` nearest neighbours of ``rows`` from a full matrix of distances."""
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in blocks(rows, D.shape[1]):
         block = np.array(D[some], dtype=np.float64, order="C")
@@ -63,11 +96,12 @@ def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers:
 
 
 def from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGraph:
+    """Return the ``k`` nearest neighbours of ``rows`` from a sparse graph of distances."""
     if graph.nnz and graph.data.min() < 0:
         raise ValueError(
             f"X must hold distances of at least 0 with metric='precomputed'; got {graph.data.min():g}. "
             "Pass a graph built with mode='distance'."
         )
     with Workers(1) as workers:
-        found = tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
-    return KnnGraph(found.indices[rows], found.distances[rows])
+        every = tidied(graph.indptr, graph.indices, graph.data, workers, at_most=k)
+    return KnnGraph(every.indices[rows], every.distances[rows])

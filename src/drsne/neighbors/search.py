@@ -1,7 +1,7 @@
 """From data to nearest neighbours: indices and distances, without the row itself.
 
-Euclidean and cosine distances have searches of our own (``exact`` and ``inverted_file``), whose result does not depend on
-the number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``
+Euclidean and cosine distances are searched by ``exact`` and ``inverted_file``, whose results do not depend on the
+number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``
 the data are a distance matrix or a sparse neighbour graph (``precomputed``).
 """
 
@@ -22,13 +22,13 @@ from drsne.neighbors.inverted_file import APPROXIMATE_FROM, approximate
 from drsne.neighbors.precomputed import NOISE, available, blocks, check_precomputed, from_graph, from_matrix
 from drsne.precision import NEARLY_DOUBLE, rounded
 
-_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski at its default, p = 2
+_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski with its default, p = 2
 _MANHATTAN = ("cityblock", "l1", "manhattan")
-_SPARSE = (*_MANHATTAN, "cosine")  # beside the Euclidean ones
+_SPARSE = (*_MANHATTAN, "cosine")  # metrics for sparse data, in addition to the Euclidean ones
 
 
 def check_metric(metric: Any) -> None:
-    """Raise unless ``metric`` is callable, "precomputed" or a name that scikit-learn's neighbours know."""
+    """Raise an error unless ``metric`` is callable, "precomputed" or a metric of scikit-learn's nearest neighbours."""
     from sklearn.neighbors import VALID_METRICS
 
     if not callable(metric):
@@ -39,27 +39,27 @@ def check_metric(metric: Any) -> None:
 def knn(
     X: ArrayLike, k: int, *, metric: Any = "euclidean", method: str = "auto", n_jobs: int | None = None
 ) -> KnnGraph:
-    """The ``k`` nearest neighbours of every row of ``X``, the row itself left out.
+    """Return the ``k`` nearest neighbours of every row of ``X``, without the row itself.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
-        The data; a distance matrix or a sparse neighbour graph with ``metric="precomputed"``.
+        The data. With ``metric="precomputed"``, a distance matrix or a sparse graph of distances to neighbours.
     k : int
-        Neighbours per row, without the row itself.
+        Number of neighbours of each row, without the row itself.
     metric : str or callable, default="euclidean"
-        What scikit-learn's neighbours offer, or "precomputed".
+        Any metric of scikit-learn's nearest neighbours, or "precomputed".
     method : {"auto", "exact", "approximate"}, default="auto"
-        Exact search, or an approximate one for dense data with a Euclidean or cosine metric: near-linear, with the
-        same answer at every call and for every number of threads. "auto" is exact below 50,000 rows and wherever
-        the approximate search does not serve.
+        The search: exact, or approximate with an inverted file, whose time is nearly linear in the number of rows. The
+        approximate search needs dense data and a Euclidean or cosine metric, and its result does not depend on the
+        number of threads. "auto" is approximate from 50,000 rows on if that is possible, and exact otherwise.
     n_jobs : int, default=None
-        Threads, as in joblib.
+        Number of threads, as in joblib.
 
     Returns
     -------
     KnnGraph
-        ``indices`` (int32) and ``distances`` (float64), both (n_samples, k).
+        ``indices`` (int32) and ``distances`` (float64), both of shape (n_samples, k).
 
     Examples
     --------
@@ -72,14 +72,16 @@ def knn(
 
     check_metric(metric)
     checks.choice("method", method, ("auto", "exact", "approximate"))
-    checks.refuse_text("X", X)
+    checks.refuse_other_data("X", X)
     data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = checks.integer("k", k, at_least=1)
     if k >= data.shape[0]:
         raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower it.")
     if isinstance(metric, str) and metric == "precomputed":
         if method == "approximate":
-            raise ValueError("method must be 'auto' or 'exact' with metric='precomputed'; got 'approximate'.")
+            raise ValueError(
+                "method must be 'auto' or 'exact' with metric='precomputed'; got 'approximate'. Pass method='exact'."
+            )
         data = check_precomputed(data)
         if sp.issparse(data) and k > (most := available(data)):
             raise ValueError(
@@ -99,13 +101,13 @@ def nearest(
     rows: NDArray[np.intp] | None = None,
     method: str = "auto",
 ) -> KnnGraph:
-    """:func:`knn` on checked float64 data; for ``rows`` of it, always exact."""
+    """Return the result of :func:`knn` for checked float64 data; if only ``rows`` are searched, it is exact."""
     graph = _search(X, k, metric, rows, method, workers)
     worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
     if worst[0] < 0 or not np.isfinite(worst).all():
         raise ValueError(
             f"Distances must be finite and at least 0; metric={metric!r} gave {worst[0] if worst[0] < 0 else worst[1]} "
-            "or nan. Rescale or drop the rows it cannot compare, or choose another metric."
+            "or nan. Rescale or drop the rows that it cannot compare, or choose another metric."
         )
     return graph
 
@@ -136,8 +138,8 @@ def _every(X: Any, rows: NDArray[np.intp] | None) -> NDArray[np.intp]:
 
 def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
     n = X.shape[0]
-    lists = method == "approximate" or (method == "auto" and n >= APPROXIMATE_FROM and not sp.issparse(X))
-    if lists and rows is None:
+    inexact = method == "approximate" or (method == "auto" and n >= APPROXIMATE_FROM and not sp.issparse(X))
+    if inexact and rows is None:
         if sp.issparse(X):
             raise ValueError("method='approximate' needs dense data; got a sparse matrix. Pass method='exact'.")
         return approximate(X, k, workers)
@@ -145,14 +147,17 @@ def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, worke
 
 
 def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
-    """A copy with sorted columns, each listed once: what sorts in place must never meet the caller's arrays."""
+    """Return a copy with sorted columns, each listed once, so that the caller's arrays are never sorted in place."""
     Z = sp.csr_matrix(X, copy=True)
     Z.sum_duplicates()
     return Z
 
 
 def _unit_rows(X: Any) -> Any:
-    """Rows scaled to length one, whose squared distances are twice the cosine distances; None if a row is zero."""
+    """Return the rows scaled to length one, or None if a row is zero.
+
+    The squared distances of such rows are twice the cosine distances.
+    """
     from sklearn.preprocessing import normalize
 
     if sp.issparse(X):
@@ -167,16 +172,22 @@ def _unit_rows(X: Any) -> Any:
 
 
 def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    """scikit-learn's distances, block by block, ranked here: its own search uses OpenMP, which cannot fork."""
+    """Return neighbours by scikit-learn's distances, block by block.
+
+    scikit-learn's own search is not used, because it runs on OpenMP, which does not survive a fork.
+    """
     from sklearn.metrics import pairwise_distances
     from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
     if sp.issparse(X):
         X = _canonical(X)
         if not callable(metric) and metric not in _SPARSE:
-            raise ValueError(f"metric must take sparse data where X is sparse; got {metric!r}. Pass X.toarray().")
+            raise ValueError(f"metric must support sparse data if X is sparse; got {metric!r}. Pass X.toarray().")
     if metric == "haversine" and X.shape[1] != 2:
-        raise ValueError(f"metric='haversine' needs two columns, latitude and longitude in radians; got {X.shape[1]}.")
+        raise ValueError(
+            f"metric='haversine' needs two columns, latitude and longitude in radians; got {X.shape[1]}. Pass these "
+            "two columns, or another metric."
+        )
     options = {}
     if metric == "seuclidean":
         options["V"] = X.var(axis=0, ddof=1)
@@ -185,12 +196,12 @@ def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Wor
     X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in blocks(rows, X.shape[0]):
-        if sp.issparse(X) and metric in _MANHATTAN:  # scikit-learn's uses OpenMP here too
+        if sp.issparse(X) and metric in _MANHATTAN:  # scikit-learn uses OpenMP here as well
             D = np.empty((len(some), X.shape[0]))
             parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
             workers.run(kernels.sparse_manhattan, len(some), *parts, some, D)
         else:
-            with np.errstate(all="ignore"):  # what comes out is checked
+            with np.errstate(all="ignore"):  # the caller checks that distances are finite
                 D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
         if not callable(metric):
             D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)

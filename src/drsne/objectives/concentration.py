@@ -1,7 +1,8 @@
 """Relative concentration: profiles of data and map, and the loss between them (docs/theory.md, eqs. 15 to 24).
 
-``r_i`` is the mean distance to the k neighbours of point i plus a smoothing length, ``c_i = r_i^-alpha``,
-and the profile is ``log(c_i / mean(c))``. ``L_conc`` is the mean squared difference of two profiles.
+The radius ``r_i`` is the mean distance of point i to its k neighbours plus a smoothing length, the concentration is
+``c_i = r_i^-alpha``, and the profile is ``log(c_i / mean(c))``. ``L_conc`` is the mean squared difference of two
+profiles.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ from numpy.typing import NDArray
 from drsne import checks
 
 Array = NDArray[np.float64]
-_FOR_MEDIAN = 8192
+_FOR_MEDIAN = 8192  # radii from which a median is computed, approximately
 
 
 @dataclass(frozen=True, kw_only=True)
 class Smoothing:
-    """The small constants of the concentration term, one per role, for one space.
+    """The small constants of the density term in one space, the data or the map.
 
     Parameters
     ----------
     relative : float, default=1e-3
-        Added to each radius, in units of the space's median radius: the profile of data does not depend
-        on its units, and exact duplicates cannot outweigh all else. Held fixed in the gradient.
+        Length that is added to each radius, in units of the median radius of the space. With it, duplicates do not
+        dominate the profile, which does not depend on the units of the data. It is held fixed in the gradient.
     length : float, default=0.0
-        Added to each radius, as an absolute length (the paper's epsilon).
+        Absolute length that is added to each radius (the paper's epsilon).
     squared_distance : float, default=0.0
-        Added to each squared distance under the root.
+        Constant that is added to each squared distance before the square root.
     mean : float, default=0.0
-        Added to the mean concentration.
+        Constant that is added to the mean concentration.
     profile : float, default=0.0
-        Added to the relative concentration inside the logarithm.
+        Constant that is added to the relative concentration inside the logarithm.
     """
 
     relative: float = 1e-3
@@ -49,21 +50,22 @@ class Smoothing:
 
 
 DEFAULT_SMOOTHING = Smoothing()
-DEFAULT_QUANTILE = 0.01  # of the target that is clipped at either end (benchmarks/defaults.py)
-# Of log radii: six to seven times the standard deviation that chance gives points strewn over a plane (k = 30),
-# and the most that an exponent is raised for it.
+DEFAULT_QUANTILE = 0.01  # quantile of the target beyond which it is winsorised at either end (benchmarks/defaults.py)
+# The standard deviation of the log radii that the contrast aims at, and the largest contrast. Points that are placed at
+# random on a plane have a standard deviation of 0.12 with k = 30 (docs/theory.md, section 8).
 STANDS_OUT, MOST_CONTRAST = 0.8, 2.0
-LEAST_GROUP = 5  # neighbours before a gap
-GAP_CHANCE = 1e-3  # of a gap in points strewn along a line, the least favourable dimension
+LEAST_GROUP = 5  # the smallest number of neighbours before a gap
+GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on a line, where gaps are most likely
 
 
 def group_neighbors(distances: Array) -> NDArray[np.int32]:
-    """Return how many of each point's neighbours, (n, k) ascending distances, lie before a clear gap; k without one.
+    """Return how many of the k neighbours of each point lie before a clear gap in the distances, or k without a gap.
 
-    If points are strewn evenly in D dimensions, ``(d_m / d_m+1)^D`` is distributed as the largest of m uniform
-    numbers, so a ratio ``d_m+1 / d_m`` of t has the probability ``t^(-D m)``. A gap is clear if that is below
-    ``GAP_CHANCE`` for D = 1; of several, the least likely counts. Groups of fewer than k + 1 points end at a gap, and
-    the radius of their points must not reach into other groups (docs/theory.md, section 11).
+    ``distances`` (n, k) are ascending. If points are placed at random with uniform density in D dimensions,
+    ``(d_m / d_m+1)^D`` is distributed as the largest of m uniform numbers, so a ratio ``d_m+1 / d_m`` of at least t has
+    the probability ``t^(-D m)``. A gap is clear if this is below ``GAP_CHANCE`` for D = 1. Of several gaps, the least
+    likely one is taken. Groups of fewer than k + 1 points end at a gap, and the radius of their points must not reach
+    into other groups (docs/theory.md, section 11).
     """
     n, k = distances.shape
     kept = np.full(n, k, np.int32)
@@ -72,7 +74,7 @@ def group_neighbors(distances: Array) -> NDArray[np.int32]:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = distances[:, LEAST_GROUP:] / distances[:, LEAST_GROUP - 1 : -1]
         surprise = np.arange(LEAST_GROUP, k) * np.log(ratio)
-    surprise[~np.isfinite(surprise)] = 0.0  # duplicates of a point are no group
+    surprise[~np.isfinite(surprise)] = 0.0  # duplicates of a point are not a group
     best = surprise.argmax(axis=1)
     clear = surprise[np.arange(n), best] > -np.log(GAP_CHANCE)
     kept[clear] = best[clear] + LEAST_GROUP
@@ -82,7 +84,7 @@ def group_neighbors(distances: Array) -> NDArray[np.int32]:
 def repeated(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any]:
     """Return a table (n, k) whose rows repeat each of their first ``kept`` entries about equally often.
 
-    Means over rows are then over those entries, and exactly so where ``kept`` divides k.
+    The mean of a row is then the mean of these entries, exactly if ``kept`` divides k and approximately otherwise.
     """
     if kept is None or (kept == table.shape[1]).all():
         return table
@@ -94,7 +96,7 @@ def repeated(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any
 
 
 class Profile(NamedTuple):
-    """Logarithms of relative concentration, with what the gradient needs."""
+    """Log relative concentrations, and the values that their gradient needs."""
 
     log: Array  # log c~_i, (n,)
     relative: Array  # c~_i, (n,)
@@ -102,14 +104,14 @@ class Profile(NamedTuple):
 
 
 def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
-    """The relative-concentration profile of mean neighbour distances ``radii``."""
+    """Return the profile of points with these ``radii``, the mean distances to their neighbours."""
     radius = radii + (smoothing.length + smoothing.relative * _median_radius(radii))
     if radius.max(initial=0.0) <= 0.0:
-        radius = np.ones_like(radius)  # all points coincide: a flat profile
+        radius = np.ones_like(radius)  # all points coincide, so the profile is flat
     np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
-    # c and log c, less its largest value: c = r^-alpha does not overflow; where it underflows its logarithm is kept.
+    # c is divided by its largest value, so that c = r^-alpha does not overflow. If it underflows, log c is still right.
     least = radius.min()
-    with np.errstate(over="ignore"):  # a ratio of the widest to the narrowest radius
+    with np.errstate(over="ignore"):  # the ratio of the largest to the smallest radius
         log_c = -exponent * np.log(np.minimum(radius / least, np.finfo(np.float64).max))
     c = least / radius if exponent == 1.0 else np.exp(log_c)
     mean = c.mean() + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
@@ -119,33 +121,36 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
 
 
 def contrast(radii: Array, smoothing: Smoothing) -> float:
-    """By how much an exponent is raised for differences of ``radii`` to stand out from chance in a map.
+    """Return the factor on the exponent that makes differences of ``radii`` stand out from chance in a map (eq. 40).
 
-    Such that log radii spread over ``STANDS_OUT``, but at least 1 and at most 2; rounded, so that what the data's units
-    leave in the last bits does not reach the map.
+    It brings the standard deviation of the log radii to ``STANDS_OUT``, but is at least 1 and at most 2. It is rounded,
+    because the last bits depend on the units of the data, and the map must not.
     """
     spread = float(np.log(profile(radii, 1.0, smoothing).radius).std())
     return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")
 
 
 def winsorized(log: Array, quantile: float) -> Array:
-    """Return a profile with its values beyond ``quantile`` and one less it set to these quantiles, normalised again."""
+    """Return a profile that is winsorised at ``quantile`` and ``1 - quantile`` and normalised again."""
     if not quantile:
         return log
     return rescaled(np.clip(log, *np.quantile(log, (quantile, 1.0 - quantile))), 1.0, again=True)
 
 
 def _median_radius(radii: Array) -> float:
-    """The median of the radii, or where there are many that of some thousands of them, evenly spread."""
+    """Return the median of the radii, or of evenly spaced ones if there are many."""
     median = float(np.median(radii[:: max(1, len(radii) // _FOR_MEDIAN)]))
     if median > 0.0:
         return median
-    positive = radii[radii > 0.0]  # over half of the points sit on k duplicates
+    positive = radii[radii > 0.0]  # over half of the points have k duplicates
     return float(np.median(positive)) if len(positive) else 0.0
 
 
 def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
-    """Return the profile of ``r^-(factor alpha)``, from that of ``r^-alpha``, normalised ``again`` in any case."""
+    """Return the profile of ``r^-(factor alpha)`` from that of ``r^-alpha``.
+
+    With ``again`` it is normalised even if the factor is 1.
+    """
     if factor == 1.0 and not again:
         return log
     scaled = factor * log
@@ -156,10 +161,10 @@ def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
 def loss_and_slope(
     target: Array, low: Profile, exponent: float, smoothing: Smoothing, *, attached: bool
 ) -> tuple[float, Array]:
-    """``L_conc`` and ``dL_conc/dr_i``, with the normalising mean differentiated (``attached``) or held fixed.
+    """Return ``L_conc`` and ``dL_conc/dr_i``; the normalising mean is differentiated if ``attached``.
 
-    Eq. 24: ``dL/dr_i = (2 alpha / n) (1 / r_i) (s_i e_i - c~_i mean(s e))`` with ``e`` the difference of the
-    profiles and ``s_i = c~_i / (c~_i + smoothing.profile)``; the last term is the normaliser's.
+    Eq. 24: ``dL/dr_i = (2 alpha / n) (1 / r_i) (s_i e_i - c~_i mean(s e))``, where ``e`` is the difference of the
+    profiles and ``s_i = c~_i / (c~_i + smoothing.profile)``. The last term is that of the normaliser.
     """
     e = target - low.log
     damped = e * (low.relative / (low.relative + smoothing.profile)) if smoothing.profile else e

@@ -1,8 +1,8 @@
-"""den-SNE's objective: the KL term less 2 lambda times the correlation of log radii (docs/theory.md, eqs. 42 to 48).
+"""The objective of den-SNE: KL term minus 2 lambda times a correlation of log radii (docs/theory.md, eqs. 42 to 48).
 
-A radius is a weighted mean of squared distances. In the data the weights are the affinities; in the map they are
-``w_ij = 1 / (1 + |y_i - y_j|^2)`` over the same stored pairs. ``rho`` is the correlation of the logarithms, with a
-constant added to the variance of the map's.
+A radius is a weighted mean of squared distances here. In the data the weights are the affinities. In the map they are
+``w_ij = 1 / (1 + |y_i - y_j|^2)`` over the same stored pairs. ``rho`` is the correlation of the log radii, with a
+constant that is added to their variance in the map.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from drsne.objectives.kl import StoredPairs, prepared
 from drsne.objectives.problem import Problem, State, Terms
 
 Array = NDArray[np.float64]
-_LEAST_SHARE = 1e-6  # of the median radius (a squared length), the smallest radius in the data
-_LEAST_IN_MAP = 1e-12  # the smallest radius in the map, in map units: neighbours that coincide have no direction
-_SAME = 1e-6  # a standard deviation of log radii that is rounding, not data
+_LEAST_SHARE = 1e-6  # the smallest radius in the data, relative to the median radius (both are squared lengths)
+_LEAST_IN_MAP = 1e-12  # the smallest radius in the map; neighbours that coincide have no direction
+_SAME = 1e-6  # a standard deviation of log radii below this is a rounding error
 
 
 class MapRadii(NamedTuple):
-    """Log radii of a map, with what the gradient needs."""
+    """Log radii of a map, and the values that their gradient needs."""
 
     log: Array  # r_i, (n,)
     sensitivity: Array  # -dr_i / dS_i for S_i = sum_j w_ij, (n,)
@@ -35,15 +35,15 @@ class MapRadii(NamedTuple):
 def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
     """Return ``log(sum_j p_ij d_ij^2 / sum_j p_ij)`` for the symmetric affinities of conditional rows (n, k).
 
-    Sums over a row of ``C + C^T`` are the sums over a row and a column of ``C``: the distances of the transposed pairs
-    are never stored.
+    Sums over a row of ``C + C^T`` are computed as the sums over a row and a column of ``C``, so the distances of the
+    transposed pairs are never stored.
     """
     largest = float(graph.distances.max())
     n = len(graph.distances)
     if not largest > 0.0:
         return np.zeros(n)  # all points coincide
     weights = conditional.astype(np.float64, copy=False)
-    squares = weights * (graph.distances / largest) ** 2  # no overflow, whatever the units
+    squares = weights * (graph.distances / largest) ** 2  # does not overflow, whatever the units
     columns = np.ascontiguousarray(graph.indices).ravel()
 
     def both(values: Array) -> Array:
@@ -52,13 +52,13 @@ def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
     radii = both(squares) / both(weights)
     positive = radii[radii > 0.0]
     if len(positive) == 0:
-        return np.zeros(n)  # all affinity sits on duplicates
+        return np.zeros(n)  # only duplicates have an affinity
     least = _LEAST_SHARE * float(np.median(positive))
     return np.asarray(np.log(np.maximum(radii, least)) + 2.0 * np.log(largest))
 
 
 def standardized(values: Array) -> Array:
-    """Return ``values`` less their mean, divided by their standard deviation; all 0 if they do not differ."""
+    """Return ``values`` minus their mean, divided by their standard deviation, or zeros if they do not differ."""
     away = values - values.mean()
     spread = float(np.sqrt((away * away).sum() / (len(values) - 1)))
     return np.asarray(away / spread) if spread > _SAME else np.zeros_like(values)
@@ -69,13 +69,13 @@ def map_radii(Y: NDArray[Any], pairs: PairList, backend: Backend) -> MapRadii:
     near, far = backend.kernel_sums(Y, pairs)  # S_i = sum_j w_ij, and sum_j w_ij d_ij^2
     radius = far / near
     held = radius < _LEAST_IN_MAP
-    # w d^2 = 1 - w, so r = log(m / S - 1) for the row's m pairs: dr/dS = -(1 / S + 1 / (m - S)) = -m / (S (m - S)).
+    # w d^2 = 1 - w, so r = log(m / S - 1) for a row of m pairs, and dr/dS = -(1 / S + 1 / (m - S)) = -m / (S (m - S)).
     sensitivity = np.where(held, 0.0, np.diff(pairs.indptr) / (near * np.where(held, 1.0, far)))
     return MapRadii(np.log(np.maximum(radius, _LEAST_IN_MAP)), sensitivity)
 
 
 def correlation_and_slope(target: Array, log: Array, shift: float) -> tuple[float, Array]:
-    """Return ``rho`` and ``drho/dr_i``: with ``c`` the covariance and ``s`` the shifted deviation, ``rho = c / s``."""
+    """Return ``rho = c / s`` and ``drho/dr_i``, where c is the covariance and s the shifted standard deviation."""
     away, others = log - log.mean(), len(log) - 1
     s = float(np.sqrt((away * away).sum() / others + shift))
     if not s > 0.0:
@@ -85,20 +85,20 @@ def correlation_and_slope(target: Array, log: Array, shift: float) -> tuple[floa
 
 
 class DenSNEProblem(Problem):
-    """The objective of den-SNE on given data: ``L_KL - 2 lambda rho``.
+    """The objective of den-SNE on some data: ``L_KL - 2 lambda rho``.
 
     Parameters
     ----------
     P : csr_matrix of shape (n, n)
-        Symmetric affinities; the radii of the map are over its stored pairs.
+        Symmetric affinities. The radii of the map are sums over its stored pairs.
     target : ndarray of shape (n,)
         Standardised log radii of the data, R_i.
     weight : float
-        lambda, on the scale of den-SNE's program.
+        lambda, in the units of den-SNE's program.
     variance_shift : float
-        Added to the variance of the map's log radii.
+        Constant that is added to the variance of the log radii of the map.
     precision : {"single", "double"}
-        Arithmetic of a pair.
+        Floating-point precision of the terms of a pair of points.
     engine : Engine
         Evaluates the repulsion.
     backend : Backend
@@ -133,8 +133,8 @@ class DenSNEProblem(Problem):
         radii = map_radii(Y, pairs, self.backend)
         rho, slope = correlation_and_slope(state.terms.target, radii.log, self._shift)
         if weight:
-            # The program leaves 4 out of the gradient of KL but 2 out of that of rho: its lambda counts twice.
-            # dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both rows.
+            # The program omits the factor 4 of the gradient of KL but only 2 of that of rho, so its lambda counts
+            # twice. dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both rows.
             pull = (2.0 * ((-2.0 * weight * len(Y)) * slope) * radii.sensitivity).astype(Y.dtype)
             self.backend.add_kernel_forces(Y, pairs, pull, gradient)
         return rho if losses else None

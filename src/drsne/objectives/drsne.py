@@ -1,4 +1,4 @@
-"""The objective of DR-SNE: the KL divergence plus the density weight times the concentration loss (theory, eq. 26)."""
+"""The objective of DR-SNE: KL divergence plus density weight times concentration loss (docs/theory.md, eq. 26)."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from drsne.objectives.neighborhoods import (
     Neighborhoods,
     NeighborTable,
 )
-from drsne.objectives.problem import MANY, Problem, Smoothings, State, Terms
+from drsne.objectives.problem import LARGE_MAP, Problem, Smoothings, State, Terms
 
 Array = NDArray[np.float64]
-_LEAST_SAMPLE = 10  # neighbours
+_LEAST_SAMPLE = 10  # the smallest automatic number of neighbours in a share
 
 
 class NeighborhoodWeights(NamedTuple):
-    """What a value of ``neighborhoods`` stands for (docs/theory.md, section 8)."""
+    """The meaning of a value of ``neighborhoods`` (docs/theory.md, section 8)."""
 
     input: float  # weight of the loss over the neighbours in the data
     embedding: float  # weight of the loss over the neighbours in the map
-    contrasted: bool  # whether small differences of the data's concentration are made larger
+    contrasted: bool  # whether the contrast is used with the fixed kernel too
 
 
 NEIGHBORHOODS = {
-    "input": NeighborhoodWeights(1.0, 0.0, contrasted=False),  # the paper's
+    "input": NeighborhoodWeights(1.0, 0.0, contrasted=False),  # the paper's method
     "embedding": NeighborhoodWeights(0.0, 1.0, contrasted=True),
     "both": NeighborhoodWeights(1.0, 0.7, contrasted=True),
 }
@@ -55,51 +55,51 @@ NEIGHBORHOODS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What is minimised, beyond the estimator's plain parameters.
+    """The objective in detail, beyond the parameters of the estimator.
 
     Parameters
     ----------
     support : {"symmetric", "directed"}, default="symmetric"
-        Pairs of the KL term: every pair with affinity, or (the paper) only j among the k density
-        neighbours of i.
+        Pairs (i, j) of the KL term: all pairs with an affinity, or, as in the paper, only those with j among the k
+        density neighbours of i.
     normalizer : {"attached", "detached"}, default="attached"
-        Whether the mean concentration of the map is differentiated. Detached (the authors' code) adds a
-        net force that swells or shrinks the map.
+        Whether the mean concentration of the map is differentiated. "detached", as in the authors' code, adds a net
+        force that makes the map grow or shrink.
     input_weight, embedding_weight : float, default=1.0 and 0.0
-        Weights, beside lambda, of the two readings of a map's concentration: over each point's neighbours in the
-        data (the paper's), and over its own nearest neighbours in the map. Both are held against the same profile of
-        the data.
+        Factors on lambda for the loss over the neighbours of each point in the data, as in the paper, and for the loss
+        over its nearest neighbours in the map. Both losses have the same target.
     input_exponent, embedding_exponent : float, default=1.0
-        alpha in ``c = r^-alpha``, in each space. An ``input_exponent`` of "auto" is that of the map, up to doubled
-        where the radii of the data differ so little that their differences would drown in chance.
+        alpha in ``c = r^-alpha``, in the data and in the map. An ``input_exponent`` of "auto" is ``embedding_exponent``
+        times the contrast, which is between 1 and 2 and larger if the radii of the data differ little.
     input_smoothing, embedding_smoothing : Smoothing
-        Small constants of the concentration in each space.
+        Small constants of the concentration in the data and in the map.
     affinity_smoothing : float, default=0.0
         delta in log(q + delta) and log(p + delta).
     distance_smoothing : float, default=0.0
-        Added to the squared distance in ``w = 1 / (1 + d^2)``; with the adaptive kernel, to the squared distance in
-        units of the two points' scales, ``w = 1 / (1 + d^2 / (rho_i rho_j) + distance_smoothing)``.
+        Constant that is added to the squared distance in ``w = 1 / (1 + d^2)``. With the adaptive kernel, it is added
+        to the squared distance in units of the scales, ``w = 1 / (1 + d^2 / (rho_i rho_j) + distance_smoothing)``.
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
-        The kernel of the map's affinities q. "fixed" is that of t-SNE and of the paper, one width for all points;
-        "adaptive" gives every point the scale that its neighbourhood has in the data (docs/theory.md, section 11).
-        "auto" is adaptive if the density term takes part and fixed at ``density_weight=0``. In between, below
-        ``density_weight=0.1``, it adapts in part: the scales are raised to the power ``10 * density_weight``.
+        Kernel of the affinities in the map. The "fixed" kernel, that of t-SNE and of the paper, has the same scale at
+        all points. The "adaptive" kernel has its own scale at every point, taken from the radius of the point in the
+        data (docs/theory.md, section 11). "auto" is adaptive if the density term is used, and fixed at
+        ``density_weight=0``. Below ``density_weight=0.1`` it adapts in part: the scales are raised to the power
+        ``10 * density_weight``.
     target_quantile : float, default=0.01
-        The data's concentrations below this quantile, and above one less it, count as that quantile in the target
-        of the density term (they are winsorised): otherwise a few very sparse points are sent so far away that the
-        rest of the map shrinks. 0 takes all as they are.
+        Quantile at which the target of the density term is winsorised at either end. Otherwise a few very sparse points
+        would be placed so far away that the rest of the map shrinks. With 0, the target is not changed.
     small_groups : bool, default=True
-        Measure the radius of a point over fewer than k neighbours, in the data and in the map, if the others lie
-        beyond a clear gap: groups of fewer than k + 1 points then have a concentration of their own.
+        Whether to measure the radius of a point over fewer than k neighbours, in the data and in the map, if the others
+        lie beyond a clear gap. Groups of fewer than k + 1 points then have their own concentration.
     calibration : Calibration
-        How affinities reach the perplexity.
+        Settings of the search for the precisions of the affinities.
     precision : {"single", "double"}, default="single"
-        Arithmetic of a pair; sums over many are double.
+        Floating-point precision of the terms of a pair of points. Sums over many pairs always have double precision.
     sampled_neighbors : int, "auto" or None, default="auto"
-        Density neighbours that an iteration visits at most: of more, iterations renew the share of every s-th in
-        turn, and keep the others' from a few iterations before. The losses are always over all of them as they
-        are. "auto" is a sixth, but at least 10, from 8192 points on where the map's own neighbours play no part: those
-        change, and old shares of them pull points away from their neighbours. None is all.
+        Largest number of density neighbours that one iteration visits. If a point has more, they are divided into
+        shares, each iteration updates one share, and the sums over the others are a few iterations old. The losses are
+        always computed over all neighbours. "auto" stands for a sixth of the neighbours, but at least 10, if there are
+        at least 8192 points and ``embedding_weight`` is 0. (Neighbours in the map change, and old shares would pull
+        points away from their neighbours.) In other cases, and with None, every iteration visits all neighbours.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Objective:
         checks.flag("small_groups", self.small_groups)
         if checks.number("target_quantile", self.target_quantile, at_least=0) >= 0.5:
             raise ValueError(
-                f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 to leave the target as it is."
+                f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 for an unchanged target."
             )
         if isinstance(self.input_exponent, str):
             checks.choice("input_exponent", self.input_exponent, ("auto",), also=" or a number above 0")
@@ -144,12 +144,13 @@ class Objective:
             checks.number(name, getattr(self, name), at_least=0)
         if not self.input_weight + self.embedding_weight:
             raise ValueError(
-                "input_weight and embedding_weight must not both be 0. Pass density_weight=0 for plain t-SNE."
+                "input_weight and embedding_weight must not both be 0; got 0 and 0. Pass density_weight=0 for plain "
+                "t-SNE."
             )
         if isinstance(self.sampled_neighbors, str):
             checks.choice("sampled_neighbors", self.sampled_neighbors, ("auto",), also=", an integer or None")
         elif self.sampled_neighbors is not None:
-            checks.integer("sampled_neighbors", self.sampled_neighbors, at_least=1, hint="None takes all.")
+            checks.integer("sampled_neighbors", self.sampled_neighbors, at_least=1, hint="Pass None for all.")
         for name in ("affinity_smoothing", "distance_smoothing"):
             checks.number(name, getattr(self, name), at_least=0)
         for name, kind in (
@@ -158,43 +159,45 @@ class Objective:
             ("calibration", Calibration),
         ):
             if not isinstance(getattr(self, name), kind):
-                raise TypeError(f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}.")
+                raise TypeError(
+                    f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}. Drop it for the default."
+                )
 
     def at(self, radii: Array) -> Objective:
-        """The objective for data with these radii: an automatic exponent has its value."""
+        """Return the objective for data with these radii, in which an automatic exponent has its value."""
         if not isinstance(self.input_exponent, str):
             return self
         return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))
 
     def adapts(self, weight: float) -> bool:
-        """Return whether the kernel is adaptive at that ``weight`` of the density term."""
+        """Return whether the kernel is adaptive at a ``weight`` of the density term."""
         return self.kernel == "adaptive" or (self.kernel == "auto" and weight > 0)
 
     def adaptation(self, weight: float) -> float:
-        """Return how far the kernel adapts at that ``weight``: the power to which its scales are raised."""
+        """Return the power to which the scales of the kernel are raised at a ``weight`` of the density term."""
         return adaptation(self.kernel, weight)
 
     def sample_of(self, k: int, n_samples: int) -> int | None:
-        """Density neighbours that an iteration visits, of k; None for all."""
+        """Return how many of k density neighbours an iteration visits, or None for all."""
         if self.sampled_neighbors != "auto":
             return self.sampled_neighbors  # type: ignore[return-value]
-        few = n_samples >= MANY and self.embedding_weight == 0
-        return max(_LEAST_SAMPLE, -(-k // 6)) if few else None
+        sampled = n_samples >= LARGE_MAP and self.embedding_weight == 0
+        return max(_LEAST_SAMPLE, -(-k // 6)) if sampled else None
 
 
 class DRSNEProblem(Problem):
-    """The objective of DR-SNE on given data.
+    """The objective of DR-SNE on some data.
 
     Parameters
     ----------
     objective : Objective
-        What to minimise.
+        Settings of the objective.
     P : csr_matrix of shape (n, n)
         Symmetric affinities.
     neighbors : ndarray of shape (n, k)
-        Density neighbours N_k(i).
+        Density neighbours N_k(i) in the data.
     target : ndarray of shape (n,)
-        Profile of the data, log c~_i, that the map should have.
+        The profile log c~_i that the map should have.
     weight : float
         lambda, the weight of the concentration loss.
     engine : Engine
@@ -202,11 +205,12 @@ class DRSNEProblem(Problem):
     backend : Backend
         Evaluates all other sums.
     log_scales : ndarray of shape (n,), default=None
-        log rho_i of the adaptive kernel; None is the fixed one.
+        log rho_i of the adaptive kernel, or None for the fixed kernel.
     adaptation : float, default=1.0
-        How far the kernel adapts: the power to which its scales are raised.
+        Power to which the scales of an adaptive kernel are raised.
     kept : ndarray of shape (n,), default=None
-        How many of a point's k nearest neighbours, in the data and in the map, count in the concentration; None is all.
+        How many of the k nearest neighbours of each point, in the data and in the map, count in its concentration. None
+        stands for all.
     """
 
     def __init__(
@@ -248,22 +252,20 @@ class DRSNEProblem(Problem):
         )
 
     @property
-    def target(self) -> Array:
-        """The profile that the map should have."""
-        return self.terms.target
-
-    @property
     def adaptive(self) -> bool:
         """Whether the kernel is adaptive."""
         return self.terms.log_scales is not None
 
     def scales_at(self, power: float) -> Array:
-        """Return the scales of the kernel, rho_i, raised to a power; all 1 for the fixed kernel."""
+        """Return the scales rho_i of the kernel, raised to a power. All are 1 with the fixed kernel."""
         log_scales = self.terms.log_scales
         return np.ones(len(self.target)) if log_scales is None else np.exp(power * log_scales)
 
     def concentration(self, Y: Array, state: State | None = None) -> Array:
-        """Return the profile of a map, log c~_i, over the neighbours in the data if these take part, else in the map."""
+        """Return the profile log c~_i of a map.
+
+        It is measured over the neighbours in the data, or over those in the map if the objective has only these.
+        """
         state = self.start() if state is None else state
         typed = self.typed(state.in_order(Y))
         table = state.terms.neighborhoods[0].table(typed, state.memories[0], self.backend)
@@ -293,8 +295,8 @@ class DRSNEProblem(Problem):
         losses: bool,
         iteration: int | None,
     ) -> float:
-        """Add the gradient of the loss over one kind of neighbours, and return the loss over all of them."""
-        if not weight:  # what the next iterations remember must not depend on whether somebody looks at the loss
+        """Add the gradient of the loss over one kind of neighbours to ``gradient``, and return the loss."""
+        if not weight:  # the memory is left unchanged, so that computing losses does not affect later iterations
             return self._loss(self._profile(Y, neighborhoods.table(Y, memory, self.backend)), state)[0]
         objective, smoothing = self.objective, self.objective.embedding_smoothing
         floor = smoothing.squared_distance
@@ -302,7 +304,7 @@ class DRSNEProblem(Problem):
         radii = sums.radii(Y, floor, iteration)
         loss, slope = self._loss(profile(radii, objective.embedding_exponent, smoothing), state)
         sums.add_forces(Y, (len(Y) * weight * neighborhoods.weight) * slope, floor, gradient)
-        if losses and sums.table.n_shares > 1 and iteration is not None:  # some shares are old
+        if losses and sums.table.n_shares > 1 and iteration is not None:  # some shares are out of date
             loss, _ = self._loss(self._profile(Y, sums.table), state)
         return loss
 

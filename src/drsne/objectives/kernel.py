@@ -10,15 +10,15 @@ from drsne.objectives.concentration import Smoothing, profile
 Array = NDArray[np.float64]
 KERNELS = ("auto", "adaptive", "fixed")
 FULL_ADAPTATION = 0.1  # density weight from which on the automatic kernel adapts fully
-SCALE_QUANTILE = 0.005  # of the log scales, beyond which they are clipped at either end
-LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # beyond, products of inverse scales leave single precision
+SCALE_QUANTILE = 0.005  # quantile beyond which the log scales are winsorised at either end
+LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # products of larger inverse scales overflow in single precision
 
 
 def log_scales(radii: Array, power: float, smoothing: Smoothing, quantile: float = SCALE_QUANTILE) -> Array:
     """Return the log scales of the adaptive kernel, ``power (log r_i - mean log r)``, winsorised (eq. 49).
 
     They are also bounded by ``LARGEST_LOG_SCALE`` at either end. ``r_i`` is the radius with the smoothing of the
-    target, so duplicates have a scale as well.
+    target, so duplicates also have a scale.
     """
     log = np.log(profile(radii, 1.0, smoothing).radius)
     scale = power * (log - log.mean())
@@ -27,7 +27,7 @@ def log_scales(radii: Array, power: float, smoothing: Smoothing, quantile: float
 
 
 def adaptation(kernel: str, weight: float) -> float:
-    """Return how far a kernel adapts at that density ``weight``: the power to which its scales are raised."""
+    """Return the power to which the scales of a kernel are raised at a density ``weight``."""
     if kernel == "auto":
         return min(1.0, weight / FULL_ADAPTATION)
     return float(kernel == "adaptive")

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from drsne.backends import Backend, Order, PairList
 
 Array = NDArray[np.float64]
-_LEAST_PARTITION = np.finfo(np.float64).tiny  # the map is so wide that no pair repels
+_LEAST_PARTITION = np.finfo(np.float64).tiny  # for maps that are so large that no pair repels
 
 
 class StoredPairs(NamedTuple):
-    """Pairs of a KL term: ``A = (P_s + P_s^T) / 2`` for the stored part P_s of P, with its sum and its entropy."""
+    """The pairs of a KL term: ``A = (P_s + P_s^T) / 2`` for the stored part P_s of P, with its sum and entropy."""
 
     pairs: PairList
     mass: float  # the sum of P_s
@@ -23,7 +23,7 @@ class StoredPairs(NamedTuple):
 
     @classmethod
     def of(cls, P: sp.csr_matrix, smoothing: float) -> StoredPairs:
-        """Return all pairs of a symmetric ``P``, without a copy."""
+        """Return all pairs of a symmetric ``P`` without copying them."""
         mass = float(P.data.sum(dtype=np.float64))
         return cls(PairList(P.indptr, P.indices, P.data), mass, _entropy(P.data, smoothing))
 
@@ -53,7 +53,7 @@ def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
 
 
 class KLValue(NamedTuple):
-    """Gradient of the KL term, and its value if it was asked for."""
+    """The gradient of the KL term, and its value if losses were requested."""
 
     gradient: Array  # (n, d)
     kl: float | None
@@ -73,8 +73,8 @@ def kl_term(
 ) -> KLValue:
     """Return the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
 
-    ``a`` is the exaggeration, ``S`` the sum of the affinities, and ``repulsion`` has ``Z`` and ``F``, which is
-    overwritten. ``Y`` has the type in which pairs are computed; ``scales`` (n,) are those of the adaptive kernel.
+    ``a`` is the exaggeration, ``S`` is the sum of the affinities, and ``repulsion`` holds ``Z`` and ``F``, which is
+    overwritten. ``Y`` has the type in which pairs are computed, and ``scales`` (n,) are those of the adaptive kernel.
     """
     Z, forces = repulsion
     Z = max(Z, _LEAST_PARTITION)
@@ -91,7 +91,7 @@ def kl_term(
 
 
 def prepared(P: sp.csr_matrix, precision: str) -> sp.csr_matrix:
-    """Return ``P`` as backends take it: sorted rows, int32 columns, values of the type of a pair."""
+    """Return ``P`` in the form that backends expect: sorted rows, int32 columns, values of the type of a pair."""
     real = np.float32 if precision == "single" else np.float64
     P.sort_indices()
     if P.data.dtype == real and P.indices.dtype == np.int32:

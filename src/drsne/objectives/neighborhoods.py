@@ -1,8 +1,8 @@
 """Radii of a map over the neighbours of every point, and the forces through them (docs/theory.md, eqs. 15 and 21).
 
 The neighbours are either those in the data (:class:`InputNeighborhoods`) or those in the map
-(:class:`EmbeddingNeighborhoods`). Both describe what is summed and never change. What an optimisation keeps from one
-iteration to the next is in :class:`Memory`.
+(:class:`EmbeddingNeighborhoods`). Objects of these classes describe what is summed and never change. The sums that an
+optimisation keeps from one iteration to the next are in :class:`Memory`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REFRESHED_EVERY = 10  # iterations between two searches for the neighbours in a 
 
 
 class NeighborTable:
-    """Neighbours of every point, cut into shares that can be summed one at a time.
+    """Neighbours of every point, divided into shares that can be summed one at a time.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class NeighborTable:
     backend : Backend
         Computes the sums.
     sample : int, default=None
-        The largest number of neighbours in a share. Share s holds every s-th neighbour, so its mean distance is near
-        that of all. None is one share.
+        The largest number of neighbours in a share. With m shares, a share holds every m-th neighbour, so its mean
+        distance is near that of all neighbours. None stands for one share.
     """
 
     def __init__(self, neighbors: NDArray[np.int32], backend: Backend, sample: int | None = None) -> None:
@@ -43,7 +43,7 @@ class NeighborTable:
 
     @property
     def shares(self) -> list[NeighborList]:
-        """The shares, made on first use, because many tables are replaced before they are summed."""
+        """The shares. They are made on first use, because many tables are replaced before they are summed."""
         if self._shares is None:
             self._shares = [
                 self._backend.neighbor_list(self.neighbors[:, share :: self.n_shares]) for share in range(self.n_shares)
@@ -59,11 +59,11 @@ class NeighborTable:
 
 
 class RollingSums:
-    """Sums over all neighbours, of which each iteration renews one share; the others are a few iterations old.
+    """Sums over all neighbours, of which each iteration updates one share. The others are a few iterations old.
 
-    The sum over a random share would be noise, and Adam follows noise. On MNIST (70,000 points, k = 30, weight 10) a
-    third of the neighbours at a time cost .02 of trustworthiness; shares that are renewed in turn cost nothing that
-    could be measured.
+    The sum over a random share would be noisy, and Adam follows the noise. On MNIST (70,000 points, k = 30, weight 10),
+    using a random third of the neighbours lowered the trustworthiness by .02. Shares that are updated in turn had no
+    measurable effect.
     """
 
     def __init__(self, table: NeighborTable, backend: Backend) -> None:
@@ -72,33 +72,33 @@ class RollingSums:
         self._directions: NDArray[Any] = np.empty((0, 0, 0))
         self._back: NDArray[Any] = np.empty((0, 0, 0))
         self._last: int | None = None
-        self._renewed: Sequence[int] = ()
+        self._updated: Sequence[int] = ()
 
     def radii(self, Y: NDArray[Any], floor: float, iteration: int | None) -> Array:
-        """Return the mean distances at ``Y``; all shares are renewed unless ``iteration`` follows the last one."""
+        """Return the mean distances at ``Y``. All shares are updated unless ``iteration`` follows the last one."""
         table, (n, d) = self.table, Y.shape
         if self._directions.shape != (table.n_shares, n, d) or self._directions.dtype != Y.dtype:
             self._lengths = np.empty((table.n_shares, n))
             self._directions, self._back = (np.empty((table.n_shares, n, d), Y.dtype) for _ in range(2))
             self._last = None
         follows = iteration is not None and self._last is not None and iteration == self._last + 1
-        self._renewed = [iteration % table.n_shares] if follows and iteration is not None else range(table.n_shares)
+        self._updated = [iteration % table.n_shares] if follows and iteration is not None else range(table.n_shares)
         self._last = iteration
-        for share in self._renewed:
+        for share in self._updated:
             self._backend.lengths(Y, table.shares[share], floor, self._lengths[share], self._directions[share])
         return np.asarray(self._lengths.sum(axis=0) / table.k)
 
     def add_forces(self, Y: NDArray[Any], slope: Array, floor: float, forces: Array) -> None:
         """Add ``sum_l slope_l dr_l/dy_i`` to the force on every point."""
         per_length = slope / self.table.k
-        for share in self._renewed:
+        for share in self._updated:
             self._backend.pull_back(Y, self.table.shares[share], per_length, floor, self._back[share])
         self._backend.add_forces(per_length, self._directions, self._back, forces)
 
 
 @dataclass
 class Memory:
-    """What a density term keeps from one iteration to the next."""
+    """The sums that a density term keeps from one iteration to the next."""
 
     sums: RollingSums | None = None
     found_at: int | None = None  # the iteration in which the neighbours in the map were found
@@ -108,12 +108,12 @@ class Memory:
 class InputNeighborhoods:
     """The neighbours in the data, which are the same for every map."""
 
-    weight: float  # of this term beside the density weight
+    weight: float  # factor on the density weight
     neighbors: NDArray[np.int32]  # (n, k)
     sample: int | None
 
     def sums(self, Y: NDArray[Any], memory: Memory, iteration: int | None, backend: Backend) -> RollingSums:
-        """Return the sums over them."""
+        """Return the sums over the neighbours."""
         if memory.sums is None:
             memory.sums = RollingSums(NeighborTable(self.neighbors, backend, self.sample), backend)
         return memory.sums
@@ -123,33 +123,33 @@ class InputNeighborhoods:
         return self.sums(Y, memory, None, backend).table
 
     def reordered(self, order: Order) -> InputNeighborhoods:
-        """Return the same for another order of the points."""
+        """Return the neighbourhoods in another order of the points."""
         return InputNeighborhoods(self.weight, order.neighbor_table(self.neighbors), self.sample)
 
 
 @dataclass(frozen=True)
 class EmbeddingNeighborhoods:
-    """Each point's own nearest neighbours in the map, which are found again every few iterations."""
+    """The nearest neighbours of every point in the map, which are searched again every few iterations."""
 
-    weight: float
+    weight: float  # factor on the density weight
     k: int
     sample: int | None
-    kept: NDArray[np.int32] | None = None  # how many of a point's neighbours count, (n,)
+    kept: NDArray[np.int32] | None = None  # how many of the neighbours of each point count, (n,)
 
     def sums(self, Y: NDArray[Any], memory: Memory, iteration: int | None, backend: Backend) -> RollingSums:
-        """Return the sums over them; without an ``iteration`` over the neighbours of exactly this map."""
-        found = memory.found_at
-        stale = found is None or iteration is None or not 0 <= iteration - found < REFRESHED_EVERY
+        """Return the sums over the neighbours; without an ``iteration`` these are searched in this map."""
+        last = memory.found_at
+        stale = last is None or iteration is None or not 0 <= iteration - last < REFRESHED_EVERY
         if memory.sums is None or stale:
             memory.sums, memory.found_at = RollingSums(self.table(Y, memory, backend), backend), iteration
         return memory.sums
 
     def table(self, Y: NDArray[Any], memory: Memory, backend: Backend) -> NeighborTable:
-        """Return the neighbours of exactly this map, which are not remembered."""
+        """Search for the neighbours in this map and return them; they are not stored in ``memory``."""
         return NeighborTable(repeated(backend.nearest_in_map(Y, self.k), self.kept), backend, self.sample)
 
     def reordered(self, order: Order) -> EmbeddingNeighborhoods:
-        """Return the same for another order of the points."""
+        """Return the neighbourhoods in another order of the points."""
         kept = None if self.kept is None else order.reordered(self.kept)
         return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept)
 

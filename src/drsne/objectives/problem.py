@@ -1,4 +1,4 @@
-"""What the objectives of DR-SNE and den-SNE share: a KL term and a density term on given data.
+"""The base class of the objectives of DR-SNE and den-SNE, with a KL term and a density term.
 
 Gradients are those of **n times** the loss. The gradient at a point then does not depend on n, and neither do learning
 rates, clipping and Adam's eps.
@@ -19,34 +19,34 @@ from drsne.objectives.neighborhoods import Memory, Neighborhoods
 from drsne.precision import pair_type
 
 Array = NDArray[np.float64]
-MANY = 8192  # points from which on their order in memory matters, and shares of the neighbours are enough
+LARGE_MAP = 8192  # number of points from which on maps are reordered in memory and neighbours are summed in shares
 _REORDERED_EVERY = 50  # iterations
 
 
 class Evaluation(NamedTuple):
-    """Gradient of n times the loss, the losses if they were asked for, and the scales of the kernel."""
+    """The gradient of n times the loss, the losses if they were requested, and the scales of the kernel."""
 
     gradient: Array  # (n, d)
     kl: float | None
-    density: float | None  # the density term: the loss of DR-SNE, the correlation of den-SNE
+    density: float | None  # the density term: the concentration loss of DR-SNE or the correlation of den-SNE
     scales: Array | None = None  # (n,), or None for the fixed kernel
 
 
 class Terms(NamedTuple):
-    """The arrays that a loss is summed over, in some order of the points."""
+    """The arrays over which a loss is summed, in some order of the points."""
 
-    pairs: dict[str, StoredPairs]  # "objective", and "all" if the objective does not take all pairs
-    target: Array  # (n,), what the density term compares the map with
+    pairs: dict[str, StoredPairs]  # "objective", and "all" if the objective does not use all pairs
+    target: Array  # (n,), the values that the density term compares the map with
     neighborhoods: tuple[Neighborhoods, ...] = ()
     log_scales: Array | None = None  # log rho_i of the adaptive kernel
     order: Order | None = None
 
     def pairs_of(self, name: str) -> StoredPairs:
-        """Return the pairs of that name, or else those of the objective."""
+        """Return the pairs of that name, or those of the objective if there are none."""
         return self.pairs.get(name, self.pairs["objective"])
 
     def reordered(self, order: Order) -> Terms:
-        """Return the same for another order of the points."""
+        """Return the terms in another order of the points."""
         return Terms(
             {name: stored.reordered(order) for name, stored in self.pairs.items()},
             order.reordered(self.target),
@@ -58,18 +58,18 @@ class Terms(NamedTuple):
 
 @dataclass
 class State:
-    """What an optimisation carries from one iteration to the next, besides the map and its optimiser."""
+    """The values that an optimisation carries from one iteration to the next, besides the map and its optimiser."""
 
-    terms: Terms  # in the present order of the points
+    terms: Terms  # in the current order of the points
     memories: tuple[Memory, ...]  # one for each of the neighborhoods
-    engine: Any  # what the engine has learnt about the accuracy of its last evaluations
+    engine: Any  # the state of the engine, with the errors of its last checks
 
     def in_order(self, values: Array) -> Array:
-        """Return values of the points in the present order."""
+        """Return values of the points in the current order."""
         return values if self.terms.order is None else self.terms.order.reordered(values)
 
     def restored(self, values: Array) -> Array:
-        """Return values that are in the present order in the order of the data."""
+        """Return values in the current order in the order of the data."""
         return values if self.terms.order is None else self.terms.order.restored(values)
 
 
@@ -81,16 +81,16 @@ class Smoothings(NamedTuple):
 
 
 class Problem:
-    """A KL term and a density term on given data.
+    """A KL term and a density term on some data.
 
     Parameters
     ----------
     terms : Terms
-        What is summed over, in the order of the data.
+        The arrays over which the loss is summed, in the order of the data.
     weight : float
         Multiplies the density term.
     precision : {"single", "double"}
-        Arithmetic of a pair.
+        Floating-point precision of the terms of a pair of points.
     engine : Engine
         Evaluates the repulsion.
     backend : Backend
@@ -98,7 +98,7 @@ class Problem:
     smoothings : Smoothings
         The small constants of the KL term.
     adaptation : float, default=1.0
-        How far an adaptive kernel adapts: the power to which its scales are raised.
+        Power to which the scales of an adaptive kernel are raised.
     """
 
     def __init__(
@@ -116,6 +116,11 @@ class Problem:
         self.engine, self.backend = engine, backend
         self._smoothings, self._adaptation = smoothings, adaptation
 
+    @property
+    def target(self) -> Array:
+        """The values that the density term compares the map with, (n,)."""
+        return self.terms.target
+
     def start(self) -> State:
         """Return the state of an optimisation that has not begun."""
         return State(self.terms, _fresh(self.terms), self.engine.start())
@@ -132,30 +137,32 @@ class Problem:
         losses: bool = False,
         scale: float = 1.0,
     ) -> Evaluation:
-        """Return the gradient of n times the loss at ``Y``, and the losses if they are asked for.
+        """Return the gradient of n times the loss at ``Y``, and the losses if they are requested.
 
         Parameters
         ----------
         Y : ndarray of shape (n, d)
             The map.
         state : State, default=None
-            What the optimisation carries on; it is updated. None evaluates the map by itself.
+            State of the optimisation, which is updated. With None, the map is evaluated without one.
         iteration : int, default=None
-            The iteration. If it follows the last one, a density term over many neighbours renews only a share of them,
-            and the neighbours in the map may be those of some iterations before. None takes all of them as they are.
+            Number of the iteration. If it follows the last one, a density term over many neighbours updates only a
+            share of them, and the neighbours in the map may be a few iterations old. With None, all sums are up to
+            date.
         exaggeration : float, default=1.0
             Multiplies the attraction. The losses are always those without it.
         density : float, default=1.0
             Multiplies the weight of the density term.
         pairs : {"objective", "all"}, default="objective"
-            Pairs of the KL term: those of the objective, or all with affinity, rescaled to the sum one.
+            Pairs of the KL term: those of the objective, or all pairs with an affinity, rescaled so that they sum to
+            one.
         losses : bool, default=False
             Whether to compute the losses.
         scale : float, default=1.0
-            How far the kernel adapts: its scales are ``rho_i`` to that power, and 0 is the fixed kernel.
+            Factor on the power to which the scales of an adaptive kernel are raised; 0 gives the fixed kernel.
         """
         state = self.start() if state is None else state
-        if iteration is not None and len(Y) >= MANY and iteration % _REORDERED_EVERY == 0:
+        if iteration is not None and len(Y) >= LARGE_MAP and iteration % _REORDERED_EVERY == 0:
             self._reorder(Y, state)
         ordered = state.in_order(Y)
         typed = self.typed(ordered)
@@ -186,11 +193,14 @@ class Problem:
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
     ) -> float | None:
-        """Add n times ``weight`` times its gradient to ``gradient``, and return its value if ``losses`` are asked for."""
+        """Add the gradient of the term, times n and ``weight``, to ``gradient``.
+
+        Return the value of the term if ``losses`` are requested, and None otherwise.
+        """
         raise NotImplementedError
 
     def _reorder(self, Y: Array, state: State) -> None:
-        """Let points that are near in the map be near in memory."""
+        """Reorder the terms so that points that are near in the map are near in memory."""
         state.terms, state.memories = self.terms, ()  # free the old order before the new one is made
         state.terms = self.terms.reordered(self.backend.order(Y))
         state.memories = _fresh(state.terms)

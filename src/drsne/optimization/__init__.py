@@ -1,1 +1,1 @@
-"""How a map is optimised: ``schedule`` says what happens when, ``optimizers`` make steps, and ``loop`` runs them."""
+"""The optimisation of a map: ``schedule`` defines its phases, ``optimizers`` make steps, and ``loop`` runs them."""

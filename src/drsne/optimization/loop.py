@@ -1,4 +1,4 @@
-"""The loop of an optimisation: evaluate, step, record, call back, stop. Nothing here knows what the loss is."""
+"""The loop of an optimisation: evaluate, step, record, call back, stop. It does not depend on the loss."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend
+from drsne.logs import LOGGER, timed
 from drsne.optimization.optimizers import OptimizerState
 from drsne.optimization.schedule import Phase, Schedule
 
@@ -18,16 +19,16 @@ Array = NDArray[np.float64]
 Callback = Callable[[int, Array, dict[str, float]], Any]
 Progress = Callable[[int, dict[str, float]], None]
 
-_CLIP_MARGIN = 1e-6  # of the bound, added to the norm when the gradient is clipped
+_CLIP_MARGIN = 1e-6  # share of the bound that is added to the norm when the gradient is clipped
 
 
 class Evaluates(Protocol):
-    """What is minimised: see :class:`drsne.objectives.problem.Problem`."""
+    """A problem that can be minimised, such as :class:`drsne.objectives.problem.Problem`."""
 
     backend: Backend
 
     def start(self) -> Any:
-        """Return what an optimisation carries from one iteration to the next."""
+        """Return the state that an optimisation carries from one iteration to the next."""
         ...
 
     def evaluate(
@@ -59,7 +60,7 @@ class Outcome(NamedTuple):
 
 @dataclass
 class _History:
-    """Losses of some iterations, to be returned as columns."""
+    """The losses of some iterations, which are returned as columns."""
 
     every: int
     term: str
@@ -95,27 +96,26 @@ def minimize(
     Parameters
     ----------
     problem : Evaluates
-        What is minimised.
+        The problem to minimise.
     Y : ndarray of shape (n, d)
         The map to start from.
     schedule : Schedule
         The phases to run.
     state : State, default=None
-        What the problem carries from one iteration to the next, ``problem.start()`` by default. It is updated, and can
-        be passed on to another run.
+        State of the problem, ``problem.start()`` by default. It is updated, and can be passed to another run.
     callbacks : sequence of callables
-        Called as ``callback(iteration, embedding, losses)`` after each iteration, with a copy of the map. If one returns
-        a true value, the run ends.
+        Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map. If a callback
+        returns a true value, the optimisation stops.
     progress : callable, default=None
-        Called as ``progress(iteration, losses)`` whenever losses are known.
+        Called as ``progress(iteration, losses)`` whenever the losses are known.
     term : str, default="concentration"
-        The name of the density term in the losses and in the history.
+        Name of the density term in the losses and in the history.
 
     Returns
     -------
     Outcome
-        The last map. An interrupt from the keyboard, or a gradient that is no longer finite, ends the run with the last
-        finite map.
+        The last map. If the run is interrupted from the keyboard, or if the gradient is no longer finite, this is the
+        last finite map.
     """
     run = _Run(problem, Y, schedule, state, callbacks, progress, term)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a value that is not finite ends the run
@@ -127,7 +127,7 @@ def minimize(
 
 
 class _Run:
-    """One optimisation; ``self.Y`` is always a whole map."""
+    """One optimisation. ``self.Y`` is a complete map at any time, even if an iteration is interrupted."""
 
     def __init__(
         self,
@@ -148,29 +148,35 @@ class _Run:
         self._last: tuple[int, Any] | None = None
 
     def all_phases(self) -> None:
-        """Run all phases, or as many iterations as nothing stops."""
+        """Run all phases, unless something stops them."""
         memory: OptimizerState | None = None
         for phase in self.schedule.phases:
             if memory is None or not phase.carry:
                 memory = OptimizerState.start(phase.optimizer, self.Y)
-            for t in range(phase.n_iter):
-                if not self._iterate(phase, t, memory):
-                    return
+            if not self._run_phase(phase, memory):
+                return
         self._report(self._final())
+
+    def _run_phase(self, phase: Phase, memory: OptimizerState) -> bool:
+        """Run a phase, and return False if something stops it."""
+        kind = "with the density term" if phase.density else "of t-SNE"
+        with timed("%d iterations %s, %s", phase.n_iter, kind, type(phase.optimizer).__name__):
+            return all(self._iterate(phase, t, memory) for t in range(phase.n_iter))
 
     def outcome(self) -> Outcome:
         """Return the last map with its losses."""
         try:
             last = self._final()
-        except KeyboardInterrupt:  # a second one: the map is kept, its losses stay unknown
+        except KeyboardInterrupt:  # the map is kept; its losses stay unknown
             self.stopped_by = "interrupt"
             return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
         norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
         self._history.add(self.iteration, self._losses(last), norm)
+        LOGGER.debug("KL divergence %.4f, %s %.4f", last.kl, self._term, last.density)
         return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
-        """Make iteration ``t`` of a phase; return False if the run ends before its step."""
+        """Make iteration ``t`` of a phase, and return False if the run ends before its step."""
         at = self.problem.evaluate(
             self.Y,
             state=self._state,
@@ -191,7 +197,7 @@ class _Run:
             self._history.add(self.iteration, self._losses(at), norm / len(self.Y))
         moved = self.Y + self._step(phase, t, memory, at, norm)
         if self.schedule.center:
-            for column in moved.T:  # one by one: numpy's mean over the first of two axes takes ten times as long
+            for column in moved.T:  # in a loop, because NumPy's mean over the first axis takes ten times as long
                 column -= column.mean()
         if not np.isfinite(moved).all():
             self.stopped_by = "overflow"
@@ -200,7 +206,7 @@ class _Run:
         return True
 
     def _step(self, phase: Phase, t: int, memory: OptimizerState, at: Any, norm: float) -> Array:
-        """Return the displacement of the map, bounded as the phase asks for."""
+        """Return the displacement of the map, within the bounds of the phase."""
         gradient = at.gradient
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
@@ -217,19 +223,19 @@ class _Run:
         return {"kl": at.kl, self._term: at.density}
 
     def _report(self, at: Any) -> bool:
-        """Call the callbacks and the progress if losses are known; return True if a callback ends the run."""
+        """Call the callbacks and the progress if the losses are known, and return True if a callback stops the run."""
         if at.kl is None:
             return False
         losses = self._losses(at)
         if self.progress is not None:
             self.progress(self.iteration, losses)
-        for callback in self.callbacks:  # all of them, even after one has asked to stop
+        for callback in self.callbacks:  # all of them, even if one has stopped the run
             if callback(self.iteration, self.Y.copy(), dict(losses)):
                 self.stopped_by = "callback"
         return self.stopped_by is not None
 
     def _final(self) -> Any:
-        """Return the evaluation of the plain objective at the last map."""
+        """Return the evaluation of the objective at the last map, without exaggeration and ramps."""
         if self._last is None or self._last[0] != self.iteration:
             at = self.problem.evaluate(
                 self.Y,

@@ -1,4 +1,4 @@
-"""Optimisers: gradient descent with momentum and gains, and Adam. Their steps are computed by the backend."""
+"""Optimisers: gradient descent with momentum and gains, and Adam. The backend computes their steps."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Momentum:
-    """Gradient descent with momentum and, as in t-SNE, a gain per coordinate.
+    """Gradient descent with momentum and, as in t-SNE, a gain for every coordinate.
 
     Parameters
     ----------
     rate : float
-        Step per unit of the gradient of n times the loss.
+        Length of a step per unit of the gradient of n times the loss.
     momentum : float, default=0.8
-        Share of the last step that goes on.
+        Share of the last step that is added to the next one.
     gains : bool, default=True
-        Let each coordinate's rate grow (+0.2) while its sign persists and shrink (x 0.8) when it flips.
+        Whether every coordinate has a gain on its rate, which grows by 0.2 while the gradient keeps its sign and
+        shrinks by a factor of 0.8 when the sign changes.
     min_gain : float, default=0.01
         Smallest gain.
     grow_from_rest : bool, default=False
-        Whether the gain of a coordinate at rest grows, as in the first step of van der Maaten's programs (gain 1.2),
-        or shrinks, as in scikit-learn's (0.8).
+        Whether the gain of a coordinate that has not moved grows, as in the first step of van der Maaten's programs
+        (to 1.2), or shrinks, as in scikit-learn (to 0.8).
     """
 
     rate: float
@@ -48,16 +49,17 @@ class Momentum:
 
 @dataclass(frozen=True, kw_only=True)
 class Adam:
-    """Adam (Kingma and Ba, 2015).
+    """The optimiser Adam (Kingma and Ba, 2015).
 
     Parameters
     ----------
     rate : float
-        Largest typical step, in units of the map.
+        Typical length of the largest steps, in units of the map.
     betas : tuple of float, default=(0.9, 0.999)
-        Memory of the mean and of the mean square of the gradient.
+        Decay rates of the running mean and of the running mean square of the gradient.
     eps : float, default=1e-8
-        Added to the root mean square; on the scale of the gradient of n times the loss, and far below it.
+        Constant that is added to the root mean square of the gradient of n times the loss. It should be much smaller
+        than the gradient.
     """
 
     rate: float
@@ -67,7 +69,7 @@ class Adam:
     def __post_init__(self) -> None:
         checks.number("rate", self.rate, above=0)
         if not isinstance(self.betas, tuple) or len(self.betas) != 2:
-            raise ValueError(f"betas must be a tuple of two numbers; got {self.betas!r}.")
+            raise ValueError(f"betas must be a tuple of two numbers; got {self.betas!r}. The default is (0.9, 0.999).")
         for beta in self.betas:
             _check_share("betas", beta)
         checks.number("eps", self.eps, above=0)
@@ -75,12 +77,12 @@ class Adam:
 
 def _check_share(name: str, value: float) -> None:
     if checks.number(name, value, at_least=0) >= 1:
-        raise ValueError(f"{name} must be below 1; got {value!r}.")
+        raise ValueError(f"{name} must be below 1; got {value!r}. Lower it.")
 
 
 @dataclass
 class OptimizerState:
-    """What an optimiser carries from one step to the next."""
+    """The values that an optimiser carries from one step to the next."""
 
     first: Array  # the last step (Momentum) or the mean gradient (Adam)
     second: Array  # the gains (Momentum) or the mean square of the gradient (Adam)

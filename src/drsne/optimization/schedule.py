@@ -14,39 +14,39 @@ from drsne.optimization.optimizers import Adam, Momentum
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """A stretch of iterations under one optimiser.
+    """A sequence of iterations with one optimiser.
 
     Parameters
     ----------
     n_iter : int
-        Iterations.
+        Number of iterations.
     optimizer : Momentum or Adam
-        How steps are made.
+        The optimiser that makes the steps.
     decay : {"constant", "linear", "cosine"}, default="constant"
-        How the rate falls to zero over the phase, if it does.
+        How the learning rate changes during the phase: it is constant, or falls to zero linearly or as a cosine.
     exaggeration : float, default=1.0
-        Factor on the attraction alone; the affinities never change.
+        Factor on the attractive forces. The affinities do not change.
     density : bool, default=False
-        Whether the density term takes part.
+        Whether the density term is used.
     ramp : int, default=0
-        Iterations over which its weight rises linearly to lambda.
+        Number of iterations in which the weight of the density term rises linearly to lambda.
     pairs : {"objective", "all"}, default="objective"
-        Pairs of the KL term: the objective's, or all with affinity.
+        Pairs of the KL term: those of the objective, or all pairs with an affinity.
     clip : float, default=None
-        Bound on the norm of the whole gradient.
+        Largest norm of the gradient of all points together. Larger gradients are scaled down to it.
     max_step : float, default=None
-        Bound on each point's step, in units of the map.
+        Largest length of the step of a point, in units of the map.
     carry : bool, default=False
-        Go on with the optimiser state of the phase before.
+        Whether to continue with the optimiser state of the phase before.
     exaggeration_from : float, default=None
-        The exaggeration at the start of the phase, if it is released gradually.
+        Exaggeration at the start of the phase, if it is released gradually.
     release : int, default=0
-        Iterations over which the exaggeration falls geometrically from ``exaggeration_from`` to ``exaggeration``; the
-        rate rises in the same proportion.
+        Number of iterations in which the exaggeration falls geometrically from ``exaggeration_from`` to
+        ``exaggeration``. The learning rate rises in the same proportion.
     scale : float, default=1.0
-        How far an adaptive kernel adapts: its scales are raised to this power, and 0 is the fixed kernel.
+        Power to which the scales of an adaptive kernel are raised. With 0, the kernel is fixed.
     scale_ramp : int, default=0
-        Iterations over which that power rises linearly from 0 to ``scale``.
+        Number of iterations in which the power of the scales rises linearly from 0 to ``scale``.
     """
 
     n_iter: int
@@ -67,7 +67,10 @@ class Phase:
     def __post_init__(self) -> None:
         checks.integer("n_iter", self.n_iter, at_least=0)
         if not isinstance(self.optimizer, (Momentum, Adam)):
-            raise TypeError(f"optimizer must be a drsne.Momentum or a drsne.Adam; got {self.optimizer!r}.")
+            raise TypeError(
+                f"optimizer must be a drsne.Momentum or a drsne.Adam; got {self.optimizer!r}. Pass, for example, "
+                "drsne.Adam(rate=1.0)."
+            )
         checks.choice("decay", self.decay, ("constant", "linear", "cosine"))
         checks.number("exaggeration", self.exaggeration, above=0)
         checks.integer("ramp", self.ramp, at_least=0)
@@ -84,7 +87,7 @@ class Phase:
                 checks.number(name, getattr(self, name), above=0)
 
     def rate_factor(self, t: int) -> float:
-        """Share of the rate at iteration ``t`` of the phase."""
+        """Return the factor on the learning rate at iteration ``t`` of the phase."""
         share = 1.0 if self.exaggeration_from is None else self.exaggeration / self.exaggeration_at(t)
         if self.decay == "cosine":
             return share * 0.5 * (1.0 + math.cos(math.pi * t / self.n_iter))
@@ -98,7 +101,7 @@ class Phase:
         return float(self.exaggeration_from ** (1.0 - done) * self.exaggeration**done)
 
     def density_factor(self, t: int) -> float:
-        """Share of lambda at iteration ``t`` of the phase."""
+        """Return the factor on lambda at iteration ``t`` of the phase."""
         return float(self.density) * (min(1.0, (t + 1) / self.ramp) if self.ramp else 1.0)
 
     def scale_factor(self, t: int) -> float:
@@ -108,19 +111,19 @@ class Phase:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """Phases of an optimisation, one after the other.
+    """The phases of an optimisation.
 
     Parameters
     ----------
     phases : tuple of Phase
-        In order.
+        The phases, in the order in which they are run.
     center : bool, default=True
-        Keep the mean of the map at the origin.
+        Whether to keep the mean of the map at the origin.
     record_every : int, default=10
-        Iterations between entries of the history.
+        Number of iterations between two entries of the history.
     local_steps : bool, default=True
-        Take steps, and bound them, in units of each point's scale where the kernel is adaptive: a region that is
-        drawn twice as large then moves twice as far (docs/theory.md, section 11).
+        Whether steps and their bounds are in units of the scale of each point if the kernel is adaptive. A region that
+        is drawn twice as large then moves twice as far (docs/theory.md, section 11).
 
     Examples
     --------
@@ -136,15 +139,18 @@ class Schedule:
 
     def __post_init__(self) -> None:
         if not isinstance(self.phases, tuple) or not all(isinstance(phase, Phase) for phase in self.phases):
-            raise TypeError(f"phases must be a tuple of drsne.Phase; got {self.phases!r}.")
+            raise TypeError(f"phases must be a tuple of drsne.Phase; got {self.phases!r}. Pass a tuple, not a list.")
         checks.flag("center", self.center)
         checks.flag("local_steps", self.local_steps)
         checks.integer("record_every", self.record_every, at_least=1)
         for before, phase in zip(self.phases, self.phases[1:], strict=False):
             if phase.carry and type(before.optimizer) is not type(phase.optimizer):
-                raise ValueError("carry=True needs the optimiser of the phase before; use the same kind in both.")
+                raise ValueError(
+                    f"carry=True needs the kind of optimiser of the phase before, {type(before.optimizer).__name__}; "
+                    f"got {type(phase.optimizer).__name__}. Use the same kind in both, or pass carry=False."
+                )
 
     @property
     def n_iter(self) -> int:
-        """Iterations of all phases."""
+        """Number of iterations of all phases."""
         return sum(phase.n_iter for phase in self.phases)

@@ -1,4 +1,4 @@
-"""The methods of :class:`drsne.backends.Backend`, by compiled loops on threads."""
+"""The methods of :class:`drsne.backends.Backend` as compiled loops on threads."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
-_COMPILED_FROM = 8192  # points from which on a compiled step is faster than NumPy
+_COMPILED_FROM = 8192  # number of points from which on a compiled step is faster than NumPy
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
 class NumbaBackend:
     """Compiled loops on the threads of ``workers``.
 
-    Functions for two dimensions are separate, because a loop over coordinates of unknown number is not vectorised.
+    Two dimensions have their own functions, because a loop over an unknown number of coordinates is not vectorised.
     """
 
     def __init__(self, workers: Workers) -> None:
@@ -33,7 +33,7 @@ class NumbaBackend:
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> tuple[Array, float | None]:
-        """Return the attractive forces, and the damped sum of the affinities if there is a ``delta``."""
+        """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
         n, flat = len(Y), Y.shape[1] == 2
         forces, masses = np.empty(Y.shape), np.empty(n_blocks(n))
         edges = self._edges(Y, pairs, base, inverse_scales)
@@ -72,7 +72,7 @@ class NumbaBackend:
         if scales is not None:
             arguments = (coordinates, (1.0 / scales).astype(real), *arguments[1:])
         forces = np.empty((n, d))
-        if d == 2:  # every pair once
+        if d == 2:  # every pair is visited once
             half = (n + 1) // 2
             back, partition = np.empty((n_blocks(half), 2, n), dtype=real), np.empty(n_blocks(half))
             kernel = repulsion.half_2d if scales is None else repulsion.adaptive_half_2d
@@ -94,7 +94,7 @@ class NumbaBackend:
     def lengths(
         self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the summed distances to the neighbours, and how these change with the point."""
+        """Write the summed distances to the neighbours, and their derivatives by the position of the point."""
         kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
         self.workers.run(kernel, len(Y), Y, near.neighbors, *_constants(Y, floor), lengths, directions)
 
@@ -106,7 +106,7 @@ class NumbaBackend:
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
         """Add the forces of a density term through its own lengths and through those of others."""
-        if len(directions) == 1:  # no need to compile what is only faster for several shares
+        if len(directions) == 1:  # the compiled function is only faster for several shares
             forces += slope[:, None] * directions[0] + back[0]
             return
         self.workers.run(concentration.add_forces, len(slope), slope, directions, back, forces)

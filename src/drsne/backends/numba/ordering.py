@@ -1,6 +1,6 @@
-"""The order of the points in memory: along a Z-order curve of the map, neighbours lie close together.
+"""The order of the points in memory, along a Z-order curve of the map.
 
-Sums over neighbours read all over memory; in this order most of the points they read are near each other.
+Sums over neighbours read points at random places in memory. In this order, most neighbours are near each other.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from drsne.backends.numba.kernels import curve
 from drsne.backends.numba.kernels import order as kernels
 from drsne.backends.numba.threads import Workers
 
-_LIGHT = 8192  # points that a block takes at least
-BITS = {1: 60, 2: 30, 3: 20}  # of a code, per coordinate
+_LIGHT = 8192  # the smallest number of points in a block
+BITS = {1: 60, 2: 30, 3: 20}  # bits of a code per coordinate, by the number of coordinates
 
 
 class Curve(NamedTuple):
-    """Points along a curve."""
+    """The points along a curve."""
 
-    order: NDArray[np.int32]  # points, in the order of the curve
-    codes: NDArray[np.int64]  # their places on it, ascending
+    order: NDArray[np.int32]  # the points in the order of the curve
+    codes: NDArray[np.int64]  # their positions on the curve, ascending
 
 
 def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
-    """Points of a map along a Z-order curve through its first three coordinates; ties by index."""
+    """Return the points of a map along a Z-order curve of its first three coordinates; ties are sorted by index."""
     Y = Y[:, :3]
     n, d = Y.shape
     low, high = Y.min(axis=0), Y.max(axis=0)
@@ -39,14 +39,14 @@ def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
 
 
 class Ordering:
-    """An order of the points: row r is point ``rows[r]``.
+    """An order of the points, in which row r is point ``rows[r]``.
 
     Parameters
     ----------
     rows : ndarray of shape (n,)
-        Points, in their new order.
+        The points in their new order.
     workers : Workers
-        Threads.
+        The threads that move the values.
     """
 
     def __init__(self, rows: NDArray[np.int32], workers: Workers) -> None:
@@ -57,17 +57,17 @@ class Ordering:
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of the points, (n,) or (n, d), in this order."""
         out = np.empty_like(values)
-        self._workers.run(kernels.gather, len(out), _wide(values), self._rows, _wide(out), grain=_LIGHT)
+        self._workers.run(kernels.gather, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
         return out
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values that are in this order in the order of the data."""
+        """Return values in this order in the order of the data."""
         out = np.empty_like(values)
-        self._workers.run(kernels.scatter, len(out), _wide(values), self._rows, _wide(out), grain=_LIGHT)
+        self._workers.run(kernels.scatter, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
         return out
 
     def pair_list(self, pairs: PairList) -> PairList:
-        """Return pairs with rows in this order and points numbered by it."""
+        """Return pairs with rows in this order and points numbered accordingly."""
         indptr, columns, values = pairs
         starts = np.zeros_like(indptr)
         np.cumsum(np.diff(indptr)[self._rows], out=starts[1:])
@@ -77,11 +77,11 @@ class Ordering:
         return PairList(starts, *out)
 
     def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a table (n, k) of neighbours with rows in this order and points numbered by it."""
+        """Return a table (n, k) of neighbours with rows in this order and points numbered accordingly."""
         out = np.empty(neighbors.shape, np.int32)
         self._workers.run(kernels.table, len(out), neighbors, self._rows, self._position, out)
         return out
 
 
-def _wide(values: NDArray[Any]) -> NDArray[Any]:
+def _as_table(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.ndim == 2 else values[:, None]

@@ -1,7 +1,7 @@
-"""Threads over fixed row blocks: the same result for every number of threads.
+"""Threads over fixed blocks of rows, whose results do not depend on the number of threads.
 
-The blocks depend on the number of rows alone. Each block writes its own rows and its own slot of the
-partial sums, and partial sums are added in block order, so who computed what leaves no trace.
+The blocks depend only on the number of rows. Each block writes its own rows and its own slot of the partial sums, and
+the partial sums are added in the order of the blocks, so it does not matter which thread computes which block.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _MAX_BLOCKS = 64
 
 
 def n_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> int:
-    """How many blocks ``n_rows`` rows are cut into (the length of a kernel's partial sums)."""
+    """Return the number of blocks for ``n_rows`` rows, which is also the length of a kernel's partial sums."""
     return max(1, min(_MAX_BLOCKS, n_rows // grain))
 
 
 def row_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> list[tuple[int, int, int]]:
-    """``(block, lo, hi)`` for each block."""
+    """Return ``(block, lo, hi)`` for each block."""
     blocks = n_blocks(n_rows, grain)
     edges = [block * n_rows // blocks for block in range(blocks + 1)]
     return [(block, edges[block], edges[block + 1]) for block in range(blocks)]
 
 
 class Workers:
-    """Up to ``n_jobs`` threads for the length of a ``with`` block.
+    """Up to ``n_jobs`` threads that run during a ``with`` block.
 
-    ``n_jobs`` follows joblib: None is 1 unless a joblib context says otherwise, -1 is every core, and
-    it is 1 inside a joblib worker. The pool belongs to one fit, so forked children and concurrent fits
-    each have their own. Meanwhile BLAS has one thread: matrix products are made by ours.
+    ``n_jobs`` follows joblib: None stands for 1 unless a joblib context sets it, -1 stands for all cores, and inside a
+    joblib worker it is always 1. The threads belong to one fit, so forked children and concurrent fits have their own.
+    BLAS is limited to one thread during the block, because our threads call it in parallel.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
@@ -50,6 +50,10 @@ class Workers:
         self._helpers: list[_Helper] = []
 
     def __enter__(self) -> Workers:
+        from drsne.backends.numba.kernels._compile import interrupts_deferred
+
+        self._deferred = interrupts_deferred
+        self._deferred.__enter__()
         _Blas.limit()
         self._helpers = [_Helper() for _ in range(self.n_threads - 1)]
         return self
@@ -64,9 +68,10 @@ class Workers:
             helper.tasks.put(None)
         self._helpers = []
         _Blas.restore()
+        self._deferred.__exit__()
 
     def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
-        """Call ``kernel(*arguments, block, lo, hi)`` for every block of ``n_rows`` rows, at least ``grain`` each."""
+        """Call ``kernel(*arguments, block, lo, hi)`` for every block, each with at least ``grain`` rows."""
         blocks = row_blocks(n_rows, grain)
         if not self._helpers or len(blocks) == 1:
             for block in blocks:
@@ -86,7 +91,7 @@ class Workers:
             raise job.error
 
     def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """``function`` of every item, in their order."""
+        """Return the results of ``function`` for all items, in their order."""
         results: list[Any] = [None] * len(items)
 
         def some(block: int, lo: int, hi: int) -> None:
@@ -98,10 +103,11 @@ class Workers:
 
 
 class _Job:
-    """Blocks that several threads take in turn.
+    """Blocks of rows that several threads take in turn.
 
-    An interrupt may come between any two instructions of the main thread, so nothing is told by a token that could be
-    taken and lost: ``over`` is a flag that is looked at again, and whoever works raises one of ``busy`` first.
+    The main thread can be interrupted between any two instructions, so the threads do not communicate by tokens, which
+    could be taken and lost. ``_over`` is a flag that can be read again, and a helper sets its flag in ``_busy`` before
+    it takes a block.
     """
 
     def __init__(
@@ -120,7 +126,7 @@ class _Job:
         self.error: BaseException | None = None
 
     def work(self, slot: int | None = None) -> None:
-        """Do blocks while there are any; in the thread of a helper, keep what they raise."""
+        """Run blocks until none is left. In the thread of a helper, exceptions are stored in ``error``."""
         if slot is None:
             self._take()
             return
@@ -145,12 +151,12 @@ class _Job:
         self._news.put(None)
 
     def wait(self) -> None:
-        """Until the last block is done, or one has failed."""
+        """Wait until the last block is done, or until one has failed."""
         while not self._over:
             self._news.get()
 
     def abandon(self) -> None:
-        """Let nobody start another block, and wait for those at work, through interrupts: nobody may go on writing."""
+        """Prevent new blocks, and wait for the running ones even if interrupts come, because they write to arrays."""
         interrupt: KeyboardInterrupt | None = None
         while not self._abandoned or any(self._busy):
             try:
@@ -163,7 +169,10 @@ class _Job:
 
 
 class _Helper(Thread):
-    """A thread that does what it is given; an executor's futures take as long as a kernel on a few thousand points."""
+    """A thread that runs jobs from a queue.
+
+    The futures of an executor would take as long as a kernel on a few thousand points.
+    """
 
     def __init__(self) -> None:
         super().__init__(name="drsne", daemon=True)
@@ -174,18 +183,18 @@ class _Helper(Thread):
         while (task := self.tasks.get()) is not None:
             job, slot = task
             job.work(slot)
-            del job, task  # the arrays of a job that is done must not wait for the next one
+            del job, task  # otherwise the arrays of the last job would stay in memory until the next one
 
 
 class _Blas:
-    """One BLAS thread while any :class:`Workers` run in this process.
+    """A limit of one BLAS thread while any :class:`Workers` run in this process.
 
-    A second pool would wait for work at full speed beside ours (kernels take 1.6 times as long), and its products
-    round differently with its size. The old number comes back when the last of several at a time ends.
+    The threads of BLAS would compete with ours while they wait for work (kernels take 1.6 times as long), and the
+    rounding of its products depends on their number. The old limit is restored when the last of the workers ends.
     """
 
     _lock = Lock()
-    _asking = 0
+    _users = 0
     _limits: Any = None
 
     @classmethod
@@ -193,13 +202,13 @@ class _Blas:
         from threadpoolctl import threadpool_limits
 
         with cls._lock:
-            if cls._asking == 0:
+            if cls._users == 0:
                 cls._limits = threadpool_limits(1, user_api="blas")
-            cls._asking += 1
+            cls._users += 1
 
     @classmethod
     def restore(cls) -> None:
         with cls._lock:
-            cls._asking -= 1
-            if cls._asking == 0:
+            cls._users -= 1
+            if cls._users == 0:
                 cls._limits.restore_original_limits()

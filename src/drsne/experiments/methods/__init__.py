@@ -13,18 +13,20 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from drsne.registry import Registry
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from drsne.neighbors.graph import KnnGraph
 
-Array = NDArray[np.float64]
+    Array = NDArray[np.float64]
+else:
+    Array = Any  # so that listing methods does not import numpy
 T = TypeVar("T")
 _RECENT = 2  # affinities of all pairs of 5000 points take 700 MB
-_LARGEST_SHARE = 0.75  # of the neighbours of a point, for the perplexity; the estimators lower a larger one
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # that a perplexity needs; with fewer neighbours the estimators lower it
 
 
 class Run(NamedTuple):
@@ -78,10 +80,9 @@ class Workspace:
         The estimators would lower the settings with a warning, and the row would not be the result that it says it is.
         """
         most = len(self.X) - 1
-        if perplexity > max(1.0, _LARGEST_SHARE * most):
-            raise ValueError(
-                f"perplexity must be at most {_LARGEST_SHARE * most:g} for {most + 1} points; got {perplexity:g}."
-            )
+        largest = max(1.0, most / _NEIGHBORS_PER_PERPLEXITY)
+        if perplexity > largest:
+            raise ValueError(f"perplexity must be at most {largest:g} for {most + 1} points; got {perplexity:g}.")
         if density_neighbors > most:
             raise ValueError(
                 f"density_neighbors must be at most {most} for {most + 1} points; got {density_neighbors}."
@@ -144,6 +145,8 @@ def each(fit: Callable[[Array, Any, int], Any]) -> Maps:
     """Return the maps of a function ``(X, value, seed) -> map``; all its time counts as optimisation."""
 
     def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
+        import numpy as np
+
         for value in values:
             start = time.perf_counter()
             Y = np.asarray(fit(workspace.X, value, seed), dtype=np.float64)

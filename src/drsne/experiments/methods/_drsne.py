@@ -8,8 +8,6 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drsne.experiments.methods import Array, Maps, Run, Workspace
 
 if TYPE_CHECKING:
@@ -69,6 +67,8 @@ def estimator_maps(name: str, **settings: Any) -> Maps:
     """
 
     def maps(workspace: Workspace, values: Sequence[float | None], seed: int) -> Iterator[Run]:
+        import numpy as np
+
         import drsne
 
         for value in values:
@@ -191,6 +191,8 @@ class RememberedProblem:
 
     def evaluate(self, Y: Array, *, iteration: int | None, **options: Any) -> Any:
         """Return the evaluation of the problem, from memory if the map is the same as before."""
+        import numpy as np
+
         if iteration is None or iteration >= self._n_iter:
             return self._problem.evaluate(Y, iteration=iteration, **options)
         remembered = self._remembered.get(iteration)

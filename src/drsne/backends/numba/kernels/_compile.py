@@ -1,10 +1,10 @@
-"""How kernels are compiled: without the interpreter lock, cached on disk, loops in vector lanes."""
+"""The compilation of kernels: without the interpreter lock, with a cache on disk and vectorised loops."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable
-from threading import current_thread, main_thread
+from threading import Lock, current_thread, main_thread
 from typing import Any
 
 from numba import njit
@@ -12,44 +12,87 @@ from numba.core import event
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
-    # Sums may be reordered and multiply-adds fused. The flags that let the compiler assume away nan and inf
-    # ("nnan", "ninf") are left out: they drop comparisons with inf.
+    # Sums may be reordered and multiply-adds fused. The flags by which the compiler assumes that there is no nan and no
+    # inf ("nnan", "ninf") are left out, because they remove comparisons with inf.
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    # x / 0 is inf: the check for Python's ZeroDivisionError keeps a loop out of vector lanes (4 x slower).
+    # x / 0 is inf. Loops with a check for Python's ZeroDivisionError are not vectorised and take 4 times as long.
     "error_model": "numpy",
 }
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` on first use; cache it on disk where a cache directory can be written."""
+    """Compile ``function`` on first use, and cache it on disk if a cache directory can be written."""
     try:
-        compiled: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
-    except RuntimeError:  # numba found no place for a cache
-        compiled = njit(**_OPTIONS)(function)
-    return compiled
+        compiled: Any = njit(cache=True, **_OPTIONS)(function)
+    except RuntimeError:  # numba found no directory for the cache
+        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+    if hasattr(compiled, "_cache"):  # it has none if compilation is disabled
+        compiled._cache = _ForgivingCache(compiled._cache)
+    return compiled  # type: ignore[no-any-return]
+
+
+class _ForgivingCache:
+    """A cache on disk whose failures only cost another compilation.
+
+    In numba's cache, a full disk, a truncated file or a file of another version can raise any exception.
+    """
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def load_overload(self, *arguments: Any) -> Any:
+        """Return the compiled function, or None if it is not in the cache or cannot be read."""
+        try:
+            return self._cache.load_overload(*arguments)
+        except Exception:
+            return None
+
+    def save_overload(self, *arguments: Any) -> None:
+        """Save a compiled function, or disable the cache for this process if that fails."""
+        try:
+            self._cache.save_overload(*arguments)
+        except Exception:
+            self._cache.disable()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
 
 
 class _Deferred(event.Listener):
-    """An interrupt waits until the compiler has given its locks back.
+    """A listener that delays interrupts until the compiler has released its locks, while one of our fits is running.
 
-    Raised inside, it can leave a lock of numba or llvmlite taken for ever: the thread that was interrupted would not
-    notice, every other would wait without end. Only the main thread is ever interrupted.
+    An interrupt inside the compiler can leave a lock of numba or llvmlite locked for ever. The interrupted thread would
+    not notice, and all other threads would wait without end. Only the main thread can be interrupted. If none of our
+    fits is running, compilations of other packages are not affected.
     """
 
-    _depth = 0
-    _came = False
-    _before: Any = None
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._fits = 0
+        self._depth = 0
+        self._came = False
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._fits += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._fits -= 1
 
     def on_start(self, event: object) -> None:
-        if current_thread() is not main_thread():
+        """Begin to delay interrupts."""
+        if current_thread() is not main_thread() or (self._depth == 0 and self._fits == 0):
             return
         if self._depth == 0:
-            if not callable(signal.getsignal(signal.SIGINT)):  # ignored, or not Python's to handle: nothing is raised
+            if not callable(signal.getsignal(signal.SIGINT)):  # Python does not handle the signal, so it raises nothing
                 return
             self._before = signal.signal(signal.SIGINT, self._note)
         self._depth += 1
 
     def on_end(self, event: object) -> None:
+        """Raise an interrupt that was delayed."""
         if current_thread() is not main_thread() or self._depth == 0:
             return
         self._depth -= 1
@@ -63,4 +106,5 @@ class _Deferred(event.Listener):
         self._came = True
 
 
-event.register("numba:compiler_lock", _Deferred())  # type: ignore[no-untyped-call]
+interrupts_deferred = _Deferred()
+event.register("numba:compiler_lock", interrupts_deferred)  # type: ignore[no-untyped-call]

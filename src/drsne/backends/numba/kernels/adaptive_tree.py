@@ -1,10 +1,11 @@
 """Barnes-Hut sums of the adaptive kernel, in one to three dimensions (docs/theory.md, eqs. 52 to 55).
 
-The kernel of a pair is ``g = a b / (a b + s)`` with the scales ``a`` of the target and ``b`` of the source and
-``s`` the squared distance, so a scale is one more coordinate of a point: a node has the mean of its points' positions
-and scales, and their second moments. In two dimensions the field of all nodes that are far enough from a leaf is
-expanded once, around the leaf's own centre and mean scale, to third order, and each point of the leaf reads it there.
-In one and three dimensions each point adds up the nodes by itself. Nodes are those of :mod:`drsne.backends.numba.kernels.tree`.
+The kernel of a pair is ``g = a b / (a b + s)``, where ``a`` is the scale of the target, ``b`` that of the source and
+``s`` the squared distance. A scale is therefore treated as one more coordinate of a point: a node has the means of the
+positions and scales of its points, and their second moments. In two dimensions, the field of all nodes that are far
+enough from a leaf is expanded to third order around the centre and the mean scale of the leaf, and each point of the
+leaf evaluates this expansion. In one and three dimensions, each point sums over the nodes itself. The nodes are those
+of :mod:`drsne.backends.numba.kernels.tree`.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ _FAR = 15  # rows of a list of far nodes
 
 
 @kernel
-def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Summaries of nodes lo to hi, rows of ``summed`` (20, m).
+def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the summaries of nodes lo to hi, the columns of ``summed`` (20, m).
 
-    0-3: mean position and mean scale b. 4-9: sums of squared deviations xx, yy, zz, xy, xz, yz. 10-12: of position
-    times scale, xb, yb, zb. 13: bb. 14: largest extent of the box. 15: extent of the scale. 16-18: half the box along
-    each axis about its middle (only their differences from the mean matter). 19: number of points.
+    Rows 0-3 are the mean position and the mean scale b. Rows 4-9 are the sums of the products of deviations xx, yy, zz,
+    xy, xz and yz, rows 10-12 those of position and scale, xb, yb and zb, and row 13 is bb. Row 14 is the largest extent
+    of the box, and row 15 the extent of the scales. Rows 16-18 are the largest distances from the mean along each axis.
+    Row 19 is the number of points.
     """
     for v in range(lo, hi):
         begin, end = first[v], last[v]
@@ -31,9 +33,9 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
         widest = 0.0
         for c in range(3):
             total = 0.0
-            least, most = lanes[c, begin], lanes[c, begin]
+            least, most = coordinates[c, begin], coordinates[c, begin]
             for i in range(begin, end):
-                x = lanes[c, i]
+                x = coordinates[c, i]
                 total += x
                 least, most = min(least, x), max(most, x)
             mean = total / m
@@ -53,7 +55,7 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
         xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         xb, yb, zb, bb = 0.0, 0.0, 0.0, 0.0
         for i in range(begin, end):
-            x, y, z, b = lanes[0, i] - cx, lanes[1, i] - cy, lanes[2, i] - cz, scale[i] - cb
+            x, y, z, b = coordinates[0, i] - cx, coordinates[1, i] - cy, coordinates[2, i] - cz, scale[i] - cb
             xx += x * x
             yy += y * y
             zz += z * z
@@ -70,11 +72,11 @@ def moments(lanes, scale, first, last, summed, block, lo, hi):  # type: ignore[n
 
 
 @kernel
-def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Sums of the points of leaves lo to hi in two dimensions.
+def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sums of the points of leaves lo to hi in two dimensions.
 
-    A node is far enough from a leaf where ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
-    times ``a b + distance^2``: e and e' are the extents of the two, Da and Db those of their scales (eq. 55).
+    A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
+    times ``a b + distance^2``, where e and e' are the extents of the two, and Da and Db those of their scales (eq. 55).
     """
     first, last, after, height = nodes
     opening, spreading, one = constants
@@ -83,7 +85,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
     four, six = two + two, three + three
     half, third, sixth = one / two, one / three, one / six
     n_nodes = first.shape[0]
-    far = np.empty((_FAR, n_nodes), lanes.dtype)
+    far = np.empty((_FAR, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
     for at in range(lo, hi):
@@ -114,7 +116,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
                 v = after[v]
             else:
                 v += 1
-        # Coefficients of the field around the leaf's centre, named by the powers of x, y and the scale a.
+        # Coefficients of the field around the centre of the leaf, named by the powers of x, y and the scale a.
         f, fx, fy, fa = zero, zero, zero, zero
         fxx, fxy, fyy, fxa, fya, faa = zero, zero, zero, zero, zero, zero
         fxxx, fxxy, fxyy, fyyy = zero, zero, zero, zero
@@ -128,7 +130,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
             h = a * b
             m = one / (h + s)
             w = h * m  # the kernel
-            r = s * m  # one less it
+            r = s * m  # one minus the kernel
             # Derivatives by the squared distance s and the scales a and b.
             ws = -w * m
             wss = -two * ws * m
@@ -156,7 +158,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
             fx += two * (g * x + two * wss * px - wbs * xb)
             fy += two * (g * y + two * wss * py - wbs * yb)
             fa += n * wa + was * trace + two * wass * q - two * wabs * c + half * wabb * bb
-            # The points of the leaf, about its centre.
+            # Higher orders of the expansion in the positions and scales of the points of the leaf.
             fxx += n * (ws + two * wss * x * x)
             fyy += n * (ws + two * wss * y * y)
             fxy += n * four * wss * x * y
@@ -176,7 +178,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
             fyaa += n * waas * y
             faaa += n * sixth * waaa
         for i in range(first[leaf], last[leaf]):
-            xi, yi, ai = lanes[0, i], lanes[1, i], scale[i]
+            xi, yi, ai = coordinates[0, i], coordinates[1, i], scale[i]
             x, y, z = xi - cx, yi - cy, ai - a
             value = (
                 f
@@ -191,7 +193,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
             gx *= -half
             gy *= -half
             for p in range(n_near):
-                nx, ny = lanes[0, begin[p] : end[p]], lanes[1, begin[p] : end[p]]
+                nx, ny = coordinates[0, begin[p] : end[p]], coordinates[1, begin[p] : end[p]]
                 na = scale[begin[p] : end[p]]
                 for t in range(end[p] - begin[p]):
                     x, y = xi - nx[t], yi - ny[t]
@@ -201,7 +203,7 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
                     value += w
                     gx += w * m * x
                     gy += w * m * y
-            total += value - one  # less the point itself
+            total += value - one  # without the point itself
             j = order[i]
             potential[j] = value - one
             out[j, 0] = gx
@@ -210,11 +212,11 @@ def forces_2d(lanes, scale, order, nodes, leaves, summed, constants, out, potent
 
 
 @kernel
-def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The same in one and three dimensions, where each point adds up the far nodes of its leaf by itself.
+def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the same sums in one and three dimensions, where each point sums over the far nodes of its leaf itself.
 
-    A node must be far enough for every point of the leaf: its extent counts most at the smallest scale, the extent of
-    its scales at the largest.
+    A node must be far enough from every point of the leaf. Its extent matters most at the smallest scale of the leaf,
+    and the extent of its scales at the largest.
     """
     first, last, after, height = nodes
     opening, spreading, one = constants
@@ -222,7 +224,7 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
     three = two + one
     half = one / two
     n_nodes = first.shape[0]
-    far = np.empty((_FAR, n_nodes), lanes.dtype)
+    far = np.empty((_FAR, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
     for at in range(lo, hi):
@@ -239,7 +241,7 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
                 distance += gap * gap
             extent, spread = summed[14, v] * summed[14, v], summed[15, v] / summed[3, v]
             h = most * summed[3, v]
-            # Kept apart, because products of two such terms can leave single precision.
+            # Separate, because products of two such terms can overflow in single precision.
             share = spreading * spread * spread * (h / (h + distance))
             if extent <= (opening - share) * (least * summed[3, v] + distance):
                 for c in range(14):
@@ -257,7 +259,7 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
             else:
                 v += 1
         for i in range(first[leaf], last[leaf]):
-            xi, yi, zi, a = lanes[0, i], lanes[1, i], lanes[2, i], scale[i]
+            xi, yi, zi, a = coordinates[0, i], coordinates[1, i], coordinates[2, i], scale[i]
             value, gx, gy, gz = zero, zero, zero, zero
             for t in range(n_far):
                 x, y, z, b = xi - far[0, t], yi - far[1, t], zi - far[2, t], far[3, t]
@@ -291,7 +293,11 @@ def forces_any(lanes, scale, order, nodes, leaves, summed, constants, out, poten
                 gy -= g * y + k * py - wbs * yb
                 gz -= g * z + k * pz - wbs * zb
             for p in range(n_near):
-                nx, ny, nz = lanes[0, begin[p] : end[p]], lanes[1, begin[p] : end[p]], lanes[2, begin[p] : end[p]]
+                nx, ny, nz = (
+                    coordinates[0, begin[p] : end[p]],
+                    coordinates[1, begin[p] : end[p]],
+                    coordinates[2, begin[p] : end[p]],
+                )
                 na = scale[begin[p] : end[p]]
                 for t in range(end[p] - begin[p]):
                     x, y, z = xi - nx[t], yi - ny[t], zi - nz[t]

@@ -1,8 +1,8 @@
-"""Stored pairs of a map: the attractive forces and the energy (docs/theory.md, eqs. 8, 11 and 13).
+"""Attractive forces and energy of the stored pairs of a map (docs/theory.md, eqs. 8, 11 and 13).
 
-``A`` is the symmetric CSR matrix with entries ``(p_ij + p_ji) / 2`` and ``w_ij = 1 / (base + |y_i - y_j|^2)``.
-``base`` has the type of the map: a plain literal would widen the arithmetic. The adaptive kernel (eq. 49) has
-``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)`` with the inverse scales ``u``.
+``A`` is the symmetric CSR matrix with entries ``(p_ij + p_ji) / 2``, and ``w_ij = 1 / (base + |y_i - y_j|^2)``.
+``base`` has the type of the map, because a literal would raise the precision of the arithmetic. The adaptive kernel
+(eq. 49) has ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)`` with the inverse scales ``u``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TILE = 64
 
 @kernel
 def attraction_2d(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``forces_i = sum_j A_ij w_ij (y_i - y_j)``."""
+    """Write ``forces_i = sum_j A_ij w_ij (y_i - y_j)``."""
     zero = base - base
     x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
@@ -25,7 +25,7 @@ def attraction_2d(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: 
         last = indptr[i + 1]
         for start in range(indptr[i], last, _TILE):
             m = min(_TILE, last - start)
-            # Fetched first, so that the sums run in vector lanes.
+            # The points are fetched first, so that the loop over the sums is vectorised.
             for t in range(m):
                 j = columns[start + t]
                 x[t], y[t] = Y[j, 0], Y[j, 1]
@@ -45,7 +45,7 @@ def attraction_2d(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: 
 
 @kernel
 def attraction_any(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`attraction_2d` for any number of dimensions."""
+    """Write the sums of :func:`attraction_2d` for any number of dimensions."""
     d = Y.shape[1]
     for i in range(lo, hi):
         for c in range(d):
@@ -62,10 +62,10 @@ def attraction_any(Y, indptr, columns, A, base, forces, block, lo, hi):  # type:
 
 @kernel
 def smoothed_attraction(Y, indptr, columns, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The same for log(q + smoothing): each A_ij is damped by q_ij / (q_ij + smoothing).
+    """Write the forces for log(q + smoothing), in which each A_ij is damped by q_ij / (q_ij + smoothing).
 
-    ``delta`` is the smoothing times the partition sum: q / (q + smoothing) = w / (w + delta).
-    ``mass[block]`` is the sum of the damped A_ij, which weighs the repulsion.
+    ``delta`` is the smoothing times the partition sum, so q / (q + smoothing) = w / (w + delta). ``mass[block]`` is the
+    sum of the damped A_ij, which is a factor on the repulsion.
     """
     d = Y.shape[1]
     total = 0.0
@@ -87,7 +87,7 @@ def smoothed_attraction(Y, indptr, columns, A, base, delta, forces, mass, block,
 
 @kernel
 def smoothed_attraction_2d(Y, indptr, columns, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`smoothed_attraction` in two dimensions; w / (w + delta) = 1 / (1 + delta / w)."""
+    """Write the sums of :func:`smoothed_attraction` in two dimensions, with w / (w + delta) = 1 / (1 + delta / w)."""
     x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     total = 0.0
     for i in range(lo, hi):
@@ -120,7 +120,7 @@ def smoothed_attraction_2d(Y, indptr, columns, A, base, delta, forces, mass, blo
 
 @kernel
 def energy(Y, indptr, columns, A, base, delta, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``-sum_ij A_ij log(w_ij + delta)`` over the block's rows."""
+    """Write ``-sum_ij A_ij log(w_ij + delta)`` over the rows of the block."""
     d = Y.shape[1]
     total = 0.0
     for i in range(lo, hi):
@@ -135,7 +135,7 @@ def energy(Y, indptr, columns, A, base, delta, out, block, lo, hi):  # type: ign
 
 @kernel
 def adaptive_attraction_2d(Y, inverse, indptr, columns, A, base, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``forces_i = sum_j A_ij u_i u_j w_ij (y_i - y_j)`` with ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``."""
+    """Write ``forces_i = sum_j A_ij u_i u_j w_ij (y_i - y_j)`` with ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``."""
     zero = base - base
     x, y, u = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
@@ -164,7 +164,7 @@ def adaptive_attraction_2d(Y, inverse, indptr, columns, A, base, forces, block, 
 
 @kernel
 def adaptive_attraction(Y, inverse, indptr, columns, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The same in any number of dimensions and for log(q + smoothing); see :func:`smoothed_attraction`."""
+    """Write the same in any number of dimensions and for log(q + smoothing), as in :func:`smoothed_attraction`."""
     d = Y.shape[1]
     total = 0.0
     for i in range(lo, hi):
@@ -186,7 +186,7 @@ def adaptive_attraction(Y, inverse, indptr, columns, A, base, delta, forces, mas
 
 @kernel
 def adaptive_energy(Y, inverse, indptr, columns, A, base, delta, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`energy` with the adaptive kernel."""
+    """Write the sums of :func:`energy` with the adaptive kernel."""
     d = Y.shape[1]
     total = 0.0
     for i in range(lo, hi):

@@ -1,4 +1,4 @@
-"""Row-wise search for the precision that gives the asked perplexity (docs/theory.md, eqs. 2 to 4)."""
+"""The search for the precision of each row that gives the desired perplexity (docs/theory.md, eqs. 2 to 4)."""
 
 from __future__ import annotations
 
@@ -9,42 +9,44 @@ import numpy as np
 from drsne.backends.numba.kernels._compile import kernel
 
 _TINY = 2.3e-308  # smallest normal number, rounded up
-_FAR = 1e300  # stands for "no upper bracket yet"
-_LATE = 12  # steps; nearly all rows are done by then
-_SAME = 2.0**-48  # relative difference of two distances that is rounding
-_BEYOND = 1e60  # times the distance that the perplexity reaches to: affinities are exactly 0 from there on
-_LEAST = 1e-140  # of the scaled squared distances: smaller ones cannot matter, and their precisions would overflow
+_FAR = 1e300  # stands for an upper bracket that is not known yet
+_LATE = 12  # steps in which nearly all rows converge
+_SAME = 2.0**-48  # relative difference of two distances that is a rounding error
+_BEYOND = 1e60  # multiple of the distance of the neighbours within the perplexity beyond which affinities are exactly 0
+_LEAST = 1e-140  # smallest scaled squared distance; smaller ones do not matter, and their precisions would overflow
 
 
 @kernel
 def _rounded(x):  # type: ignore[no-untyped-def]
-    """``x`` to the 24 bits of single precision, over the whole range of double precision."""
+    """Return ``x`` rounded to the 24 bits of single precision, over the whole range of double precision."""
     significand, exponent = math.frexp(x)
     return math.ldexp(np.float64(np.float32(significand)), exponent)
 
 
 @kernel
 def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Safeguarded Newton search in log(precision) on rows of ascending distances.
+    """Write rows of ``P`` that sum to one, their precisions and their perplexities, for rows of ascending distances.
 
-    Squared distances are shifted by the row's minimum and scaled by the row's largest, so that they run from 0 to 1
-    (all 0 where the distances are equal), and rounded to single precision: what the data's units leave in the last
-    bits must not reach the map. Writes rows of ``P`` that sum to one, and the perplexity reached.
+    The precision is found by a safeguarded Newton search in log(precision). Squared distances are shifted by the
+    smallest of the row and scaled by the largest, so that they are between 0 and 1 (all 0 if the distances are equal).
+    They are rounded to single precision, because the last bits depend on the units of the data, and the map must not.
 
-    Ties with the nearest distance are found by comparing the distances themselves. The scaled ones cannot tell: the
-    compiler may multiply by a reciprocal in one place and divide in another, and then equal distances differ.
-    Neighbours so far away that they cannot have any affinity are left out, so that they do not set the scale.
+    Ties with the nearest distance are found by comparing the distances themselves. The scaled distances cannot be
+    compared: the compiler may multiply by a reciprocal in one place and divide in another, so scaled values of equal
+    distances can differ. Neighbours that are too far away to have any affinity are left out, so that they do not
+    determine the scale.
     """
     n_listed = distances.shape[1]
     target = np.log(perplexity)
     D, e = np.empty(n_listed), np.empty(n_listed)
-    reach = min(n_listed - 1, int(np.ceil(perplexity)))  # more neighbours than the perplexity lie within this one
+    reach = min(n_listed - 1, int(np.ceil(perplexity)))  # more neighbours than the perplexity are as near as this one
     for i in range(lo, hi):
         k = n_listed
         while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > _BEYOND * distances[i, reach]:
             k -= 1
             P[i, k] = 0.0
-        # d^2 - d_0^2 = (d - d_0)(d + d_0), with each factor in the row's own unit: no overflow, no cancellation.
+        # d^2 - d_0^2 = (d - d_0)(d + d_0), with both factors in the unit of the row, to avoid overflow and
+        # cancellation.
         largest = max(distances[i, k - 1], _TINY)
         near = distances[i, 0] / largest
         spread = (distances[i, k - 1] / largest - near) * (distances[i, k - 1] / largest + near)
@@ -58,8 +60,8 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
                 D[j] = 0.0
                 ties = j + 1
         if ties == k or ties >= perplexity or k <= perplexity:
-            # More equally near neighbours than the perplexity: their uniform law is the nearest there is
-            # (all k neighbours where the perplexity is at least k).
+            # There are more ties with the nearest neighbour than the perplexity. Equal affinities for these have the
+            # nearest possible perplexity. If the perplexity is at least k, all k neighbours get equal affinities.
             m = k if k <= perplexity or ties == k else ties
             for j in range(k):
                 P[i, j] = 1.0 / m if j < m else 0.0
@@ -94,7 +96,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
             # d entropy / d log(beta) = -beta^2 Var(D)
             slope = beta * beta * (second / s - first * first)
             step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
-            # Newton steps from either side of the root can undo each other: late ones take turns with halvings.
+            # Newton steps from both sides of the root can undo each other, so late steps alternate with bisection.
             if step <= low or step >= high or (turn >= _LATE and turn % 2 == 1):
                 step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
             if step == beta:
@@ -108,9 +110,11 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
 
 @kernel
 def calibrate_as_coded(D, perplexity, smoothing, steps, tolerance, doubling, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The authors' searches: squared distances as they are, ``smoothing`` in the row sum and in the entropy's log.
+    """Write the affinities of the authors' searches.
 
-    With ``doubling`` the precision is only ever doubled or halved, so the search does not converge.
+    Squared distances ``D`` are not shifted or scaled, and ``smoothing`` is added to the sum of a row and inside the
+    logarithm of its entropy. With ``doubling``, the precision is only doubled or halved, so the search does not
+    converge.
     """
     k = D.shape[1]
     target = np.log(perplexity)

@@ -1,4 +1,4 @@
-"""Barnes-Hut as in van der Maaten's and den-SNE's programs: square cells of one point each, masses without moments."""
+"""The Barnes-Hut tree of van der Maaten's and den-SNE's programs: cells with one point each, and no moments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def build(Y, centre, half, child, mass, point, com):  # type: ignore[no-untyped-def]
-    """Cells (m, ...) of points (n, 2), one after the other; points that coincide share one. The number of cells."""
+    """Insert points (n, 2) one by one into cells (m, ...), and return the number of cells.
+
+    Points that coincide share a cell.
+    """
     n, room = Y.shape[0], child.shape[0]
     for c in range(2):
         mean = Y[:, c].mean()
@@ -31,7 +34,7 @@ def build(Y, centre, half, child, mass, point, com):  # type: ignore[no-untyped-
                 j = point[v]
                 if (Y[i, 0] == Y[j, 0] and Y[i, 1] == Y[j, 1]) or count + 4 > room:
                     break
-                # Four cells for those that were here so far, all in one place.
+                # Divide the cell. The points in it so far all have the same position.
                 child[v] = count
                 for q in range(4):
                     w = count + q
@@ -51,7 +54,10 @@ def build(Y, centre, half, child, mass, point, com):  # type: ignore[no-untyped-
 
 @kernel
 def sums(Y, half, child, mass, point, com, theta, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Forces (n, 2) and partial partition sums; a cell counts as one where half its side is below theta distances."""
+    """Write the forces (n, 2) and the partial partition sums.
+
+    A cell is treated as one point if half of its side is below ``theta`` times the distance.
+    """
     total = 0.0
     stack = np.empty(4096, np.int64)
     for i in range(lo, hi):

@@ -1,8 +1,8 @@
-"""Neighbourhood radii of a map and the forces through them (docs/theory.md, eqs. 15 and 21).
+"""The radii of a map over neighbours, and the forces through them (docs/theory.md, eqs. 15 and 21).
 
-Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``; ``neighbors`` is ``(n, k)``; ``floor``, ``one`` and
-``least`` have the type of the map. Coincident points have no direction and exert no force: their difference is zero,
-and ``least``, the smallest positive number, only keeps their quotient finite.
+Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``, and ``neighbors`` has the shape ``(n, k)``. ``floor``, ``one`` and
+``least`` have the type of the map. Points that coincide have no direction and exert no force: their difference is zero,
+and ``least``, the smallest positive number, only keeps the quotient finite.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _TILE = 64
 
 @kernel
 def radii_2d(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out_i`` = sum over j in N(i) of l_ij, and ``own_i`` = sum of (y_i - y_j) / l_ij, its derivative."""
+    """Write ``out_i = sum_j l_ij`` over the neighbours j, and its derivative ``own_i = sum_j (y_i - y_j) / l_ij``."""
     k = neighbors.shape[1]
     zero = one - one
     x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
@@ -47,7 +47,7 @@ def radii_2d(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type:
 
 @kernel
 def radii_any(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`radii_2d` for any number of dimensions."""
+    """Write the sums of :func:`radii_2d` for any number of dimensions."""
     d = Y.shape[1]
     for i in range(lo, hi):
         total = 0.0
@@ -67,7 +67,7 @@ def radii_any(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type
 
 @kernel
 def pull_back_2d(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``back_i = sum_l slope_l (y_i - y_l) / l_il`` over the points l that list i."""
+    """Write ``back_i = sum_l slope_l (y_i - y_l) / l_il`` over the points l that list i as a neighbour."""
     zero = one - one
     x, y, g = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
@@ -95,7 +95,7 @@ def pull_back_2d(Y, offsets, listed_by, slope, floor, one, least, back, block, l
 
 @kernel
 def pull_back_any(Y, offsets, listed_by, slope, floor, one, least, back, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`pull_back_2d` for any number of dimensions."""
+    """Write the sums of :func:`pull_back_2d` for any number of dimensions."""
     d = Y.shape[1]
     for i in range(lo, hi):
         for c in range(d):
@@ -112,7 +112,7 @@ def pull_back_any(Y, offsets, listed_by, slope, floor, one, least, back, block, 
 
 @kernel
 def add_forces(slope, own, back, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``forces_i += slope_i own_i + back_i``, each of these summed over its shares (shares, n, d)."""
+    """Add ``slope_i own_i + back_i`` to ``forces_i``, with ``own`` and ``back`` (shares, n, d) summed over shares."""
     for i in range(lo, hi):
         for c in range(forces.shape[1]):
             pull, rest = 0.0, 0.0
@@ -124,7 +124,7 @@ def add_forces(slope, own, back, forces, block, lo, hi):  # type: ignore[no-unty
 
 @kernel
 def list_back(neighbors, offsets, listed_by):  # type: ignore[no-untyped-def]
-    """The points that list i, point after point, in ascending order; ``offsets`` is filled and left as CSR offsets."""
+    """Write the points that list each point as a neighbour, in ascending order, with their CSR ``offsets``."""
     n, k = neighbors.shape
     offsets[:] = 0
     for i in range(n):

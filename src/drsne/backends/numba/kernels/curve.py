@@ -1,4 +1,4 @@
-"""Places of points on a Z-order curve: near on the curve is near in the map."""
+"""Positions of points on a Z-order curve. Points that are near on the curve are near in the map."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def codes(Y, low, scale, bits, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Place of each point, with ``bits`` bits a coordinate; ``scale`` cells per unit from ``low`` on."""
+    """Write the position of each point, with ``bits`` bits per coordinate and ``scale`` cells per unit from ``low``."""
     d = Y.shape[1]
     largest = (1 << bits) - 1
     for i in range(lo, hi):

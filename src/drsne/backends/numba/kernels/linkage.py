@@ -1,4 +1,4 @@
-"""Single linkage: the widest step that is needed to walk from one point to another."""
+"""Single linkage: the longest edge on the best path from one point to another."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from drsne.backends.numba.kernels._compile import kernel
 def link(rows, columns, lengths, order, parent, size, length):  # type: ignore[no-untyped-def]
     """Join points along edges, shortest first (``order``), into a forest.
 
-    ``length[i]`` is the length of the edge that joined i's tree to that of ``parent[i]``, infinite for a root. The
-    smaller tree goes below the larger one: no path is longer than log2(n), and lengths ascend along it.
+    ``length[i]`` is the length of the edge that joined the tree of i to that of ``parent[i]``, and infinite for a root.
+    The smaller tree is put below the larger one, so no path is longer than log2(n), and lengths ascend along it.
     """
     for e in order:
         i, j = rows[e], columns[e]
@@ -28,11 +28,11 @@ def link(rows, columns, lengths, order, parent, size, length):  # type: ignore[n
 
 @kernel
 def widest_steps(parent, length, rows, columns, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out[e]``: the longest edge between ``rows[e]`` and ``columns[e]``; infinite if they are in different trees."""
+    """Write the longest edge between ``rows[e]`` and ``columns[e]``, or infinity if they are in different trees."""
     for e in range(lo, hi):
         i, j, widest = rows[e], columns[e], 0.0
         while i != j:
-            # Lengths ascend towards the root, so the shorter way up comes first.
+            # Lengths ascend towards the root, so the shorter edge is followed first.
             if length[i] > length[j]:
                 i, j = j, i
             widest = max(widest, length[i])

@@ -1,4 +1,4 @@
-"""Rows of neighbours and their transpose, merged into a symmetric CSR matrix (docs/theory.md, eq. 5)."""
+"""The sum of a matrix of neighbours and its transpose as a symmetric CSR matrix (docs/theory.md, eq. 5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[no-untyped-def]
-    """Row j of the transpose: who lists j, in ascending order, from ``offsets[j]`` on. Twice over, it sorts rows."""
+    """Write the transpose of a CSR matrix, whose rows are sorted. Transposing twice therefore sorts the rows."""
     n = starts.shape[0] - 1
     offsets[:] = 0
     for e in range(columns.shape[0]):
@@ -27,9 +27,9 @@ def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[n
 
 @kernel
 def merge(starts, columns, values, offsets, names, moved, indptr, into, data, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Rows of ``(C + C^T) / (2 n)`` without zeros, from the sorted rows of both.
+    """Write the rows of ``(C + C^T) / (2 n)`` without zeros, from the sorted rows of both matrices.
 
-    Where ``into`` is empty only counts: ``indptr[i + 1]`` is then the length of row i.
+    If ``into`` is empty, the entries are only counted, and ``indptr[i + 1]`` is the length of row i.
     """
     scale = 0.5 / (starts.shape[0] - 1)
     counting = into.shape[0] == 0

@@ -1,9 +1,10 @@
 """Sums over all pairs by a mesh, in two dimensions (docs/theory.md, eqs. 30 to 34).
 
-Points are held in cell order: ``lanes`` (2, n) are their coordinates less the mesh's corner, sorted by cells of side
-``side`` (row after row), ``starts`` the first point of each cell. Each point gives its unit charge to the 4 x 4 nodes
-around it with the weights of a cubic B-spline and reads the potential back with the same weights; its force is the
-derivative of what it reads. Work goes by strips of rows that no two blocks share: sums have one order.
+Points are sorted by square cells of side ``side``, row after row. ``coordinates`` (2, n) are their coordinates relative
+to the corner of the mesh, and ``starts`` is the first point of each cell. Each point spreads its unit charge over the 4
+x 4 nodes around it with the weights of a cubic B-spline, and reads the potential with the same weights. Its force is
+the derivative of the potential that it reads. Blocks are strips of rows that do not overlap, so the order of every sum
+is fixed.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ import numpy as np
 
 from drsne.backends.numba.kernels._compile import kernel
 
-# Constants in single precision: a plain literal would widen the arithmetic.
+# Constants in single precision, because literals would raise the precision of the arithmetic.
 _ZERO, _ONE, _THREE, _FOUR = np.float32(0), np.float32(1), np.float32(3), np.float32(4)
 _HALF, _SIXTH = np.float32(1 / 2), np.float32(1 / 6)
 
 
 @kernel
 def _weights(f):  # type: ignore[no-untyped-def]
-    """Cubic B-spline at the four nodes around a point that lies ``f`` past the second of them."""
+    """Return the cubic B-spline at the four nodes around a point that lies ``f`` beyond the second of them."""
     e = _ONE - f
     w0, w3 = e * e * e * _SIXTH, f * f * f * _SIXTH
     w1 = (_ONE + _THREE * e + _THREE * e * e * f) * _SIXTH
@@ -28,7 +29,7 @@ def _weights(f):  # type: ignore[no-untyped-def]
 
 @kernel
 def _slopes(f):  # type: ignore[no-untyped-def]
-    """Derivatives of these weights."""
+    """Return the derivatives of the weights."""
     e = _ONE - f
     d0, d3 = -e * e * _HALF, f * f * _HALF
     d1 = (_THREE * f - _FOUR) * f * _HALF
@@ -37,7 +38,7 @@ def _slopes(f):  # type: ignore[no-untyped-def]
 
 @kernel
 def bounds(Y, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Least and largest coordinates of the block's points."""
+    """Write the smallest and the largest coordinates of the points of the block."""
     low0, low1, high0, high1 = Y[lo, 0], Y[lo, 1], Y[lo, 0], Y[lo, 1]
     for i in range(lo, hi):
         low0, high0 = min(low0, Y[i, 0]), max(high0, Y[i, 0])
@@ -47,7 +48,7 @@ def bounds(Y, out, block, lo, hi):  # type: ignore[no-untyped-def]
 
 @kernel
 def cell_of(Y, corner, inverse, n_columns, cell, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``cell_i``, the number of the cell that point i lies in."""
+    """Write ``cell_i``, the number of the cell of point i."""
     for i in range(lo, hi):
         row = int((Y[i, 0] - corner[0]) * inverse)
         column = int((Y[i, 1] - corner[1]) * inverse)
@@ -56,7 +57,7 @@ def cell_of(Y, corner, inverse, n_columns, cell, block, lo, hi):  # type: ignore
 
 @kernel
 def sort_by_cell(cell, starts, order):  # type: ignore[no-untyped-def]
-    """Counting sort: ``order`` lists the points cell by cell, in ascending order within a cell."""
+    """Write the points cell by cell into ``order``, in ascending order within a cell (counting sort)."""
     starts[:] = 0
     for i in range(cell.shape[0]):
         starts[cell[i] + 1] += 1
@@ -72,15 +73,16 @@ def sort_by_cell(cell, starts, order):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def gather(Y, corner, order, lanes, block, lo, hi):  # type: ignore[no-untyped-def]
+def gather(Y, corner, order, coordinates, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the coordinates of the points in ``order``, relative to the ``corner`` of the mesh."""
     for i in range(lo, hi):
-        lanes[0, i] = Y[order[i], 0] - corner[0]
-        lanes[1, i] = Y[order[i], 1] - corner[1]
+        coordinates[0, i] = Y[order[i], 0] - corner[0]
+        coordinates[1, i] = Y[order[i], 1] - corner[1]
 
 
 @kernel
 def count_pairs(starts, n_rows, n_columns, reach):  # type: ignore[no-untyped-def]
-    """How many ordered pairs of points lie in cells at most ``reach`` rows and columns apart."""
+    """Return the number of ordered pairs of points in cells that are at most ``reach`` rows and columns apart."""
     pairs = 0.0
     for r in range(n_rows):
         for c in range(n_columns):
@@ -95,18 +97,19 @@ def count_pairs(starts, n_rows, n_columns, reach):  # type: ignore[no-untyped-de
 
 
 @kernel
-def spread(lanes, starts, n_columns, side, margin, per_unit, grid, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Rows lo to hi of the charges on the mesh: those of the points whose nodes reach into them."""
+def spread(coordinates, starts, n_columns, side, margin, per_unit, grid, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write rows lo to hi of the charges on the mesh, from all points with nodes in these rows."""
     n_cells = starts.shape[0] - 1
     grid[lo:hi] = 0
-    # A point in mesh row r reaches rows r - 1 to r + 2. Cells begin ``margin`` inside the mesh; a row to spare.
+    # A point in mesh row r has nodes in rows r - 1 to r + 2. Cells begin ``margin`` inside the mesh. One more row of
+    # cells is visited at either end, to be safe from rounding.
     n_rows = n_cells // n_columns
     first = int(np.floor(((lo - 2) / per_unit - margin) / side)) - 1
     last = int(np.floor(((hi + 1) / per_unit - margin) / side)) + 2
     first, last = min(max(first, 0), n_rows), min(max(last, 0), n_rows)
     wx = np.empty(4, np.float32)
     for i in range(starts[first * n_columns], starts[last * n_columns]):
-        u, v = lanes[0, i] * per_unit, lanes[1, i] * per_unit
+        u, v = coordinates[0, i] * per_unit, coordinates[1, i] * per_unit
         top, left = np.floor(u), np.floor(v)
         row, column = int(top), int(left)
         if row + 2 < lo or row - 1 >= hi:
@@ -124,13 +127,16 @@ def spread(lanes, starts, n_columns, side, margin, per_unit, grid, block, lo, hi
 
 
 @kernel
-def read(lanes, order, per_unit, potential, near, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Potential and force of each point: from the mesh, plus ``near`` (3, n), its potential and force (or empty)."""
+def read(coordinates, order, per_unit, potential, near, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the force of each point and the partition sums, from the mesh and from ``near``.
+
+    ``near`` (3, n) has the potential and the force by near pairs, or is empty if the kernel is not split.
+    """
     total = 0.0
     split = near.shape[1] > 0
     wx, dx = np.empty(4, np.float32), np.empty(4, np.float32)
     for i in range(lo, hi):
-        u, v = lanes[0, i] * per_unit, lanes[1, i] * per_unit
+        u, v = coordinates[0, i] * per_unit, coordinates[1, i] * per_unit
         top, left = np.floor(u), np.floor(v)
         row, column = int(top), int(left)
         f, g = u - top, v - left
@@ -146,25 +152,26 @@ def read(lanes, order, per_unit, potential, near, forces, partition, block, lo, 
             value += wx[a] * along
             fx += dx[a] * along
             fy += wx[a] * (p0 * d0 + p1 * d1 + p2 * d2 + p3 * d3)
-        fx *= -_HALF * per_unit  # F = -1/2 grad of the potential
+        fx *= -_HALF * per_unit  # F is -1/2 times the gradient of the potential
         fy *= -_HALF * per_unit
         if split:
             value += near[0, i]
             fx += near[1, i]
             fy += near[2, i]
-        total += float(value - _ONE)  # less the point itself
+        total += float(value - _ONE)  # without the point itself
         forces[order[i], 0] = fx
         forces[order[i], 1] = fy
     partition[block] = total
 
 
 @kernel
-def near_pairs(lanes, starts, n_columns, reach, square, scale, near, block, lo, hi):  # type: ignore[no-untyped-def]
-    """What the far kernel leaves out between points closer than a, for the points of cell rows lo to hi.
+def near_pairs(coordinates, starts, n_columns, reach, square, scale, near, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the part of the sums that the far kernel leaves out, for the points of cell rows lo to hi.
 
-    With ``square`` = a^2, ``scale`` = 1 / (1 + a^2) and tau = max(0, a^2 - s) / (1 + a^2), the kernel less its cubic
-    Taylor polynomial is ``w tau^4``, and -d/ds of it is ``w tau^3 (w tau + 4 / (1 + a^2))`` (eq. 34). Only the cells
-    at most ``reach`` rows and columns away are visited. The point itself counts, with ``(a^2 / (1 + a^2))^4``.
+    These are sums over pairs that are closer than the radius a of the split. With ``square`` = a^2, ``scale`` = 1 / (1
+    + a^2) and tau = max(0, a^2 - s) / (1 + a^2), the kernel minus its cubic Taylor polynomial is ``w tau^4``, and the
+    negative of its derivative by s is ``w tau^3 (w tau + 4 / (1 + a^2))`` (eq. 34). Only cells that are at most
+    ``reach`` rows and columns away are visited. The point itself is included, with ``(a^2 / (1 + a^2))^4``.
     """
     n_rows = (starts.shape[0] - 1) // n_columns
     four = _FOUR * scale
@@ -174,11 +181,11 @@ def near_pairs(lanes, starts, n_columns, reach, square, scale, near, block, lo, 
             cell = r * n_columns + c
             first, last = max(c - reach, 0), min(c + reach, n_columns - 1)
             for i in range(starts[cell], starts[cell + 1]):
-                xi, yi = lanes[0, i], lanes[1, i]
+                xi, yi = coordinates[0, i], coordinates[1, i]
                 value, fx, fy = _ZERO, _ZERO, _ZERO
                 for q in range(top, bottom + 1):
                     begin, end = starts[q * n_columns + first], starts[q * n_columns + last + 1]
-                    x, y = lanes[0, begin:end], lanes[1, begin:end]
+                    x, y = coordinates[0, begin:end], coordinates[1, begin:end]
                     for t in range(end - begin):
                         dx = xi - x[t]
                         dy = yi - y[t]

@@ -1,7 +1,8 @@
-"""Nearest neighbours: a shortlist from matrix products, ranked by distances summed here.
+"""Nearest neighbours by shortlists from matrix products, which are ranked by distances that are summed here.
 
-Products round differently with the number of BLAS threads, so they only propose: candidates are ranked by their own
-distance, ties by index. In an exact search a row whose shortlist cannot be proved complete is searched in full.
+The rounding of matrix products depends on the number of BLAS threads, so they only select candidates. Candidates are
+ranked by their distances, and ties by index. In an exact search, a row whose shortlist cannot be proved complete is
+searched in full.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _CHUNK = 64
 
 @kernel
 def _dense_distance(X, i, j):  # type: ignore[no-untyped-def]
-    """|x_i - x_j|^2, feature by feature."""
+    """Return |x_i - x_j|^2, summed feature by feature."""
     s = 0.0
     for f in range(X.shape[1]):
         s += (X[i, f] - X[j, f]) ** 2
@@ -24,7 +25,7 @@ def _dense_distance(X, i, j):  # type: ignore[no-untyped-def]
 
 @kernel
 def _sparse_distance(indptr, columns, values, i, j):  # type: ignore[no-untyped-def]
-    """|x_i - x_j|^2 of two CSR rows with sorted columns."""
+    """Return |x_i - x_j|^2 of two CSR rows with sorted columns."""
     a, b = indptr[i], indptr[j]
     a_end, b_end = indptr[i + 1], indptr[j + 1]
     s = 0.0
@@ -64,7 +65,7 @@ def _sink(value, index, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def _offer(value, index, v, j):  # type: ignore[no-untyped-def]
-    """Put (v, j) into the full heap if it is smaller than the root."""
+    """Replace the root of the full heap by (v, j) if that is smaller."""
     if v < value[0] or (v == value[0] and j < index[0]):
         value[0] = v
         index[0] = j
@@ -73,7 +74,7 @@ def _offer(value, index, v, j):  # type: ignore[no-untyped-def]
 
 @kernel
 def _sort(value, index):  # type: ignore[no-untyped-def]
-    """Heap sort, ascending by (value, index), of a valid max-heap."""
+    """Sort a valid max-heap in ascending order of (value, index), by heap sort."""
     for size in range(value.shape[0] - 1, 0, -1):
         value[0], value[size] = value[size], value[0]
         index[0], index[size] = index[size], index[0]
@@ -82,7 +83,7 @@ def _sort(value, index):  # type: ignore[no-untyped-def]
 
 @kernel
 def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
-    """Move the ``size`` least of the first ``count`` values to the front (quickselect)."""
+    """Move the ``size`` smallest of the first ``count`` values to the front (quickselect)."""
     lo, hi = 0, count - 1
     while lo < hi:
         pivot = value[(lo + hi) // 2]
@@ -107,11 +108,11 @@ def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def scan(products, norms, points, row, own, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Offer ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``, by their inner products.
+    """Add ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]`` if their inner products show them near.
 
-    A list gathers the ``count`` least values of ``own_i + norms_j - 2 g_ij`` below its ``bound``; when it is full it
-    keeps two thirds, and its bound is the least value left out so far. In an exact search norms come less their
-    doubt, so that no value exceeds the true squared distance.
+    A list collects values of ``own_i + norms_j - 2 g_ij`` below its ``bound``, and ``count`` is their number. When it
+    is full, it keeps the smallest two thirds, and its bound becomes the smallest value that was left out so far. In an
+    exact search, the norms are lowered by the bound on the errors, so no value exceeds the true squared distance.
     """
     m = points.shape[0]
     two, zero = norms.dtype.type(2), norms.dtype.type(0)
@@ -123,7 +124,7 @@ def scan(products, norms, points, row, own, at, value, index, count, bound, bloc
         for start in range(0, m, _CHUNK):
             length = min(_CHUNK, m - start)
             norm, product = norms[start : start + length], g[start : start + length]
-            # Most chunks hold nothing near: look first, in vector lanes.
+            # Most chunks contain no near point, which this vectorised loop finds out first.
             below = zero
             for t in range(length):
                 below += max(limit - (norm[t] - two * product[t]), zero)
@@ -139,7 +140,7 @@ def scan(products, norms, points, row, own, at, value, index, count, bound, bloc
                             largest = list_[size]
                             for q in range(size + 1):
                                 largest = max(largest, list_[q])
-                            filled, spare = 0, 1  # one of those at the bound goes, be they many
+                            filled, spare = 0, 1  # one value at the bound is dropped, even if there are several
                             for q in range(size + 1):
                                 if list_[q] < largest or spare == 0:
                                     list_[filled], names[filled] = list_[q], names[q]
@@ -153,7 +154,10 @@ def scan(products, norms, points, row, own, at, value, index, count, bound, bloc
 
 @kernel
 def nearest_centre(products, norms, X, centres, doubt, label, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The nearest centre of each row, by products where they can tell and by distances where not; ties by number."""
+    """Write the nearest centre of each row; ties go to the smallest number.
+
+    Centres whose products are within the error bound of the smallest are compared by their distances.
+    """
     m = centres.shape[0]
     for r in range(lo, hi):
         least = norms[0] - 2.0 * products[r, 0]
@@ -176,7 +180,7 @@ def nearest_centre(products, norms, X, centres, doubt, label, block, lo, hi):  #
 
 @kernel
 def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The nearest candidates of each row, or of all points where the list cannot be proved complete."""
+    """Write the nearest candidates of each row, or the nearest points if its list cannot be proved complete."""
     n, k = X.shape[0], indices.shape[1]
     value = np.empty(k)
     index = np.empty(k, np.int32)
@@ -187,21 +191,21 @@ def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo,
         for c in range(count[r]):
             j = int(candidates[r, c])
             _offer(value, index, _dense_distance(X, i, j), j)
-        if value[0] >= bounds[r] and value[0] > 0.0:  # nothing is nearer than a duplicate
+        if value[0] >= bounds[r] and value[0] > 0.0:  # no point is nearer than a duplicate
             value[:] = np.inf
             index[:] = n
             for j in range(n):
                 if j != i:
                     _offer(value, index, _dense_distance(X, i, j), j)
         _sort(value, index)
-        for m in range(k):  # loops: an assignment of arrays takes a second longer to compile
+        for m in range(k):  # a loop, because assignments of arrays take a second longer to compile
             indices[r, m] = index[m]
             distances[r, m] = np.sqrt(value[m])
 
 
 @kernel
 def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`rank_dense` for CSR rows with sorted columns."""
+    """Write the result of :func:`rank_dense` for CSR rows with sorted columns."""
     n, k = indptr.shape[0] - 1, indices.shape[1]
     value = np.empty(k)
     index = np.empty(k, np.int32)
@@ -212,53 +216,55 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
         for c in range(count[r]):
             j = int(candidates[r, c])
             _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
-        if value[0] >= bounds[r] and value[0] > 0.0:  # nothing is nearer than a duplicate
+        if value[0] >= bounds[r] and value[0] > 0.0:  # no point is nearer than a duplicate
             value[:] = np.inf
             index[:] = n
             for j in range(n):
                 if j != i:
                     _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
         _sort(value, index)
-        for m in range(k):  # loops: an assignment of arrays takes a second longer to compile
+        for m in range(k):  # a loop, because assignments of arrays take a second longer to compile
             indices[r, m] = index[m]
             distances[r, m] = np.sqrt(value[m])
 
 
 @kernel
-def nearest_in_cells(lanes, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The nearest of all points for those at places lo to hi of a tree's curve (kernels/tree.py), nearest first.
+def nearest_in_cells(coordinates, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the nearest neighbours, nearest first, of the points lo to hi on the curve of a tree (kernels/tree.py).
 
-    A list gathers what is nearer than ``limit``; when it is full it keeps the k nearest and the limit falls to the
-    farthest of those. Points beside each other on the curve give the first limit.
+    A list collects points that are nearer than ``limit``. When it is full, it keeps the k nearest, and the limit
+    becomes the distance of the farthest of these. The first limit is found among the next points on the curve.
     """
-    n, k = lanes.shape[1], out.shape[1]
+    n, k = coordinates.shape[1], out.shape[1]
     room = 4 * k + 64
-    value, index = np.empty(room, lanes.dtype), np.empty(room, np.int64)
+    value, index = np.empty(room, coordinates.dtype), np.empty(room, np.int64)
     for r in range(lo, hi):
-        x, y, z = lanes[0, r], lanes[1, r], lanes[2, r]
+        x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
         start = max(0, min(r - k, n - 2 * k - 1))
         count = 0
         for j in range(start, min(n, start + 2 * k + 1)):
             if j != r:
-                value[count] = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                value[count] = (
+                    (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
+                )
                 count += 1
         _keep_least(value, index, count, k)
         limit = value[0]
         for m in range(1, k):
             limit = max(limit, value[m])
-        limit = np.nextafter(limit, limit + limit + 1)  # those at the limit too, once
+        limit = np.nextafter(limit, limit + limit + 1)  # points at the first limit are included
         count = 0
         v = 0
         while v < first.shape[0]:
-            dx = max(box[0, v] - x, max(x - box[3, v], lanes.dtype.type(0)))
-            dy = max(box[1, v] - y, max(y - box[4, v], lanes.dtype.type(0)))
-            dz = max(box[2, v] - z, max(z - box[5, v], lanes.dtype.type(0)))
+            dx = max(box[0, v] - x, max(x - box[3, v], coordinates.dtype.type(0)))
+            dy = max(box[1, v] - y, max(y - box[4, v], coordinates.dtype.type(0)))
+            dz = max(box[2, v] - z, max(z - box[5, v], coordinates.dtype.type(0)))
             if not dx * dx + dy * dy + dz * dz < limit:
                 v = after[v]
                 continue
             if height[v] == 0:
                 for j in range(first[v], last[v]):
-                    s = (lanes[0, j] - x) ** 2 + (lanes[1, j] - y) ** 2 + (lanes[2, j] - z) ** 2
+                    s = (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
                     if s < limit and j != r:
                         value[count] = s
                         index[count] = j
@@ -278,7 +284,7 @@ def nearest_in_cells(lanes, order, first, last, after, height, box, out, block, 
 
 @kernel
 def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The k smallest entries of each row of a distance matrix, the row's own point left out."""
+    """Write the k smallest entries of each row of a distance matrix, without the point of the row itself."""
     k = indices.shape[1]
     value = np.empty(k)
     index = np.empty(k, np.int32)
@@ -296,7 +302,7 @@ def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[
 
 @kernel
 def sparse_manhattan(indptr, columns, values, row, D, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Rows of Manhattan distances to every point, from CSR rows with sorted columns."""
+    """Write rows of Manhattan distances to all points, from CSR rows with sorted columns."""
     for r in range(lo, hi):
         for j in range(D.shape[1]):
             a, b = indptr[row[r]], indptr[j]
@@ -318,7 +324,7 @@ def sparse_manhattan(indptr, columns, values, row, D, block, lo, hi):  # type: i
 
 @kernel
 def tidy(indptr, listed, given, counts, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Counts each row's distinct neighbours (listed once or more, not -1, not itself); writes the nearest of them."""
+    """Count the distinct neighbours of each row, without -1 and the row itself, and write the nearest of them."""
     seen = np.full(counts.shape[0], -1, np.int64)
     k = indices.shape[1]
     for i in range(lo, hi):

@@ -1,4 +1,4 @@
-"""Arrays in another order of the points: row r of the result belongs to point ``rows[r]``."""
+"""Arrays in another order of the points, in which row r of the result belongs to point ``rows[r]``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def gather(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out[r] = values[rows[r]]``, for (n, d)."""
+    """Write ``out[r] = values[rows[r]]`` for arrays of shape (n, d)."""
     for r in range(lo, hi):
         for c in range(values.shape[1]):
             out[r, c] = values[rows[r], c]
@@ -15,7 +15,7 @@ def gather(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
 
 @kernel
 def scatter(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out[rows[r]] = values[r]``, for (n, d)."""
+    """Write ``out[rows[r]] = values[r]`` for arrays of shape (n, d)."""
     for r in range(lo, hi):
         for c in range(values.shape[1]):
             out[rows[r], c] = values[r, c]
@@ -23,7 +23,7 @@ def scatter(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
 
 @kernel
 def csr_rows(indptr, columns, data, rows, position, starts, new_columns, new_data, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Rows of a CSR matrix and the names of its columns; row r begins at ``starts[r]``."""
+    """Write the rows of a CSR matrix in the new order, with renumbered columns; row r begins at ``starts[r]``."""
     for r in range(lo, hi):
         at = starts[r]
         for e in range(indptr[rows[r]], indptr[rows[r] + 1]):
@@ -34,7 +34,7 @@ def csr_rows(indptr, columns, data, rows, position, starts, new_columns, new_dat
 
 @kernel
 def table(neighbors, rows, position, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Rows of a table (n, k) of points, and their names in it."""
+    """Write the rows of a table (n, k) of points in the new order, with renumbered points."""
     for r in range(lo, hi):
         for m in range(neighbors.shape[1]):
             out[r, m] = position[neighbors[rows[r], m]]

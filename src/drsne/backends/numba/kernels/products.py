@@ -1,4 +1,4 @@
-"""Products of a data matrix with a few vectors, the same for every number of threads."""
+"""Products of a data matrix with a few vectors, which do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def gram_times(X, V, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out[block] = sum over rows of x_i (x_i . V)``: the block's share of X^T X V."""
+    """Write the part of ``X^T X V`` of the block, the sum of ``x_i (x_i . V)`` over its rows."""
     d, q = V.shape
     u = np.empty(q)
     out[block] = 0.0
@@ -25,7 +25,7 @@ def gram_times(X, V, out, block, lo, hi):  # type: ignore[no-untyped-def]
 
 @kernel
 def times(X, V, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``out_i = x_i . V``."""
+    """Write ``out_i = x_i . V``."""
     d, q = V.shape
     for i in range(lo, hi):
         for c in range(q):

@@ -1,6 +1,6 @@
-"""Radii of a map over stored pairs, and the forces through them (docs/theory.md, eqs. 44 and 48).
+"""The radii of a map over stored pairs, and the forces through them (docs/theory.md, eqs. 44 and 48).
 
-``w_ij = 1 / (1 + |y_i - y_j|^2)``; ``one`` and ``pull`` have the type of the map.
+The kernel is ``w_ij = 1 / (1 + |y_i - y_j|^2)``. ``one`` and ``pull`` have the type of the map.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TILE = 64
 
 @kernel
 def sums_2d(Y, indptr, columns, one, near, far, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``near_i = sum_j w_ij`` and ``far_i = sum_j w_ij |y_i - y_j|^2``."""
+    """Write ``near_i = sum_j w_ij`` and ``far_i = sum_j w_ij |y_i - y_j|^2``."""
     zero = one - one
     x, y = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
@@ -33,7 +33,7 @@ def sums_2d(Y, indptr, columns, one, near, far, block, lo, hi):  # type: ignore[
                 s = dx * dx + dy * dy
                 w = one / (one + s)
                 sw += w
-                sd += w * s  # not m - S, which loses all digits in a small map
+                sd += w * s  # m - S would lose all digits in a small map
             total += sw
             spread += sd
         near[i] = total
@@ -42,7 +42,7 @@ def sums_2d(Y, indptr, columns, one, near, far, block, lo, hi):  # type: ignore[
 
 @kernel
 def sums_any(Y, indptr, columns, one, near, far, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`sums_2d` for any number of dimensions."""
+    """Write the sums of :func:`sums_2d` for any number of dimensions."""
     zero = one - one
     for i in range(lo, hi):
         total, spread = 0.0, 0.0
@@ -60,7 +60,7 @@ def sums_any(Y, indptr, columns, one, near, far, block, lo, hi):  # type: ignore
 
 @kernel
 def forces_2d(Y, indptr, columns, one, pull, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """``forces_i += sum_j w_ij^2 (pull_i + pull_j) (y_i - y_j)``."""
+    """Add ``sum_j w_ij^2 (pull_i + pull_j) (y_i - y_j)`` to ``forces_i``."""
     zero = one - one
     x, y, g = np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype), np.empty(_TILE, Y.dtype)
     for i in range(lo, hi):
@@ -88,7 +88,7 @@ def forces_2d(Y, indptr, columns, one, pull, forces, block, lo, hi):  # type: ig
 
 @kernel
 def forces_any(Y, indptr, columns, one, pull, forces, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`forces_2d` for any number of dimensions."""
+    """Add the forces of :func:`forces_2d` for any number of dimensions."""
     for i in range(lo, hi):
         for e in range(indptr[i], indptr[i + 1]):
             j = columns[e]

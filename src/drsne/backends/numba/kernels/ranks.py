@@ -1,4 +1,4 @@
-"""Ranks of listed values among the entries of a row, without sorting the row."""
+"""Ranks of some entries of a row among all of its entries, without sorting the row."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ _BINS = 512
 
 @kernel
 def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
-    """How many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
+    """Write how many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
 
-    ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry.
-    Bins of equal width tell where among the listed values an entry is to be looked for. nan is larger than all.
+    ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry of
+    the row. Bins of equal size find the position of an entry among the listed values. nan counts as larger than all
+    values.
     """
     m = listed.shape[1]
     values, places, equal = np.empty(m), np.empty(m + 1, np.int64), np.empty(m, np.int64)
-    starts = np.empty(_BINS, np.int64)  # of each bin: the first listed value in it or above
+    starts = np.empty(_BINS, np.int64)  # the first listed value in each bin or above it
     for r in range(D.shape[0]):
         row = D[r]
         for c in range(m):
@@ -28,7 +29,7 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
         smallest, largest = values[0], values[m - 1]
         spread = largest - smallest
         scale = (_BINS - 1) / spread if spread > 0.0 else 0.0
-        binned = 0.0 < scale < np.inf  # else: all alike, differing by rounding alone, or not finite
+        binned = 0.0 < scale < np.inf  # otherwise the values are equal, nearly equal or not finite
         at = 0
         for c in range(m):
             bin_ = int((values[c] - smallest) * scale) if binned else 0
@@ -44,7 +45,7 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
             first = 0
             if d > smallest:
                 first = starts[int((d - smallest) * scale)] if binned else 0
-                while first > 0 and values[first - 1] >= d:  # by rounding
+                while first > 0 and values[first - 1] >= d:  # the bin was rounded
                     first -= 1
                 while values[first] < d:
                     first += 1

@@ -1,11 +1,12 @@
-"""All pairs of a map: the partition sum and the repulsive forces (docs/theory.md, eqs. 6 and 11).
+"""The partition sum and the repulsive forces over all pairs of a map (docs/theory.md, eqs. 6 and 11).
 
-With ``w_ij = 1 / (base + |y_i - y_j|^2)`` (``base`` is 1 plus the smoothing of distances), row i gets
-``F_i = sum_j w_ij^2 (y_i - y_j)``, and the block's slot of ``partition`` gets its ``sum_ij w_ij``, i != j.
-Coordinates come as ``(d, n)`` lanes of float32 or float64; tiles of lanes are summed in float64. The point itself is
-left out, not subtracted: beside its 1 the far pairs of a wide map would vanish in single precision.
-``one`` and ``base`` carry the lanes' type: a plain literal would widen the arithmetic. The adaptive kernel
-(eq. 49) takes the inverse scales ``u_i = 1 / rho_i`` of the points as well.
+With ``w_ij = 1 / (base + |y_i - y_j|^2)``, where ``base`` is 1 plus the smoothing of distances, row i of the forces is
+``F_i = sum_j w_ij^2 (y_i - y_j)``, and the slot of the block in ``partition`` is its part of the sum of ``w_ij`` over
+i != j. The ``coordinates`` (d, n) have single or double precision, and the sums over tiles are added in double
+precision. The point itself is left out instead of being subtracted, because the far pairs of a large map would be lost
+in single precision next to its 1. ``one`` and ``base`` have the type of the coordinates, because literals would raise
+the precision of the arithmetic. For the adaptive kernel (eq. 49), functions also have the inverse scales
+``u_i = 1 / rho_i``.
 """
 
 from __future__ import annotations
@@ -18,17 +19,18 @@ _TILE = 512
 
 
 @kernel
-def repulsion_1d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    n = lanes.shape[1]
+def repulsion_1d(coordinates, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums in one dimension."""
+    n = coordinates.shape[1]
     zero = one - one
     total = 0.0
     for i in range(lo, hi):
-        xi = lanes[0, i]
+        xi = coordinates[0, i]
         fx = 0.0
         for first, last in ((0, i), (i + 1, n)):
             for start in range(first, last, _TILE):
                 m = min(_TILE, last - start)
-                x = lanes[0, start : start + m]
+                x = coordinates[0, start : start + m]
                 s, sx = zero, zero
                 for t in range(m):
                     dx = xi - x[t]
@@ -43,18 +45,19 @@ def repulsion_1d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 
 @kernel
-def repulsion_2d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    n = lanes.shape[1]
+def repulsion_2d(coordinates, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums in two dimensions."""
+    n = coordinates.shape[1]
     zero = one - one
     total = 0.0
     for i in range(lo, hi):
-        xi, yi = lanes[0, i], lanes[1, i]
+        xi, yi = coordinates[0, i], coordinates[1, i]
         fx, fy = 0.0, 0.0
         for first, last in ((0, i), (i + 1, n)):
             for start in range(first, last, _TILE):
                 m = min(_TILE, last - start)
-                x = lanes[0, start : start + m]
-                y = lanes[1, start : start + m]
+                x = coordinates[0, start : start + m]
+                y = coordinates[1, start : start + m]
                 s, sx, sy = zero, zero, zero
                 for t in range(m):
                     dx = xi - x[t]
@@ -73,27 +76,27 @@ def repulsion_2d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 
 @kernel
-def half_2d(lanes, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`repulsion_2d` with each pair looked at once.
+def half_2d(coordinates, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sums of :func:`repulsion_2d`, but visit each pair only once.
 
-    A row meets the points after it; what they feel is gathered in ``back[block]``, (2, n), to be added to ``forces``.
-    The rows of a block come from both ends, so that blocks have equally many pairs: ``lo`` and ``hi`` are of the first
-    half, ``(n + 1) // 2`` rows.
+    A row visits the points after it, and the forces on these are added to ``back[block]`` (2, n), which the caller adds
+    to ``forces``. The rows of a block are taken from both ends, so that all blocks have about the same number of pairs.
+    ``lo`` and ``hi`` count the rows of the first half, ``(n + 1) // 2``.
     """
-    n = lanes.shape[1]
+    n = coordinates.shape[1]
     zero = one - one
     total = 0.0
     back[block] = zero
     for row in range(lo, hi):
         for side in range(2):
             i = n - 1 - row if side else row
-            if not side or i > row:  # the middle row once
-                xi, yi = lanes[0, i], lanes[1, i]
+            if not side or i > row:  # the middle row is visited once
+                xi, yi = coordinates[0, i], coordinates[1, i]
                 fx, fy = 0.0, 0.0
                 for start in range(i + 1, n, _TILE):
                     m = min(_TILE, n - start)
-                    x = lanes[0, start : start + m]
-                    y = lanes[1, start : start + m]
+                    x = coordinates[0, start : start + m]
+                    y = coordinates[1, start : start + m]
                     bx = back[block, 0, start : start + m]
                     by = back[block, 1, start : start + m]
                     s, sx, sy = zero, zero, zero
@@ -118,19 +121,20 @@ def half_2d(lanes, one, base, forces, back, partition, block, lo, hi):  # type: 
 
 
 @kernel
-def repulsion_3d(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    n = lanes.shape[1]
+def repulsion_3d(coordinates, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums in three dimensions."""
+    n = coordinates.shape[1]
     zero = one - one
     total = 0.0
     for i in range(lo, hi):
-        xi, yi, zi = lanes[0, i], lanes[1, i], lanes[2, i]
+        xi, yi, zi = coordinates[0, i], coordinates[1, i], coordinates[2, i]
         fx, fy, fz = 0.0, 0.0, 0.0
         for first, last in ((0, i), (i + 1, n)):
             for start in range(first, last, _TILE):
                 m = min(_TILE, last - start)
-                x = lanes[0, start : start + m]
-                y = lanes[1, start : start + m]
-                z = lanes[2, start : start + m]
+                x = coordinates[0, start : start + m]
+                y = coordinates[1, start : start + m]
+                z = coordinates[2, start : start + m]
                 s, sx, sy, sz = zero, zero, zero, zero
                 for t in range(m):
                     dx = xi - x[t]
@@ -153,11 +157,12 @@ def repulsion_3d(lanes, one, base, forces, partition, block, lo, hi):  # type: i
 
 
 @kernel
-def repulsion_any(lanes, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    d, n = lanes.shape
+def repulsion_any(coordinates, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the forces and the partition sums for any number of dimensions."""
+    d, n = coordinates.shape
     zero = one - one
     total = 0.0
-    w = np.empty(_TILE, lanes.dtype)
+    w = np.empty(_TILE, coordinates.dtype)
     for i in range(lo, hi):
         forces[i] = 0.0
         for first, last in ((0, i), (i + 1, n)):
@@ -165,9 +170,9 @@ def repulsion_any(lanes, one, base, forces, partition, block, lo, hi):  # type: 
                 m = min(_TILE, last - start)
                 w[:m] = base
                 for c in range(d):
-                    x = lanes[c, start : start + m]
+                    x = coordinates[c, start : start + m]
                     for t in range(m):
-                        dx = lanes[c, i] - x[t]
+                        dx = coordinates[c, i] - x[t]
                         w[t] += dx * dx
                 s = zero
                 for t in range(m):
@@ -175,34 +180,35 @@ def repulsion_any(lanes, one, base, forces, partition, block, lo, hi):  # type: 
                     s += w[t]
                 total += s
                 for c in range(d):
-                    x = lanes[c, start : start + m]
+                    x = coordinates[c, start : start + m]
                     sx = zero
                     for t in range(m):
-                        sx += w[t] * w[t] * (lanes[c, i] - x[t])
+                        sx += w[t] * w[t] * (coordinates[c, i] - x[t])
                     forces[i, c] += sx
     partition[block] = total
 
 
 @kernel
-def adaptive_half_2d(lanes, inverse, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """:func:`half_2d` with the adaptive kernel ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``, ``u = inverse`` (n,).
+def adaptive_half_2d(coordinates, inverse, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sums of :func:`half_2d` with the adaptive kernel.
 
-    Row i gets ``F_i = sum_j u_i u_j w_ij^2 (y_i - y_j)``.
+    The kernel is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)`` with ``u = inverse`` (n,), and row i of the forces is
+    ``F_i = sum_j u_i u_j w_ij^2 (y_i - y_j)``.
     """
-    n = lanes.shape[1]
+    n = coordinates.shape[1]
     zero = one - one
     total = 0.0
     back[block] = zero
     for row in range(lo, hi):
         for side in range(2):
             i = n - 1 - row if side else row
-            if not side or i > row:  # the middle row once
-                xi, yi, ui = lanes[0, i], lanes[1, i], inverse[i]
+            if not side or i > row:  # the middle row is visited once
+                xi, yi, ui = coordinates[0, i], coordinates[1, i], inverse[i]
                 fx, fy = 0.0, 0.0
                 for start in range(i + 1, n, _TILE):
                     m = min(_TILE, n - start)
-                    x = lanes[0, start : start + m]
-                    y = lanes[1, start : start + m]
+                    x = coordinates[0, start : start + m]
+                    y = coordinates[1, start : start + m]
                     u = inverse[start : start + m]
                     bx = back[block, 0, start : start + m]
                     by = back[block, 1, start : start + m]
@@ -229,12 +235,12 @@ def adaptive_half_2d(lanes, inverse, one, base, forces, back, partition, block, 
 
 
 @kernel
-def adaptive_any(lanes, inverse, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """The same sums for any number of dimensions, with every pair looked at from both of its ends."""
-    d, n = lanes.shape
+def adaptive_any(coordinates, inverse, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sums of :func:`adaptive_half_2d` for any number of dimensions, visiting every pair twice."""
+    d, n = coordinates.shape
     zero = one - one
     total = 0.0
-    w = np.empty(_TILE, lanes.dtype)
+    w = np.empty(_TILE, coordinates.dtype)
     for i in range(lo, hi):
         forces[i] = 0.0
         for first, last in ((0, i), (i + 1, n)):
@@ -242,9 +248,9 @@ def adaptive_any(lanes, inverse, one, base, forces, partition, block, lo, hi):  
                 m = min(_TILE, last - start)
                 w[:m] = zero
                 for c in range(d):
-                    x = lanes[c, start : start + m]
+                    x = coordinates[c, start : start + m]
                     for t in range(m):
-                        dx = lanes[c, i] - x[t]
+                        dx = coordinates[c, i] - x[t]
                         w[t] += dx * dx
                 u = inverse[start : start + m]
                 s = zero
@@ -255,9 +261,9 @@ def adaptive_any(lanes, inverse, one, base, forces, partition, block, lo, hi):  
                     w[t] = v * v * h
                 total += s
                 for c in range(d):
-                    x = lanes[c, start : start + m]
+                    x = coordinates[c, start : start + m]
                     sx = zero
                     for t in range(m):
-                        sx += w[t] * (lanes[c, i] - x[t])
+                        sx += w[t] * (coordinates[c, i] - x[t])
                     forces[i, c] += sx
     partition[block] = total

@@ -1,4 +1,4 @@
-"""Steps of the optimisers for many points, in one pass over memory; for few, numpy does as well."""
+"""Steps of the optimisers in one pass over memory, for many points. For few points, NumPy is as fast."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def momentum(gradient, step, gain, least, rest, share, rate):  # type: ignore[no-untyped-def]
-    """``step = share * step - rate * gain * gradient``, gains first raised or lowered; in place.
+    """Set ``step = share * step - rate * gain * gradient`` in place, after the gains are raised or lowered.
 
-    With ``rest``, gains of coordinates at rest are raised too.
+    With ``rest``, the gains of coordinates that have not moved are raised as well.
     """
     for i in range(gradient.shape[0]):
         for c in range(gradient.shape[1]):
@@ -27,7 +27,7 @@ def momentum(gradient, step, gain, least, rest, share, rate):  # type: ignore[no
 
 @kernel
 def adam(gradient, mean, square, one, two, unbias, eps, rate, step):  # type: ignore[no-untyped-def]
-    """``step = rate * mean / (unbias * sqrt(square) + eps)``, both memories first brought up to date."""
+    """Write ``step = rate * mean / (unbias * sqrt(square) + eps)``, after ``mean`` and ``square`` are updated."""
     for i in range(gradient.shape[0]):
         for c in range(gradient.shape[1]):
             g = gradient[i, c]

@@ -1,9 +1,9 @@
 """Barnes-Hut sums on a tree of cells, in one to three dimensions (docs/theory.md, eqs. 35 and 36).
 
-Points are sorted along a Z-order curve; a node is a range of them with its centre, covariance and extent, and nodes
-lie in depth-first order: the next node is ``v + 1`` inside and ``after[v]`` past it. Flat maps have zeros for the
-missing coordinates. Leaves take their sums together: one walk finds the nodes and points that all of a leaf's points
-share.
+Points are sorted along a Z-order curve, and a node is a range of points with its centre, second moments and extent.
+Nodes are in depth-first order: node ``v + 1`` is the first one inside node ``v``, and ``after[v]`` is the next one
+outside of it. Maps with fewer dimensions have zeros for the missing coordinates. The points of a leaf share one walk
+through the tree, which finds the nodes and points that they sum over.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def build(code, levels, d, leaf, first, last, after, height):  # type: ignore[no-untyped-def]
-    """Nodes of the tree over sorted codes, in depth-first order; returns how many.
+    """Write the nodes of the tree over sorted codes in depth-first order, and return their number.
 
-    ``height`` is the number of levels below a node's cell. A cell with one child is skipped.
+    ``height`` is the number of levels below the cell of a node. A cell with only one child is skipped. If the arrays
+    are too short, -1 is returned.
     """
     n = code.shape[0]
     size = first.shape[0]
@@ -29,7 +30,7 @@ def build(code, levels, d, leaf, first, last, after, height):  # type: ignore[no
     while depth > 0:
         depth -= 1
         lo, hi, h = stack_lo[depth], stack_hi[depth], stack_height[depth]
-        # Down to the cell in which the first and the last point part.
+        # Descend to the smallest cell that contains both the first and the last point.
         while h > 0 and (code[lo] >> ((h - 1) * d)) == (code[hi - 1] >> ((h - 1) * d)):
             h -= 1
         if count == size:
@@ -42,7 +43,7 @@ def build(code, levels, d, leaf, first, last, after, height):  # type: ignore[no
         if h == 0:
             continue
         shift = (h - 1) * d
-        # Children, last one first onto the stack.
+        # The last child is put on the stack first.
         end = hi
         while end > lo:
             child = code[end - 1] >> shift
@@ -56,7 +57,7 @@ def build(code, levels, d, leaf, first, last, after, height):  # type: ignore[no
             stack_lo[depth], stack_hi[depth], stack_height[depth] = a, end, h - 1
             depth += 1
             end = a
-    # A node ends where the next one begins that is not inside it.
+    # The next node outside of a node is the first one that begins after it.
     for v in range(count - 1, -1, -1):
         w = v + 1
         while w < count and first[w] < last[v]:
@@ -66,15 +67,15 @@ def build(code, levels, d, leaf, first, last, after, height):  # type: ignore[no
 
 
 @kernel
-def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Centre, covariance (xx, yy, zz, xy, xz, yz) and box (low, high) of the points of nodes lo to hi."""
+def moments(coordinates, first, last, centre, spread, box, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the centres, second moments (xx, yy, zz, xy, xz, yz) and boxes (low, high) of nodes lo to hi."""
     for v in range(lo, hi):
         m = last[v] - first[v]
         for c in range(3):
             total = 0.0
-            least, most = lanes[c, first[v]], lanes[c, first[v]]
+            least, most = coordinates[c, first[v]], coordinates[c, first[v]]
             for i in range(first[v], last[v]):
-                x = lanes[c, i]
+                x = coordinates[c, i]
                 total += x
                 least, most = min(least, x), max(most, x)
             centre[c, v] = total / m
@@ -82,7 +83,7 @@ def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ig
         cx, cy, cz = centre[0, v], centre[1, v], centre[2, v]
         xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for i in range(first[v], last[v]):
-            x, y, z = lanes[0, i] - cx, lanes[1, i] - cy, lanes[2, i] - cz
+            x, y, z = coordinates[0, i] - cx, coordinates[1, i] - cy, coordinates[2, i] - cz
             xx += x * x
             yy += y * y
             zz += z * z
@@ -94,11 +95,11 @@ def moments(lanes, first, last, centre, spread, box, block, lo, hi):  # type: ig
 
 
 @kernel
-def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Sums of the points of leaves lo to hi, over the nodes far enough away and the points of the others.
+def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sums of the points of leaves lo to hi, over far nodes and over the points of the other nodes.
 
-    A node is far enough where its extent is below ``theta`` times the root of 1 + distance^2 (``opening`` is
-    theta^2): the expansion converges within that root. It counts with its centre and its covariance (eq. 36).
+    A node is far if its extent is at most ``theta`` times the square root of 1 + distance^2, within which the expansion
+    converges (``opening`` is theta^2). It enters with its centre and its second moments (eq. 36).
     """
     first, last, after, height = nodes
     centre, spread, box = moments
@@ -106,8 +107,8 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
     four = two + two
     twelve = four + four + four
     n_nodes = first.shape[0]
-    # One column per node that the leaf accepts, and the ranges of points it must visit.
-    far = np.empty((10, n_nodes), lanes.dtype)
+    # One column for each far node of the leaf, and the ranges of points that are visited one by one.
+    far = np.empty((10, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
     for at in range(lo, hi):
@@ -139,7 +140,7 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
             else:
                 v += 1
         for i in range(first[leaf], last[leaf]):
-            xi, yi, zi = lanes[0, i], lanes[1, i], lanes[2, i]
+            xi, yi, zi = coordinates[0, i], coordinates[1, i], coordinates[2, i]
             value, fx, fy, fz = zero, zero, zero, zero
             for t in range(n_far):
                 x, y, z = xi - far[0, t], yi - far[1, t], zi - far[2, t]
@@ -159,7 +160,11 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
                 fy += g * y + h * cy
                 fz += g * z + h * cz
             for r in range(n_near):
-                px, py, pz = lanes[0, begin[r] : end[r]], lanes[1, begin[r] : end[r]], lanes[2, begin[r] : end[r]]
+                px, py, pz = (
+                    coordinates[0, begin[r] : end[r]],
+                    coordinates[1, begin[r] : end[r]],
+                    coordinates[2, begin[r] : end[r]],
+                )
                 for t in range(end[r] - begin[r]):
                     x, y, z = xi - px[t], yi - py[t], zi - pz[t]
                     w = one / (one + x * x + y * y + z * z)
@@ -168,7 +173,7 @@ def forces(lanes, order, nodes, leaves, moments, opening, one, out, potential, p
                     fx += g * x
                     fy += g * y
                     fz += g * z
-            total += value - one  # less the point itself
+            total += value - one  # without the point itself
             j = order[i]
             potential[j] = value - one
             out[j, 0] = fx

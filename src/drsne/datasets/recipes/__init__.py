@@ -1,0 +1,23 @@
+"""What the paper does to its data before a method runs: named steps, and ``paper(name)`` for the rows of its table.
+
+The text of the paper leaves most of this out. The steps are those of the authors' code, unless a docstring says
+otherwise.
+"""
+
+from drsne.datasets.recipes.anomalies import cifar10_anomalies, fashion_anomalies, pbmc_anomalies, shuttle_sample
+from drsne.datasets.recipes.main_comparison import paper
+from drsne.datasets.recipes.single_cell import pbmc
+from drsne.datasets.recipes.steps import pca, smallest_clusters, standardise, stratified_rows
+
+__all__ = [
+    "cifar10_anomalies",
+    "fashion_anomalies",
+    "paper",
+    "pbmc",
+    "pbmc_anomalies",
+    "pca",
+    "shuttle_sample",
+    "smallest_clusters",
+    "standardise",
+    "stratified_rows",
+]

@@ -1,0 +1,175 @@
+"""Every backend against the formulas of plain NumPy, and these against numerical differentiation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from on_backends import backend_of
+from problems import (
+    DOUBLE,
+    numerical_gradient,
+    relative_error,
+    small_problem,
+    some_log_scales,
+    some_map,
+    with_,
+)
+
+from drsne import Adam, Momentum, Phase, Schedule
+from drsne.backends import PairList
+from drsne.backends.numpy import NumpyBackend
+from drsne.optimization.loop import minimize
+
+BACKENDS = ["numba"]  # those that are compared with NumPy's
+DIMENSIONS = (1, 2, 3, 4)
+REFERENCE = NumpyBackend()
+N = 60
+
+
+def pairs(rng, n=N, k=9):
+    columns = np.sort(np.stack([rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)]), axis=1)
+    return PairList(np.arange(0, n * k + 1, k), columns.ravel().astype(np.int32), rng.uniform(0.1, 1.0, n * k))
+
+
+def neighbors(rng, n=N, k=7):
+    return np.stack([rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)]).astype(np.int32)
+
+
+def close(a, b):
+    np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+@pytest.fixture(params=BACKENDS)
+def backend(request):
+    return backend_of(request.param)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_attraction_and_energy(backend, d, delta, adaptive):
+    rng = np.random.default_rng(0)
+    Y, listed = some_map(N, d), pairs(rng)
+    inverse = np.exp(-some_log_scales(N)) if adaptive else None
+    forces, mass = backend.attraction(Y, listed, 1.1, delta, inverse)
+    expected, expected_mass = REFERENCE.attraction(Y, listed, 1.1, delta, inverse)
+    close(forces, expected)
+    assert mass == (None if expected_mass is None else pytest.approx(expected_mass, rel=1e-10))
+    energy = backend.energy(Y, listed, 1.1, delta, inverse)
+    assert energy == pytest.approx(REFERENCE.energy(Y, listed, 1.1, delta, inverse), rel=1e-10)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_repulsion(backend, d, adaptive):
+    Y, scales = some_map(N, d), np.exp(some_log_scales(N)) if adaptive else None
+    Z, F = backend.repulsion(Y, smoothing=0.1, scales=scales, precision="double")
+    expected_Z, expected_F = REFERENCE.repulsion(Y, smoothing=0.1, scales=scales, precision="double")
+    assert pytest.approx(expected_Z, rel=1e-12) == Z
+    close(F, expected_F)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("floor", [0.0, 0.3])
+def test_lengths_and_their_adjoint(backend, d, floor):
+    rng = np.random.default_rng(1)
+    Y, slope = some_map(N, d), rng.normal(size=N)
+    Y[7] = Y[3]  # points that coincide have no direction
+    near = neighbors(rng)
+    near[7, 0] = 3
+    found, expected = ([np.empty(N), np.empty((N, d)), np.empty((N, d))] for _ in range(2))
+    for each, out in ((backend, found), (REFERENCE, expected)):
+        listed = each.neighbor_list(near)
+        each.lengths(Y, listed, floor, out[0], out[1])
+        each.pull_back(Y, listed, slope, floor, out[2])
+    for a, b in zip(found, expected, strict=True):
+        close(a, b)
+
+
+@pytest.mark.parametrize("shares", [1, 3])
+def test_forces_are_added(backend, shares):
+    rng = np.random.default_rng(2)
+    slope, directions, back, forces = (rng.normal(size=s) for s in (N, (shares, N, 2), (shares, N, 2), (N, 2)))
+    found, expected = forces.copy(), forces.copy()
+    backend.add_forces(slope, directions, back, found)
+    REFERENCE.add_forces(slope, directions, back, expected)
+    close(found, expected)
+
+
+def test_who_lists_whom(backend):
+    near = neighbors(np.random.default_rng(3))
+    found, expected = backend.neighbor_list(near), REFERENCE.neighbor_list(near)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for i in (0, 17):
+        listed = found.listed_by[found.offsets[i] : found.offsets[i + 1]]
+        assert listed.tolist() == [j for j in range(N) if i in near[j]]
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_sums_of_the_kernel_and_their_forces(backend, d):
+    rng = np.random.default_rng(4)
+    Y, listed, pull = some_map(N, d), pairs(rng), rng.normal(size=N)
+    for a, b in zip(backend.kernel_sums(Y, listed), REFERENCE.kernel_sums(Y, listed), strict=True):
+        close(a, b)
+    found, expected = np.ones((N, d)), np.ones((N, d))
+    backend.add_kernel_forces(Y, listed, pull, found)
+    REFERENCE.add_kernel_forces(Y, listed, pull, expected)
+    close(found, expected)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_neighbours_in_a_map(backend, d):
+    Y = some_map(N, d)
+    np.testing.assert_array_equal(backend.nearest_in_map(Y, 8), REFERENCE.nearest_in_map(Y, 8))
+
+
+@pytest.mark.parametrize("name", [*BACKENDS, "numpy"])
+def test_an_order_changes_names_and_not_values(name):
+    rng = np.random.default_rng(5)
+    Y, listed, near = some_map(N), pairs(rng), neighbors(rng)
+    order = backend_of(name).order(Y)
+    np.testing.assert_array_equal(order.restored(order.reordered(Y)), Y)
+    old = order.reordered(np.arange(N))  # the number that each row has in the data
+    assert sorted(old.tolist()) == list(range(N))
+    np.testing.assert_array_equal(old[order.neighbor_table(near)], near[old])
+    moved = order.pair_list(listed)
+    for row in (0, 31):
+        there, here = slice(*moved.indptr[row : row + 2]), slice(*listed.indptr[old[row] : old[row] + 2])
+        np.testing.assert_array_equal(old[moved.columns[there]], listed.columns[here])
+        np.testing.assert_array_equal(moved.values[there], listed.values[here])
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.7, 1.6)])
+def test_the_gradient_of_the_reference_is_that_of_its_loss(d, adaptive, weights):
+    objective = with_(DOUBLE, affinity_smoothing=1e-3, input_weight=weights[0], embedding_weight=weights[1])
+    scales = some_log_scales() if adaptive else None
+    problem, Y = small_problem(objective, backend=REFERENCE, log_scales=scales), some_map(d=d)
+
+    def loss(Z):
+        at = problem.evaluate(Z, losses=True)
+        return at.kl + problem.weight * at.density
+
+    gradient = problem.evaluate(Y).gradient / len(Y)
+    assert relative_error(gradient, numerical_gradient(loss, Y)) < 1e-6
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_an_optimisation_is_the_same_on_every_backend(backend, adaptive):
+    """The loop, the schedule and the objective are the same code, so that maps differ by rounding alone."""
+    objective = with_(DOUBLE, embedding_weight=0.7)
+    scales = some_log_scales() if adaptive else None
+    phases = (
+        Phase(n_iter=15, optimizer=Momentum(rate=0.3), exaggeration=4.0, max_step=0.5),
+        Phase(n_iter=15, optimizer=Adam(rate=0.1), density=True, ramp=5),
+    )
+    found = [
+        minimize(
+            small_problem(objective, backend=each, log_scales=scales), some_map(scale=0.1), Schedule(phases=phases)
+        )
+        for each in (backend, REFERENCE)
+    ]
+    np.testing.assert_allclose(found[0].embedding, found[1].embedding, rtol=1e-7, atol=1e-8)
+    assert found[0].kl == pytest.approx(found[1].kl, rel=1e-9)

@@ -1,0 +1,213 @@
+"""What users get wrong: each mistake has one message that says what was wrong and what to do."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from drsne import DRSNE, DenSNE, density_path, graph
+
+QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 12, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.vstack([rng.normal(0, 0.3, (40, 6)), rng.normal(3, 1, (40, 6))])
+
+
+class AnnData:
+    """Has the name of the class that scanpy works with."""
+
+    __module__ = "anndata._core.anndata"
+
+    def __array__(self, *_, **__):
+        pytest.fail("converted to an array")
+
+
+@pytest.mark.parametrize("estimator", [DRSNE, DenSNE])
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ("data.csv", ("data.csv", "load it first")),
+        (AnnData(), ("AnnData", "X_pca")),
+    ],
+)
+def test_what_is_no_array_is_named_at_once(estimator, data, words):
+    with pytest.raises(TypeError) as raised:
+        estimator().fit(data)
+    for word in ("X must be", *words):
+        assert word in str(raised.value)
+
+
+def test_masked_values_are_not_lost(X):
+    masked = np.ma.array(X, mask=np.zeros(X.shape, bool))
+    np.testing.assert_array_equal(DRSNE(**QUICK).fit_transform(masked), DRSNE(**QUICK).fit_transform(X))
+    masked[3, 2] = np.ma.masked
+    with pytest.raises(ValueError, match="masked values; got 1"):
+        DRSNE(**QUICK).fit(masked)
+
+
+def test_missing_values_are_counted_and_their_columns_named(X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame.loc[3, "b"] = frame.loc[[5, 6], "e"] = np.nan
+    with pytest.raises(ValueError, match=r"NaN in 3 of 480 values, in columns 'b', 'e'"):
+        DRSNE(**QUICK).fit(frame)
+    with pytest.raises(ValueError, match=r"NaN in 3 of 480 values, in columns 1, 4"):
+        DRSNE(**QUICK).fit(frame.to_numpy())
+    with pytest.raises(ValueError, match=r"infinity in 1 of 480 values, in column 0"):
+        DRSNE(**QUICK).fit(np.where(np.arange(480).reshape(80, 6) == 12, np.inf, X))
+
+
+def test_columns_of_text_are_named(X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame["cell type"] = pd.Categorical(["B"] * 80)
+    frame["day"] = pd.Timestamp("2020-01-01")
+    with pytest.raises(ValueError, match=r"in columns 'cell type', 'day'. Encode or drop them"):
+        DRSNE(**QUICK).fit(frame)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("neighbourhoods", "neighborhoods"),
+        ("perplexty", "perplexity"),
+        ("n_neighbors", "perplexity"),
+        ("dens_lambda", "density_weight"),
+        ("n_iter", "max_iter"),
+    ],
+)
+def test_a_misspelt_parameter_gets_a_suggestion(name, meant):
+    with pytest.raises(TypeError, match=f"DRSNE has no parameter '{name}'. Did you mean '{meant}'"):
+        DRSNE(**{name: 3})
+
+
+def test_an_unknown_parameter_gets_a_list():
+    with pytest.raises(TypeError, match=r"no parameter 'zzz'. It has .*perplexity"):
+        DenSNE(zzz=1)
+
+
+@pytest.mark.parametrize(
+    ("metric", "meant"), [("cosin", "cosine"), ("Euclidean", "euclidean"), ("manhatan", "manhattan")]
+)
+def test_a_misspelt_metric_gets_a_suggestion(X, metric, meant):
+    with pytest.raises(ValueError, match=f"got '{metric}'. Did you mean '{meant}'"):
+        DRSNE(metric=metric).fit(X)
+
+
+def test_connectivities_are_not_taken_for_distances(X):
+    near = graph.knn(X, 12)
+    rows = np.repeat(np.arange(len(X)), 12)
+    weights = np.exp(-(near.distances - near.distances[:, :1]))  # 1 at the nearest, as in UMAP's graph
+    connectivities = sp.csr_matrix((weights.ravel(), (rows, near.indices.ravel())), shape=(len(X), len(X)))
+    distances = sp.csr_matrix((near.distances.ravel(), (rows, near.indices.ravel())), shape=(len(X), len(X)))
+    settings = QUICK | {"perplexity": 4.0, "metric": "precomputed"}
+    with pytest.warns(UserWarning, match="looks like similarities"):
+        DRSNE(**settings).fit(connectivities)
+    DRSNE(**settings).fit(distances)  # warnings are errors
+
+
+def test_full_matrices_that_are_no_distances(X):
+    square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    settings = QUICK | {"metric": "precomputed"}
+    DRSNE(**settings).fit(np.sqrt(square))
+    with pytest.warns(UserWarning, match="looks like similarities"):
+        DRSNE(**settings).fit(np.exp(-square))
+    uneven = np.sqrt(square) * np.linspace(1, 2, len(X))
+    with pytest.warns(UserWarning, match="not symmetric"):
+        DRSNE(**settings).fit(uneven)
+
+
+def test_a_graph_that_is_too_small_says_how_to_build_it(X):
+    near = graph.knn(X, 15)
+    with pytest.warns(UserWarning, match=r"perplexity from 20 to 5, because the graph has only 15 neighbours") as seen:
+        model = DRSNE(**QUICK | {"perplexity": 20.0}, neighbors=near).fit(X)
+    assert "n_neighbors=61" in str(seen[0].message)
+    assert model.affinities_.shape == (80, 80)
+
+
+def test_the_rule_for_the_perplexity_does_not_jump(X):
+    """Just above the largest perplexity, the map is that of the largest one."""
+    most = (len(X) - 1) / 3
+    allowed = DRSNE(**QUICK | {"perplexity": most}).fit(X)
+    with pytest.warns(UserWarning, match="Lowered perplexity"):
+        lowered = DRSNE(**QUICK | {"perplexity": most + 0.1}).fit(X)
+    np.testing.assert_array_equal(lowered.embedding_, allowed.embedding_)
+
+
+def test_a_path_prints_in_one_line(X):
+    text = repr(density_path(X, [0, 1, 2.5], **QUICK))
+    assert "3 maps of 80 samples in 2 dimensions" in text
+    assert "0, 1, 2.5" in text
+    assert len(text.splitlines()) == 1
+
+
+def test_verbose_two_logs_every_step(X, caplog):
+    DRSNE(**QUICK, verbose=1).fit(X)
+    assert not caplog.records
+    DRSNE(**QUICK, verbose=2).fit(X)
+    assert logging.getLogger("drsne").level == logging.NOTSET
+    messages = [record.getMessage() for record in caplog.records]
+    for word in ("neighbours of each of 80 samples", "affinities", "Engine", "iterations", "KL divergence"):
+        assert any(word in message for message in messages), word
+
+
+def test_verbose_two_is_seen_without_any_setup(X):
+    code = (
+        "import numpy as np, drsne; X = np.random.default_rng(0).normal(size=(40, 3));"
+        "drsne.DRSNE(perplexity=5, density_neighbors=5, max_iter=4, verbose=2).fit(X);"
+        "import logging; print(logging.getLogger('drsne').handlers)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "drsne: Found 15 neighbours of each of 40 samples" in done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_broken_kernel_cache_costs_a_compilation_and_no_more(tmp_path):
+    code = (
+        "import drsne; m = drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4);"
+        "print(m.fit_transform([[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]).shape)"
+    )
+
+    def run():
+        import os
+
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        return subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+        )
+
+    assert run().stdout.strip() == "(7, 2)"
+    files = [path for path in tmp_path.rglob("*") if path.suffix in (".nbi", ".nbc")]
+    assert files
+    for path in files:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
+    done = run()
+    assert done.stdout.strip() == "(7, 2)", done.stderr
+
+
+def test_estimators_survive_copies(X):
+    model = DRSNE(**QUICK).fit(X)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).embedding_, model.embedding_)
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e300])
+def test_sparse_data_of_any_scale_are_taken_as_dense_ones_are(scale):
+    X = np.random.default_rng(0).integers(0, 5, (60, 6)).astype(float) * scale
+    dense, sparse = (DRSNE(**QUICK).fit(data) for data in (X, sp.csr_matrix(X)))
+    assert sparse.kl_divergence_ == pytest.approx(dense.kl_divergence_, rel=0.02)
+    assert np.isfinite(sparse.embedding_).all()
+
+
+def test_a_start_beyond_single_precision_is_refused_for_such_data(X):
+    start = np.random.default_rng(0).normal(size=(len(X), 2)) * 1e300
+    with pytest.raises(ValueError, match="init must be within the range of float32"):
+        DRSNE(**QUICK, init=start).fit(X.astype(np.float32))
