@@ -8,8 +8,9 @@ fitted.
 
 from __future__ import annotations
 
-from kernel import CHOOSING, EIGHT, FIVE, read
-from kernel_report import DEFAULT, PLAIN, judged, mean, of
+from data import EIGHT as TITLES
+from kernel import CHOOSING, EIGHT, read
+from kernel_report import DEFAULT, FIVE, PLAIN, judged, mean, of
 from report import table
 
 WEIGHTS = {"0 (plain t-SNE)": PLAIN, "0.6": "both, 0.6", "1 (default)": DEFAULT, "1.5": "both, 1.5"}
@@ -22,12 +23,12 @@ def main() -> None:
     """Print three tables: the default on each set, then weights and neighbourhoods over all sets."""
     rows = read()
     lines = []
-    for name in EIGHT:
+    for place in EIGHT:
         cells = [
-            " / ".join(f"{mean(of(rows, label, (name,), CHOOSING), score):.3f}" for label in (PLAIN, DEFAULT))
+            " / ".join(f"{mean(of(rows, label, (place,), CHOOSING), score):.3f}" for label in (PLAIN, DEFAULT))
             for score in FIVE
         ]
-        lines.append([name.replace("4-Gaussians-50-d", "4 Gaussians 50-d"), *cells])
+        lines.append([TITLES[place.dataset], *cells])
     print(table(["data", *SCORES], lines), end="\n\n")
     for title, settings in (("`density_weight`", WEIGHTS), ("`neighborhoods`", MODES)):
         lines = []

@@ -1,119 +1,65 @@
-"""Data for the benchmarks: four sets that need no file, four that are read from DRSNE_DATA_HOME."""
+"""Data of the benchmarks, all of them from drsne.datasets: the eight sets of the quality study, and large ones."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import StandardScaler
+
+from drsne import datasets
+from drsne.datasets import recipes
+
+# The data sets of the paper's main comparison, as large as there, and their titles.
+EIGHT = {
+    "digits": "Digits",
+    "fashion_mnist": "Fashion-MNIST",
+    "mnist": "MNIST",
+    "gaussians50": "4 Gaussians 50-d",
+    "pbmc3k": "PBMC",
+    "shuttle": "Shuttle",
+    "controlled_clusters": "Clusters",
+    "helix": "Helix",
+}
+GENERATED_SEED = 0  # of Clusters and Helix, for which the paper states none
+
+
+def paper_data(name: str) -> Any:
+    """Return one of the EIGHT as a ``drsne.datasets.Data``."""
+    if name in ("controlled_clusters", "helix"):
+        return datasets.load(name, n_samples=5000, random_state=GENERATED_SEED)
+    return recipes.paper(name)
 
 
 def digits() -> np.ndarray:
-    """scikit-learn's Digits, standardised: 1797 x 64."""
-    return StandardScaler().fit_transform(load_digits().data)
+    """Return scikit-learn's Digits, standardised: 1797 x 64."""
+    return recipes.paper("digits").X
 
 
 def clusters(n: int = 2000) -> np.ndarray:
-    """The paper's Controlled Clusters: three 3-D Gaussians of standard deviation 0.2, 0.5 and 1."""
-    rng = np.random.RandomState(0)
-    sizes = [n // 3 + (c < n % 3) for c in range(3)]
-    parts = zip(((-6, 0, 0), (0, 6, 0), (6, 0, 0)), (0.2, 0.5, 1.0), sizes, strict=True)
-    return np.vstack([rng.normal(centre, sigma, (m, 3)) for centre, sigma, m in parts])
+    """Return the paper's Controlled Clusters: three 3-D Gaussians of standard deviation 0.2, 0.5 and 1."""
+    return datasets.load("controlled_clusters", n_samples=n, random_state=GENERATED_SEED).X
 
 
 def helix(n: int = 2000) -> np.ndarray:
-    """The paper's Concentration-Gradient Helix: 3-D, crowded at one end."""
-    rng = np.random.RandomState(0)
-    u = -np.log(1 - rng.rand(n) * (1 - np.exp(-3.0))) / 3.0
-    t = 8 * np.pi * u
-    return np.c_[np.cos(t), np.sin(t), 0.35 * t] + rng.normal(0, 0.025, (n, 3))
+    """Return the paper's Concentration-Gradient Helix: 3-D, dense at one end."""
+    return datasets.load("helix", n_samples=n, random_state=GENERATED_SEED).X
 
 
 def gaussians50(n: int = 2000) -> np.ndarray:
-    """What the paper's code calls MNIST: four 50-D Gaussians of variance 0.2 to 2, standardised."""
-    rng = np.random.RandomState(42)
-    parts = [rng.multivariate_normal(5 * rng.randn(50), v * np.eye(50), size=n // 4) for v in np.linspace(0.2, 2.0, 4)]
-    X = np.vstack(parts)
-    return StandardScaler().fit_transform(X[rng.permutation(len(X))])
+    """Return what the paper's code calls MNIST: four 50-D Gaussians of variance 0.2 to 2, standardised."""
+    return recipes.standardise(datasets.load("gaussians50", n_samples=n, random_state=42).X)
 
 
-def images(name: str, n: int = 5000) -> np.ndarray:
-    """The paper's sample of MNIST or Fashion-MNIST, standardised, from ``<name>.npz`` in DRSNE_DATA_HOME."""
-    with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / f"{name}.npz") as file:
-        X = file["X"]
-    rows = np.random.RandomState(42).choice(len(X), n, replace=False)
-    return StandardScaler().fit_transform(X[rows].astype(np.float64))
-
-
-def shuttle(n: int = 5000) -> np.ndarray:
-    """The paper's sample of Shuttle, by class, standardised; from ``shuttle.npz`` in DRSNE_DATA_HOME."""
-    with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / "shuttle.npz") as file:
-        X, y = file["X"], file["y"]
-    rng = np.random.RandomState(42)
-    classes, counts = np.unique(y, return_counts=True)
-    share = n * counts / counts.sum()
-    take = np.floor(share).astype(int)
-    take[np.argsort(take - share, kind="stable")[: n - take.sum()]] += 1
-    rows = [rng.choice(np.flatnonzero(y == c), m, replace=False) for c, m in zip(classes, take, strict=True)]
-    rows = np.concatenate(rows)
-    rng.shuffle(rows)
-    return StandardScaler().fit_transform(X[rows].astype(np.float64))
-
-
-def pbmc() -> np.ndarray:
-    """PBMC3k as in the paper, 50 principal components of 2700 cells; from ``pbmc3k_raw.h5ad`` in DRSNE_DATA_HOME."""
-    import scanpy as sc
-
-    cells = sc.read_h5ad(Path(os.environ["DRSNE_DATA_HOME"]) / "pbmc3k_raw.h5ad")
-    sc.pp.normalize_total(cells, target_sum=1e4)
-    sc.pp.log1p(cells)
-    sc.pp.highly_variable_genes(cells, n_top_genes=2000)
-    cells = cells[:, cells.var["highly_variable"]].copy()
-    sc.pp.scale(cells, max_value=10)
-    sc.tl.pca(cells, n_comps=50, svd_solver="arpack")
-    return np.asarray(cells.obsm["X_pca"], dtype=np.float64)
-
-
-def have(name: str) -> bool:
-    """Whether ``<name>.npz`` is in DRSNE_DATA_HOME."""
-    return (Path(os.environ.get("DRSNE_DATA_HOME", "")) / f"{name}.npz").is_file()
-
-
-SETS = {"Digits": digits, "Clusters": clusters, "Helix": helix, "4 Gaussians 50-d": gaussians50}
-FILES = {"MNIST": "mnist", "Fashion-MNIST": "fashion_mnist"}
-# The paper's main comparison, as large as there.
-EIGHT = {
-    "Digits": digits,
-    "Fashion-MNIST": lambda: images("fashion_mnist"),
-    "MNIST": lambda: images("mnist"),
-    "4 Gaussians 50-d": lambda: gaussians50(5000),
-    "PBMC": pbmc,
-    "Shuttle": shuttle,
-    "Clusters": lambda: clusters(5000),
-    "Helix": lambda: helix(5000),
-}
-
-
-def classes(name: str) -> np.ndarray | None:
-    """What colours the points of one of the EIGHT: classes, the place along the Helix, or nothing."""
-    if name == "Digits":
-        return load_digits().target
-    if name == "Clusters":
-        return np.repeat([0, 1, 2], [1667, 1667, 1666])
-    if name == "Helix":
-        return -np.log(1 - np.random.RandomState(0).rand(5000) * (1 - np.exp(-3.0))) / 3.0
-    if name in FILES:
-        with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / f"{FILES[name]}.npz") as file:
-            return file["y"][np.random.RandomState(42).choice(len(file["y"]), 5000, replace=False)]
-    return None
+def is_available(name: str) -> bool:
+    """Return whether the file of a data set is in the data home."""
+    (state,) = [one for one in datasets.states() if one.name == name]
+    return state.size > 0
 
 
 def file_of(folder: Path, name: str) -> Path:
     """Return the file in which :func:`prepare` keeps one of the EIGHT."""
-    return folder / f"{name.replace(' ', '-')}.npy"
+    return folder / f"{name}.npy"
 
 
 def prepare(names: list[str], folder: Path) -> dict[str, Path]:
@@ -127,39 +73,32 @@ def prepare(names: list[str], folder: Path) -> dict[str, Path]:
         path = file_of(folder, name)
         try:
             if not path.exists():
-                np.save(path, EIGHT[name]())
-        except (KeyError, OSError, ImportError) as error:
-            print(f"{name} is not available: {error!r}")
+                np.save(path, paper_data(name).X)
+        except (OSError, ImportError, ValueError) as error:
+            print(f"{name} is not available: {error}")
         else:
             paths[name] = path
     return paths
 
 
-def load(name: str) -> np.ndarray:
-    """A data set by its name in SETS or FILES."""
-    return images(FILES[name]) if name in FILES else SETS[name]()
-
-
-def _file(name: str) -> np.ndarray:
-    with np.load(Path(os.environ["DRSNE_DATA_HOME"]) / f"{name}.npz") as file:
-        return file["X"]
-
-
 def _components(X: np.ndarray, d: int = 50) -> np.ndarray:
+    from sklearn.decomposition import PCA
+
     return PCA(d, svd_solver="covariance_eigh").fit_transform(X.astype(np.float32)).astype(np.float32)
 
 
 def large(name: str, n: int) -> np.ndarray:
-    """Data of the speed study, float32: 50 principal components of images, Covertype, or a mixture of Gaussians."""
+    """Return data of the speed study, float32: 50 principal components of images, Covertype, or 100 Gaussians."""
     rng = np.random.RandomState(0)
     if name == "gaussians":  # 100 centres, scales over two decades, 50-d
         centres, scales = 10 * rng.normal(size=(100, 50)), np.logspace(-1, 1, 100)
         which = rng.randint(100, size=n)
         return (centres[which] + scales[which, None] * rng.normal(size=(n, 50))).astype(np.float32)
     if name == "covertype":
-        X = StandardScaler().fit_transform(_file("cover_adbench").astype(np.float64)).astype(np.float32)
+        X = recipes.standardise(datasets.load("covertype").X).astype(np.float32)
     elif name == "mnist":
-        X = _components(_file("mnist") / np.float32(255))
+        X = _components(datasets.load("mnist").X / np.float32(255))
     else:
-        X = _components(np.vstack([_file("mnist"), _file("fashion_mnist")]) / np.float32(255))
+        images = [datasets.load(one).X for one in ("mnist", "fashion_mnist")]
+        X = _components(np.vstack(images) / np.float32(255))
     return X[np.sort(rng.permutation(len(X))[:n])]

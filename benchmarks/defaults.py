@@ -4,13 +4,12 @@
     python benchmarks/defaults.py --report
 
 The eight sets of benchmarks/quality.py. Each map is a line of results/defaults.jsonl, written when it is scored: a
-killed study goes on where it stopped.
+killed study continues where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import tempfile
 from dataclasses import replace
@@ -20,14 +19,15 @@ from typing import Any
 import numpy as np
 from data import EIGHT, digits, prepare
 from joblib import Parallel, delayed
-from quality_scores import Scorer
-from report import RESULTS, table, write
+from report import Results, table, write
 
 from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing, presets
+from drsne.experiments.methods import Workspace
+from drsne.experiments.scoring import scores
 from drsne.neighbors.search import knn
 
-ROWS = RESULTS / "defaults.jsonl"
-CHOSEN = DRSNE().density_weight
+ROWS = Results("defaults", "part", "dataset", "setting", "seed")
+CHOSEN = 2.1  # the default of the fixed kernel, which this study is about
 # The schedule, one thing at a time: share and total of the iterations, ramp, optimiser, decay of the last phase.
 SCHEDULES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -35,8 +35,8 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "ramp over 60 %": {"ramp": 0.6},
     "rate 1": {"rate": 1.0},
     "rate 4": {"rate": 4.0},
-    "betas (0.9, 0.999)": {"betas": (0.9, 0.999)},
-    "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0.0, "rate": 1.0, "betas": (0.9, 0.999)},
+    "betas (0.9, 0.999)": {"betas": [0.9, 0.999]},
+    "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0.0, "rate": 1.0, "betas": [0.9, 0.999]},
     "constant rate": {"decay": "constant"},
     "linear decay": {"decay": "linear"},
     "momentum": {"momentum": True},
@@ -46,15 +46,12 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "2000 iterations": {"total": 2000},
 }
 STRONG = ("default", "no ramp", "rate 1", "rate 4", "no ramp, rate 1, betas (0.9, 0.999)", "momentum")
-MILD_WEIGHTS, STRONG_WEIGHTS = (CHOSEN, 0.0, 1.0), (14.0, 9.8, 2.0)  # of the two readings, and the contrast
-WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # beside the default
+MILD_WEIGHTS, STRONG_WEIGHTS = [CHOSEN, 0.0, 1.0], [14.0, 9.8, 2.0]  # in the data, in the map, and the contrast
+MILD, DEFAULT_STRONG = {"weights": MILD_WEIGHTS}, {"weights": STRONG_WEIGHTS}  # the default at either strength
+WEIGHTS = (1.0, 1.5, 2.5, 3.0)  # in addition to the default
 NEIGHBORS = (15, 20, 45, 60)
 RELATIVE = (0.0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
-SCORES = {
-    "trustworthiness": "trustworthiness_10",
-    "concentration_correlation": "concentration_correlation_29",
-    "density_rank_correlation": "density_rank_correlation_30",
-}  # names in our rows, and in quality_scores.py
+SCORES = {"trustworthiness": 10, "concentration_correlation": 29, "density_rank_correlation": 30}  # neighbours
 
 
 # What we conclude, for the report.
@@ -82,25 +79,25 @@ SMOOTHING = (
 
 
 def with_duplicates() -> np.ndarray:
-    """Digits, with 40 images repeated 40 times: as many points again, on top of one another."""
+    """Return 1000 images of Digits, and 40 of them repeated 40 times: many points are exact duplicates."""
     X = digits()[:1000]
     return np.vstack([X, np.repeat(X[::25], 40, axis=0)])
 
 
 def jobs_of(part: str) -> dict[str, dict[str, Any]]:
-    """Variants of a part of the study, by name."""
+    """Return the settings of a part of the study, by their titles."""
     if part == "schedule":
         mild = {f"{label}, mild": {"weights": MILD_WEIGHTS, **numbers} for label, numbers in SCHEDULES.items()}
         return mild | {f"{label}, strong": {"weights": STRONG_WEIGHTS, **SCHEDULES[label]} for label in STRONG}
     if part == "weight":
-        return {"lambda = 0": {"weights": None}} | {f"lambda = {w:g}": {"weights": (w, 0.0, 1.0)} for w in WEIGHTS}
+        return {"lambda = 0": {"weights": None}} | {f"lambda = {w:g}": {"weights": [w, 0.0, 1.0]} for w in WEIGHTS}
     if part == "neighbors":
         return {f"k = {k}": {"k": k} for k in NEIGHBORS}
     return {f"{r:g}": {"smoothing": r} for r in RELATIVE}
 
 
 def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list[np.ndarray], list[float]]:
-    """Maps and final losses of variants, which share all that comes before the density term."""
+    """Return maps and final losses of settings, which share everything before the density term."""
     options = {"random_state": seed, "neighbors": tuple(knn(X, 90)), "keep_affinities": False}
     starts: dict[tuple[int, float], tuple[np.ndarray, Schedule]] = {}
     out, losses = [], []
@@ -117,7 +114,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
             model = DRSNE(
                 density_weight=1,
                 density_neighbors=variant.get("k", DRSNE().density_neighbors),
-                objective=objective(weights, variant.get("smoothing", Smoothing().relative)),
+                objective=objective(tuple(weights), variant.get("smoothing", Smoothing().relative)),
                 init=start,
                 schedule=replace(schedule, phases=(phase,)),
                 **options,
@@ -128,7 +125,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
 
 
 def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> tuple[np.ndarray, Schedule]:
-    """The map before the density term, of so many iterations and that share of them with the term, and the schedule."""
+    """Return the map before the density term, and the schedule, for a number of iterations and a share with it."""
     numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
     schedule = presets.default_schedule(len(X), max_iter=total, density=True, share=share, **numbers)
     first = replace(schedule, phases=schedule.phases[:-1])
@@ -136,11 +133,11 @@ def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> 
 
 
 def changed(phase: Phase, momentum: Momentum, variant: dict[str, Any]) -> Phase:
-    """The last phase of a variant."""
+    """Return the last phase of a setting."""
     adam = replace(
         phase.optimizer,
         rate=variant.get("rate", presets.ADAM_RATE),
-        betas=variant.get("betas", presets.ADAM_BETAS),
+        betas=tuple(variant.get("betas", presets.ADAM_BETAS)),
     )
     plain = "momentum" in variant
     return replace(
@@ -161,60 +158,58 @@ def objective(weights: tuple[float, float, float], relative: float) -> Objective
         input_exponent=contrast,
         input_smoothing=smoothing,
         embedding_smoothing=smoothing,
+        kernel="fixed",
+        target_quantile=0.0,
+        small_groups=False,
     )
 
 
 def run(name: str, path: Path, variants: list[tuple[str, str]], seed: int) -> None:
-    """All variants (part, label) of a data set and seed: what comes before the density term is theirs in common."""
+    """Run all settings (part, label) of a data set and seed, which share everything before the density term."""
     import warnings
 
     warnings.simplefilter("ignore")
     X = np.load(path)
     found, losses = maps(X, seed, [jobs_of(part)[label] for part, label in variants])
-    scorer = Scorer(X)
-    with ROWS.open("a") as file:
-        for (part, label), Y, loss in zip(variants, found, losses, strict=True):
-            (values,) = scorer([np.asarray(Y, dtype=np.float64)])
-            score = {ours: values[theirs] for ours, theirs in SCORES.items()}
-            row = {"part": part, "set": name, "variant": label, "seed": seed, **score, "loss": loss}
-            file.write(json.dumps(row) + "\n")
-
-
-def read() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    workspace = Workspace(X)
+    for (part, label), Y, loss in zip(variants, found, losses, strict=True):
+        score = scores(workspace, np.asarray(Y, dtype=np.float64), tuple(SCORES.items()))
+        setting = jobs_of(part)[label]
+        ROWS.append({"part": part, "dataset": name, "setting": setting, "seed": seed, **score, "loss": loss})
 
 
 def wide(part: str, rows: list[dict[str, Any]]) -> str:
-    """A row a variant, a column a set: TW / CC / rho_S, loss."""
-    names = list(dict.fromkeys(row["set"] for row in rows if row["part"] == part))
-    usual = "default, mild"
+    """Return a row for each setting and a column for each set: TW / CC / rho_S, loss."""
+    names = list(dict.fromkeys(row["dataset"] for row in rows if row["part"] == part))
+    keys = (*SCORES, "loss")
 
-    def cell(name: str, label: str) -> str:
-        home = "schedule" if label == usual else part
-        some = [row for row in rows if (row["part"], row["set"], row["variant"]) == (home, name, label)]
+    def cell(name: str, home: str, setting: dict[str, Any]) -> str:
+        some = [row for row in rows if (row["part"], row["dataset"], row["setting"]) == (home, name, setting)]
         if not some:
             return ""
-        keys = ("trustworthiness", "concentration_correlation", "density_rank_correlation", "loss")
         return "{:.4f} / {:.3f} / {:.3f}, {:.3f}".format(*(np.mean([row[key] for row in some]) for key in keys))
 
-    labels = [*([usual] if part in ("weight", "neighbors") else []), *jobs_of(part)]
-    return table(["", *names], [[label, *(cell(name, label) for name in names)] for label in labels])
+    lines = [("default, mild", "schedule", MILD)] if part in ("weight", "neighbors") else []
+    lines += [(label, part, setting) for label, setting in jobs_of(part).items()]
+    header = ["", *(EIGHT.get(name, name) for name in names)]
+    return table(header, [[label, *(cell(name, home, setting) for name in names)] for label, home, setting in lines])
 
 
 def short(part: str, rows: list[dict[str, Any]]) -> str:
-    """A row a variant: the mean change against the default of its kind, over sets and seeds, and the worst of TW."""
-    keys = ("trustworthiness", "concentration_correlation", "density_rank_correlation")
-    found: dict[str, dict[tuple[str, int], dict[str, Any]]] = {}
-    for row in rows:
-        if row["part"] in (part, "schedule"):
-            found.setdefault(row["variant"], {})[row["set"], row["seed"]] = row
+    """Return for each setting the mean change against the default of its strength, and the worst change of TW."""
+
+    def places(home: str, setting: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
+        some = [row for row in rows if (row["part"], row["setting"]) == (home, setting)]
+        return {(row["dataset"], row["seed"]): row for row in some}
+
     body = []
-    for label in jobs_of(part):
-        usual = found.get("default, strong" if label.endswith(", strong") else "default, mild", {})
-        pairs = [(row, usual[place]) for place, row in found.get(label, {}).items() if place in usual]
-        if pairs and pairs[0][0]["variant"] not in ("default, mild", "default, strong"):
-            change = {key: [row[key] - other[key] for row, other in pairs] for key in keys}
-            numbers = [f"{np.mean(change[key]):+.4f}" for key in keys]
+    for label, setting in jobs_of(part).items():
+        default = DEFAULT_STRONG if setting.get("weights") == STRONG_WEIGHTS else MILD
+        usual = places("schedule", default)
+        pairs = [(row, usual[place]) for place, row in places(part, setting).items() if place in usual]
+        if pairs and setting != default:
+            change = {key: [row[key] - other[key] for row, other in pairs] for key in SCORES}
+            numbers = [f"{np.mean(change[key]):+.4f}" for key in SCORES]
             loss = np.mean([row["loss"] / other["loss"] for row, other in pairs])
             worst = f"{min(change['trustworthiness']):+.4f}"
             body.append([label, str(len(pairs)), numbers[0], worst, *numbers[1:], f"x {loss:.3f}"])
@@ -222,7 +217,7 @@ def short(part: str, rows: list[dict[str, Any]]) -> str:
 
 
 def report() -> None:
-    rows = list({(r["part"], r["set"], r["variant"], r["seed"]): r for r in read()}.values())
+    rows = ROWS.read()
     seeds = "seeds " + ", ".join(map(str, sorted({row["seed"] for row in rows})))
     note = (
         f"Means over {seeds}; each cell is trustworthiness (10) / concentration correlation (29) / density rank "
@@ -263,8 +258,8 @@ def main() -> None:
         paths = prepare(list(EIGHT), options.folder)
         doubled = options.folder / "duplicates.npy"
         np.save(doubled, with_duplicates())
-        there = {(row["part"], row["set"], row["variant"], row["seed"]) for row in read()}
-        sets = {"Digits": paths["Digits"], "duplicates": doubled}
+        there = ROWS.keys()
+        sets = {"digits": paths["digits"], "duplicates": doubled}
         jobs = []
         for seed in options.seeds:
             for name, path in (paths | sets).items():
@@ -272,8 +267,8 @@ def main() -> None:
                     (part, label)
                     for part in options.parts
                     if name in (sets if part == "smoothing" else paths)
-                    for label in jobs_of(part)
-                    if (part, name, label, seed) not in there
+                    for label, setting in jobs_of(part).items()
+                    if ROWS.key({"part": part, "dataset": name, "setting": setting, "seed": seed}) not in there
                 ]
                 if variants:
                     jobs.append((name, path, variants, seed))

@@ -1,4 +1,4 @@
-"""The README's numbers on Digits: the default beside lambda = 0 and beside scikit-learn's t-SNE.
+"""The README's numbers on Digits: the default, lambda = 0 and scikit-learn's t-SNE.
 
 python benchmarks/digits.py [--seeds 5]
 """
@@ -26,7 +26,7 @@ METHODS = {
 
 
 def divergence(P, Y: np.ndarray) -> float:
-    """KL(P || Q) of a map, all pairs, in double precision: one function for every method."""
+    """Return KL(P || Q) of a map over all pairs in double precision, with the same function for every method."""
     D = ((Y[:, None, :].astype(np.float64) - Y[None]) ** 2).sum(axis=2)
     W = 1.0 / (1.0 + D)
     np.fill_diagonal(W, 0.0)

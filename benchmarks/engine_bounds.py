@@ -173,7 +173,7 @@ def constructed(sizes: tuple[int, ...], workers: Workers) -> Worst:
                     at = f"n = {n}, {description}" + (f", scales {label}" if setting.adaptive else "")
                     engine = engines.load(setting.name)(NumbaBackend(workers), **setting.options)
                     found = [errors(engine.repulsion(Y, 0.0, rho), truth)]
-                    if setting.label.startswith("fft"):
+                    if setting.name == "fft":
                         state = engine.start()
                         engine.repulsion(before[: len(Y)], 0.0, state=state)
                         found.append(errors(engine.repulsion(Y, 0.0, state=state), truth))

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from data import gaussians50, have, large
+from data import gaussians50, is_available, large
 from report import RESULTS, machine, table
 
 from drsne import DRSNE, engines
@@ -49,7 +49,7 @@ def random_scales(n: int) -> np.ndarray:
 
 def maps(n: int) -> dict[str, np.ndarray]:
     """Maps from all phases of a fit, and two made from the last one."""
-    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     kept: dict[int, np.ndarray] = {}
 
     def keep(iteration: int, Y: np.ndarray, losses: dict[str, float]) -> None:
@@ -212,7 +212,7 @@ class _Nothing:
 def iteration(quick: bool) -> str:
     """What the parts of an iteration take late in a fit, with one thread, and in units of the mesh."""
     n, n_iter = (5000, 20) if quick else (70_000, 50)
-    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     settings = {"neighbors": knn(X, 90, n_jobs=-1), "random_state": 0, "n_jobs": -1}
     Y = DRSNE(density_weight=1.0, max_iter=500, **settings).fit(X).embedding_.astype(np.float64)
     taken: dict[str, float] = {}
@@ -251,7 +251,7 @@ def iteration(quick: bool) -> str:
 def finals(quick: bool) -> str:
     """Final KL (with the partition over all pairs) and trustworthiness, by engine; mean over seeds."""
     n, seeds = (2000, 1) if quick else (5000, 3)
-    X = large("mnist", n) if have("mnist") else gaussians50(n)
+    X = large("mnist", n) if is_available("mnist") else gaussians50(n)
     graph = knn(X, 90, n_jobs=-1)
     rows = []
     for weight in (0.0, 2.0):

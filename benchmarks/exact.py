@@ -1,4 +1,4 @@
-"""Seconds per 100 iterations of the exact engine, beside a plain PyTorch O(n^2) autograd loop.
+"""Seconds per 100 iterations of the exact engine, compared with a plain PyTorch O(n^2) autograd loop.
 
     python benchmarks/exact.py          (needs torch: pip install 'drsne[benchmark]')
 
@@ -29,12 +29,12 @@ class Clock:
         self.times.append(time.perf_counter())
 
     def per_100(self, first: int) -> float:
-        """Seconds per 100 iterations, from iteration ``first`` on."""
+        """Return the seconds of 100 iterations, measured from iteration ``first`` on."""
         return 100 * (self.times[-1] - self.times[first]) / (len(self.times) - 1 - first)
 
 
 def ours(X, n_jobs: int, **options) -> float:
-    """Seconds per 100 iterations with the density term. Losses are computed too, which a fit does every tenth time."""
+    """Return the seconds of 100 iterations with the density term and losses, which a fit computes every tenth time."""
     clock = Clock()
     model = DRSNE(random_state=0, n_jobs=n_jobs, callbacks=clock, **options)
     model.fit(X)
@@ -42,7 +42,7 @@ def ours(X, n_jobs: int, **options) -> float:
 
 
 def plain(X, n_jobs: int) -> float:
-    """Seconds per 100 iterations of whole fits, from two lengths, each the best of three; no callback."""
+    """Return the seconds of 100 iterations of whole fits, from two lengths, each the best of three; no callback."""
     best = {100: float("inf"), 400: float("inf")}
     for iterations in (*best, *best, *best):
         start = time.perf_counter()

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from report import RESULTS, machine, table, write
+from report import Results, machine, table, write
 
-ROWS = RESULTS / "fit_time.jsonl"
+ROWS = Results("fit_time", "method", "n", "repeat")
 METHODS = {
     "drsne": ("drsne", "DRSNE()", "drsne.DRSNE(random_state=seed, n_jobs=-1, keep_affinities=False)"),
     "drsne_plain": (
@@ -57,7 +57,8 @@ scores = dict(
     rho30=metrics.density_rank_correlation(X, Y, 30, **sample),
     rho5=metrics.density_rank_correlation(X, Y, 5, **sample),
 )
-print(json.dumps(dict(seconds=round(seconds, 2), **{{name: round(float(score), 5) for name, score in scores.items()}})))
+scores = {{name: round(float(score), 5) for name, score in scores.items()}}
+print(json.dumps(dict(seconds=dict(total=round(seconds, 2)), **scores)))
 """
 SCORES = {"trustworthiness": "TW", "continuity": "Cont", "cc": "CC", "rho30": "rho30", "rho5": "rho5"}
 SEEDS = (3, 4, 5)
@@ -90,8 +91,8 @@ def report(rows: list[dict[str, Any]]) -> None:
     for method, (_, title, _) in METHODS.items():
         cells: list[str] = [title]
         for n in sizes:
-            found = [row["seconds"] for row in rows if (row["method"], row["n"]) == (method, n)]
-            plain = [row["seconds"] for row in rows if (row["method"], row["n"]) == ("drsne_plain", n)]
+            found = [row["seconds"]["total"] for row in rows if (row["method"], row["n"]) == (method, n)]
+            plain = [row["seconds"]["total"] for row in rows if (row["method"], row["n"]) == ("drsne_plain", n)]
             cells += [f"{np.median(found):.1f} ({len(found)})" if found else "-"]
             cells += [f"{np.median(found) / np.median(plain):.2f}" if found and plain else "-"]
         lines.append(cells)
@@ -117,7 +118,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+    rows = ROWS.read()
     there = {(row["method"], row["n"], row["repeat"]) for row in rows}
     for n in [] if options.report else options.sizes:
         for repeat in range(options.repeats):
@@ -129,10 +130,8 @@ def main() -> None:
                     continue
                 found = timed(method, data(n, options.folder), SEEDS[repeat % len(SEEDS)])
                 row = {"method": method, "n": n, "repeat": repeat, **found, "machine": machine()}
-                rows.append(row)
-                with ROWS.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
-                print(f"{method}, n = {n}, repeat {repeat}: {found['seconds']:.1f} s", flush=True)
+                rows.append(ROWS.append(row))
+                print(f"{method}, n = {n}, repeat {repeat}: {found['seconds']['total']:.1f} s", flush=True)
     report(rows)
 
 

@@ -1,4 +1,4 @@
-"""Does the fragmentation score say what it should? Drawings whose answer is known, and maps beside their true pieces.
+"""Check the fragmentation score on drawings whose answer is known, and on maps whose true pieces are counted.
 
 python benchmarks/fragmentation.py [--seeds 3]
 """
@@ -48,7 +48,7 @@ def line(n: int, rng: np.random.RandomState) -> np.ndarray:
 
 
 def in_pieces(X: np.ndarray, size: int, shape, rng: np.random.RandomState) -> np.ndarray:
-    """A map of one group whose neighbours (k-means clusters of about ``size`` points) are drawn as separate shapes."""
+    """Return a map of one group whose k-means clusters of about ``size`` points are drawn as separate shapes."""
     n_pieces = max(2, len(X) // size)
     label = KMeans(n_pieces, n_init=1, max_iter=20, random_state=0).fit_predict(X)
     side = int(np.ceil(np.sqrt(n_pieces)))
@@ -60,14 +60,14 @@ def in_pieces(X: np.ndarray, size: int, shape, rng: np.random.RandomState) -> np
 
 
 def in_cells(X: np.ndarray) -> np.ndarray:
-    """A map of points in the unit square that moves cells of about twelve points apart."""
+    """Return a map of points in the unit square that moves cells of about twelve points apart."""
     side = round(np.sqrt(len(X) / 12))
     cell = np.minimum((side * X).astype(int), side - 1)
     return 0.8 * (side * X - cell) + 3.0 * cell
 
 
 def drawings(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Data and map of one group, drawn whole and drawn torn."""
+    """Return data and map of one group, drawn whole and drawn torn."""
     rng = np.random.RandomState(0)
     plane, wide = rng.normal(size=(n, 2)), rng.normal(size=(n, 8))
     square = rng.rand(n, 2)
@@ -92,7 +92,7 @@ def drawings(n: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def halves(n: int = 1000) -> list[list[str]]:
-    """A disc whose halves are moved apart, by multiples of its median nearest-neighbour distance."""
+    """Return a disc whose halves are moved apart by multiples of its median nearest-neighbour distance."""
     X = disc(n, np.random.RandomState(0))
     unit = np.median(NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)[0][:, 1])
     right = (X[:, :1] > 0) * np.array([[1.0, 0.0]])
@@ -110,7 +110,7 @@ DATA = {
 
 
 def fitted(seeds: int) -> tuple[list[list[str]], dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Rows of the table of fitted maps, their (pieces, score) by data set, and the maps of the picture."""
+    """Return rows of the table of fitted maps, their (pieces, score) by data set, and the maps of the picture."""
     rows, found, shown = [], {}, {}
     for name, make in DATA.items():
         X, groups = make()
@@ -138,7 +138,7 @@ def timed(n: int = 70_000) -> str:
 
 
 def picture(shown: dict[str, np.ndarray]) -> None:
-    """The same data drawn whole and torn, with all scores."""
+    """Draw the same data whole and torn, with all scores."""
     import matplotlib
 
     matplotlib.use("Agg")

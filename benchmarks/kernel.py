@@ -1,6 +1,6 @@
 """The study behind the default: kernel, schedule of its scale, neighbourhoods, weight and winsorised target.
 
-    python benchmarks/kernel.py --data FOLDER [--jobs 2] [--settings ...] [--sets ...] [--seeds ...]
+    python benchmarks/kernel.py [--jobs 2] [--settings ...] [--datasets ...] [--seeds ...]
     python benchmarks/kernel.py --report
 
 The rule, written down before the rows of results/kernel.jsonl were made. A setting qualifies if all of the following
@@ -26,36 +26,54 @@ With them Clusters had three to seven pieces more than plain t-SNE on twelve see
 first iteration tore the Helix twice in every map. Both were learned from the seeds 0 to 2 and 10 to 18, so the
 schedules that are compared here were proposed after seeing these seeds. The seeds 3 to 5 played no part.
 
-Each map is a line of results/kernel.jsonl, written when it is scored: a killed study goes on where it stopped. FOLDER
-holds the eight sets as .npy files, as ``benchmarks/quality.py --prepare`` makes them.
+Each map is a line of results/kernel.jsonl, in the format of the studies of the paper (``drsne.experiments.rows``),
+written when it is scored: a killed study continues where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import time
-import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from data import EIGHT as TITLES
+from data import paper_data
 from families import MADE, pieces
-from joblib import Parallel, delayed
 from report import RESULTS
+
+from drsne import datasets
+from drsne.experiments import Rows, Study, run
+from drsne.experiments.methods import Method, Run, Workspace
 
 Array = np.ndarray
 ROWS = RESULTS / "kernel.jsonl"
-EIGHT = ("Digits", "Fashion-MNIST", "MNIST", "4-Gaussians-50-d", "PBMC", "Shuttle", "Clusters", "Helix")
-FAMILIES = tuple(f"{family}-{seed}" for family in ("three", "six") for seed in range(10))
-SMALL = tuple(f"three-and-14-{seed}" for seed in range(3)) + tuple(f"three-and-14-apart-{seed}" for seed in range(3))
-FURTHER = ("twenty", "rings", "swiss", "Covertype", "CIFAR-10")
+
+
+class Place(NamedTuple):
+    """A data set, and the seed with which it is generated if it is one of a family."""
+
+    dataset: str
+    data_seed: int | None = None
+
+
+EIGHT = tuple(Place(name) for name in TITLES)
+CLUSTERS, HELIX = Place("controlled_clusters"), Place("helix")
+FAMILIES = tuple(Place(family, seed) for family in ("three", "six") for seed in range(10))
+SMALL = tuple(Place(family, seed) for family in ("three-and-14", "three-and-14-apart") for seed in range(3))
+FURTHER = tuple(Place(name, 0) for name in ("twenty", "rings", "swiss"))
 CHOOSING, REPORTED = (0, 1, 2), (3, 4, 5)
 MORE = tuple(range(10, 19))  # further fit seeds of Clusters
-FIVE = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
+SCORES = {
+    "trustworthiness": 10,
+    "continuity": 10,
+    "concentration_correlation": 29,
+    "density_rank_correlation": 30,
+    "local_density_rank_correlation": 5,
+}
 
 # Iterations: early exaggeration, plain t-SNE, density term. The exaggeration is released gradually over the first
 # iterations of the second part. "growth" says when the scale of the kernel grows, "ramp" over how many iterations.
@@ -85,16 +103,15 @@ OBJECTIVES: dict[str, dict[str, Any]] = {
 SETTINGS = {**SCHEDULES, **OBJECTIVES}
 
 
-def load(name: str, folder: Path) -> tuple[Array, Array | None]:
-    """Return a data set and the group of every point, where it has groups."""
-    family, _, seed = name.rpartition("-")
-    if family in MADE:
-        return MADE[family](int(seed))
+def kernel_data(name: str, *, seed: int | None = None) -> Any:
+    """Return a data set; ``y`` is the group of every point if it has groups that are counted."""
     if name in MADE:
-        return MADE[name](0)
-    groups = np.repeat([0, 1, 2], [1667, 1667, 1666]) if name == "Clusters" else None
-    X = np.load(folder / f"{name}.npy")
-    return X, np.zeros(len(X), dtype=int) if name == "Helix" else groups
+        X, groups = MADE[name](seed or 0)
+        return datasets.Data(X=X, y=groups, name=name, description="", source="benchmarks/families.py")
+    data = paper_data(name)
+    if name == HELIX.dataset:
+        return replace(data, y=np.zeros(len(data.X), dtype=int))
+    return data if name == CLUSTERS.dataset else replace(data, y=None)
 
 
 def tears(X: Array, Y: Array) -> int:
@@ -109,35 +126,28 @@ def tears(X: Array, Y: Array) -> int:
     return int((steps > 6 * np.array(usual)).sum())
 
 
-def scores(X: Array, Y: Array, groups: Array | None, quantile: float) -> dict[str, Any]:
-    """Return the five scores of a map, its range, the contrast that it shows and the pieces of the groups."""
+def shape(dataset: str, X: Array, Y: Array, groups: Array | None) -> dict[str, Any]:
+    """Return the range of a map, the contrast that it shows, the pieces of its groups and the tears of the Helix."""
     from sklearn.neighbors import NearestNeighbors
-
-    from drsne import metrics
-
-    Y = np.asarray(Y, dtype=np.float64)
-    row: dict[str, Any] = {
-        "trustworthiness": metrics.trustworthiness(X, Y, 10),
-        "continuity": metrics.continuity(X, Y, 10),
-        "cc": metrics.concentration_correlation(X, Y, 29),
-        "rho30": metrics.density_rank_correlation(X, Y, 30),
-        "rho5": metrics.density_rank_correlation(X, Y, 5),
-    }
-    low, high = np.quantile(Y, 0.01, axis=0), np.quantile(Y, 0.99, axis=0)
-    row["range"] = float((np.ptp(Y, axis=0) / (high - low)).max())
 
     def log_distance(A: Array) -> Array:
         return np.log(NearestNeighbors(n_neighbors=31).fit(A).kneighbors(A)[0][:, -1])
 
+    low, high = np.quantile(Y, 0.01, axis=0), np.quantile(Y, 0.99, axis=0)
     data = log_distance(X)
     data = np.clip(data, *np.quantile(data, (0.01, 0.99)))
-    row["contrast"] = float(log_distance(Y).std() / data.std())
+    out: dict[str, Any] = {
+        "range": float((np.ptp(Y, axis=0) / (high - low)).max()),
+        "contrast": float(log_distance(Y).std() / data.std()),
+    }
     if groups is not None:
-        row["pieces"] = pieces(Y, groups)
+        out["pieces"] = pieces(Y, groups)
         if groups.max() == 3 and (groups == 3).sum() == 14:
             fifth = NearestNeighbors(n_neighbors=6).fit(Y).kneighbors(Y)[0][:, -1]
-            row["fifth"] = [float(np.median(fifth[groups == group])) for group in range(4)]
-    return {name: round(value, 5) if isinstance(value, float) else value for name, value in row.items()}
+            out["fifth"] = [float(np.median(fifth[groups == group])) for group in range(4)]
+    if dataset == HELIX.dataset:
+        out["tears"] = tears(X, Y)
+    return out
 
 
 def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
@@ -151,8 +161,8 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
     contrasted = adaptive or reading.contrasted
     objective = Objective(
         kernel=setting["kernel"],
-        input_weight=reading.input_weight,
-        embedding_weight=reading.embedding_weight,
+        input_weight=reading.input,
+        embedding_weight=reading.embedding,
         input_exponent="auto" if contrasted else 1.0,
         target_quantile=setting.get("quantile", 0.0),
     )
@@ -188,80 +198,71 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
     )
 
 
-def run(name: str, label: str, seed: int, folder: Path, rows: Path, maps: Path | None) -> None:
-    warnings.simplefilter("ignore")
-    from drsne.neighbors.search import knn
+def maps(workspace: Workspace, values: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Run]:
+    """Yield the map of each setting."""
+    import time
 
-    X, groups = load(name, folder)
-    setting = SETTINGS[label]
-    kept = folder / "neighbors" / f"{name}.npz"
-    if kept.exists():
-        with np.load(kept) as file:
-            neighbors = (file["indices"], file["distances"])
-    else:
-        neighbors = tuple(knn(X, 90))
-    start = time.perf_counter()
-    fitted = model(setting, len(X), seed, neighbors).fit(X)
-    seconds = time.perf_counter() - start
-    row = {"set": name, "setting": setting, "seed": seed, **scores(X, fitted.embedding_, groups, 0.01)}
-    row |= {"kl": round(fitted.kl_divergence_, 5), "seconds": round(seconds, 2)}
-    if name == "Helix":
-        row["tears"] = tears(X, fitted.embedding_)
-    if maps is not None:
-        maps.mkdir(exist_ok=True)
-        np.save(maps / f"{name}_{label.replace(' ', '-')}_{seed}.npy", fitted.embedding_.astype(np.float32))
-    with rows.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    graph, searching = workspace.neighbors(90)
+    for setting in values:
+        start = time.perf_counter()
+        fitted = model(dict(setting), len(workspace.X), seed, tuple(graph)).fit(workspace.X)
+        seconds = {"neighbors": searching, "optimization": time.perf_counter() - start}
+        yield Run(setting, np.asarray(fitted.embedding_, dtype=np.float64), seconds, {"kl": fitted.kl_divergence_})
 
 
-def key(name: str, setting: dict[str, Any], seed: int) -> str:
-    return json.dumps([name, seed, setting], sort_keys=True)
+METHOD = Method(title="DR-SNE", parameter="setting", maps=maps)
 
 
-def read() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
+def part(place: Place, settings: Sequence[Mapping[str, Any]], seeds: Sequence[int]) -> Study:
+    """Return the runs of some settings on one data set."""
+    return Study(
+        name="kernel",
+        datasets=(place.dataset,),
+        data_params={} if place.data_seed is None else {"seed": place.data_seed},
+        methods=("drsne",),
+        seeds=tuple(seeds),
+        scores=tuple(SCORES.items()),
+        data=kernel_data,
+        grids={"drsne": tuple(settings)},
+        variants={"drsne": METHOD},
+        extra=shape,
+    )
 
 
-def seeds_of(name: str, seeds: list[int]) -> list[int]:
+def seeds_of(place: Place, seeds: Sequence[int]) -> tuple[int, ...]:
     """Return the fit seeds of a data set; the families differ by the seed of the data."""
-    if name not in EIGHT:
-        return [0]
-    return [*seeds, *MORE] if name == "Clusters" and tuple(seeds) == CHOOSING else seeds
+    if place.data_seed is not None:
+        return (0,)
+    return (*seeds, *MORE) if place == CLUSTERS and tuple(seeds) == CHOOSING else tuple(seeds)
+
+
+def read(path: Path = ROWS) -> list[dict[str, Any]]:
+    """Return the results: setting, place and seed, with all scores and other numbers."""
+    out = []
+    for row in Rows(path).read():
+        place = Place(row["dataset"], row.get("data", {}).get("seed"))
+        out.append({"place": place, "setting": row["value"], "seed": row["seed"], **row["metrics"], **row["details"]})
+    return out
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--data", type=Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seeds", type=int, nargs="*", default=list(CHOOSING))
     parser.add_argument("--settings", nargs="*", choices=list(SETTINGS), default=list(SETTINGS))
-    parser.add_argument("--sets", nargs="*", default=[*EIGHT, *FAMILIES, *SMALL, *FURTHER])
-    parser.add_argument("--rows", type=Path, default=ROWS)
+    parser.add_argument("--datasets", nargs="*", help="only these data sets and families")
     parser.add_argument("--maps", type=Path)
-    parser.add_argument("--minutes", type=float, default=1e9, help="start no further map after so many minutes")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        there = {key(row["set"], row["setting"], row["seed"]) for row in read()}
-        jobs = []
-        for label, name in product(options.settings, options.sets):
-            made = name in FAMILIES + SMALL or name in MADE
-            for seed in seeds_of(name, options.seeds) if made or (options.data / f"{name}.npy").exists() else ():
-                this = key(name, SETTINGS[label], seed)
-                if this not in there:
-                    there.add(this)
-                    jobs.append((name, label, seed, options.data, options.rows, options.maps))
-        until = time.time() + 60 * options.minutes
+        every = (*EIGHT, *FAMILIES, *SMALL, *FURTHER)
+        places = [place for place in every if place.dataset in (options.datasets or [place.dataset])]
+        settings = [SETTINGS[label] for label in options.settings]
+        parts = [part(place, settings, seeds_of(place, options.seeds)) for place in places]
+        run(parts, Rows(ROWS), jobs=options.jobs, maps=options.maps)
+    from kernel_report import report
 
-        def guarded(job: tuple[Any, ...]) -> None:
-            if time.time() < until:
-                run(*job)
-
-        Parallel(n_jobs=options.jobs, verbose=1)(delayed(guarded)(job) for job in jobs)
-    if options.rows == ROWS:
-        from kernel_report import report
-
-        report()
+    report()
 
 
 if __name__ == "__main__":

@@ -6,10 +6,28 @@ import json
 from typing import Any
 
 import numpy as np
-from kernel import CHOOSING, EIGHT, FAMILIES, FIVE, MORE, OBJECTIVES, REPORTED, SCHEDULES, SETTINGS, SMALL, read
+from data import EIGHT as TITLES
+from kernel import (
+    CHOOSING,
+    CLUSTERS,
+    EIGHT,
+    FAMILIES,
+    HELIX,
+    MORE,
+    OBJECTIVES,
+    REPORTED,
+    SCHEDULES,
+    SCORES,
+    SETTINGS,
+    SMALL,
+    Place,
+    read,
+)
 from report import RESULTS, table, write
 
-Rows = list[dict[str, Any]]
+Results = list[dict[str, Any]]
+FIVE = tuple(SCORES)
+DENSITY = FIVE[2:]  # the scores of density
 PLAIN, DEFAULT = "plain t-SNE", "both, 1"
 EARLIER = RESULTS / "kernel_earlier.jsonl"
 THREE, SIX = FAMILIES[:10], FAMILIES[10:]
@@ -64,39 +82,39 @@ The setting that the rule chooses, on the seeds 3, 4 and 5, which were not used 
 standard deviation of the logarithms of 30-neighbour distances in the map, divided by that in the winsorised data."""
 
 
-def mean(rows: Rows, name: str) -> float:
+def mean(rows: Results, name: str) -> float:
     """Return the mean of a field over rows."""
     return float(np.mean([row[name] for row in rows])) if rows else float("nan")
 
 
-def of(rows: Rows, label: str, names: tuple[str, ...], seeds: tuple[int, ...]) -> Rows:
+def of(rows: Results, label: str, places: tuple[Place, ...], seeds: tuple[int, ...]) -> Results:
     """Return the rows of a setting."""
-    return [r for r in rows if r["setting"] == SETTINGS[label] and r["set"] in names and r["seed"] in seeds]
+    return [r for r in rows if r["setting"] == SETTINGS[label] and r["place"] in places and r["seed"] in seeds]
 
 
-def more_pieces(rows: Rows, label: str, names: tuple[str, ...], seeds: tuple[int, ...]) -> float:
+def more_pieces(rows: Results, label: str, places: tuple[Place, ...], seeds: tuple[int, ...]) -> float:
     """Return the pieces per group beyond those of plain t-SNE."""
-    counts = [[piece for row in of(rows, each, names, seeds) for piece in row["pieces"]] for each in (label, PLAIN)]
+    counts = [[piece for row in of(rows, each, places, seeds) for piece in row["pieces"]] for each in (label, PLAIN)]
     return float(np.mean(counts[0]) - np.mean(counts[1])) if all(counts) else float("nan")
 
 
-def judged(rows: Rows, label: str, seeds: tuple[int, ...]) -> dict[str, float]:
+def judged(rows: Results, label: str, seeds: tuple[int, ...]) -> dict[str, float]:
     """Return what the rule looks at, for one setting."""
-    per_set = {name: of(rows, label, (name,), seeds) for name in EIGHT}
-    plain = {name: of(rows, PLAIN, (name,), seeds) for name in EIGHT}
+    per_set = {place: of(rows, label, (place,), seeds) for place in EIGHT}
+    plain = {place: of(rows, PLAIN, (place,), seeds) for place in EIGHT}
     out = {score: float(np.mean([mean(found, score) for found in per_set.values()])) for score in FIVE}
     for score in FIVE[:2]:
-        out[f"least {score}"] = min(mean(per_set[name], score) - mean(plain[name], score) for name in EIGHT)
+        out[f"least {score}"] = min(mean(per_set[place], score) - mean(plain[place], score) for place in EIGHT)
     out["range"] = max(mean(found, "range") for found in per_set.values())
     out["contrast"] = min(mean(found, "contrast") for found in per_set.values())
     out["three"] = more_pieces(rows, label, THREE, (0,))
     out["six"] = more_pieces(rows, label, SIX, (0,))
-    out["clusters"] = more_pieces(rows, label, ("Clusters",), seeds + MORE if seeds == CHOOSING else seeds)
-    out["helix"] = more_pieces(rows, label, ("Helix",), seeds)
-    out["tears"] = float(sum(row.get("tears", np.nan) for row in per_set["Helix"]))
+    out["clusters"] = more_pieces(rows, label, (CLUSTERS,), seeds + MORE if seeds == CHOOSING else seeds)
+    out["helix"] = more_pieces(rows, label, (HELIX,), seeds)
+    out["tears"] = float(sum(row.get("tears", np.nan) for row in per_set[HELIX]))
     small = of(rows, label, SMALL, (0,))
     out["small"] = min((row["fifth"][3] / np.median(row["fifth"][:3]) for row in small), default=np.nan)
-    out["density"] = (out["cc"] + out["rho30"] + out["rho5"]) / 3.0
+    out["density"] = sum(out[score] for score in DENSITY) / len(DENSITY)
     return out
 
 
@@ -111,11 +129,11 @@ def qualifies(found: dict[str, float]) -> bool:
     )
 
 
-def settings_table(rows: Rows, labels: list[str]) -> str:
+def settings_table(rows: Results, labels: list[str]) -> str:
     """Return one line for each setting that has the eight sets."""
     lines = []
     for label in labels:
-        if {row["set"] for row in of(rows, label, EIGHT, CHOOSING)} != set(EIGHT):
+        if {row["place"] for row in of(rows, label, EIGHT, CHOOSING)} != set(EIGHT):
             continue
         found = judged(rows, label, CHOOSING)
         cells = [f"{found[score]:.3f}" for score in FIVE]
@@ -128,34 +146,37 @@ def settings_table(rows: Rows, labels: list[str]) -> str:
     return table(HEADER, lines)
 
 
-def held_out(rows: Rows) -> str:
-    """Return what the default reaches on the seeds that chose nothing, one line for each set."""
+def held_out(rows: Results) -> str:
+    """Return the scores of the default on held-out seeds, one line for each set."""
     lines = []
-    for name in EIGHT:
-        ours, plain = (of(rows, label, (name,), REPORTED) for label in (DEFAULT, PLAIN))
+    for place in EIGHT:
+        ours, plain = (of(rows, label, (place,), REPORTED) for label in (DEFAULT, PLAIN))
         cells = [f"{mean(plain, score):.4f} / {mean(ours, score):.4f}" for score in FIVE]
-        more = f"{more_pieces(rows, DEFAULT, (name,), REPORTED):+.2f}" if "pieces" in ours[0] else ""
-        lines.append([name, *cells, f"{mean(ours, 'range'):.2f}", f"{mean(ours, 'contrast'):.2f}", more])
+        more = f"{more_pieces(rows, DEFAULT, (place,), REPORTED):+.2f}" if "pieces" in ours[0] else ""
+        lines.append(
+            [TITLES[place.dataset], *cells, f"{mean(ours, 'range'):.2f}", f"{mean(ours, 'contrast'):.2f}", more]
+        )
     header = ["data", *(f"{score}, t-SNE / ours" for score in ("TW", "Cont", "CC", "rho30", "rho5"))]
     return table([*header, "range", "contrast", "pieces more"], lines)
 
 
 def earlier_schedules() -> str:
     """Return the schedules that were tried before, with the pieces of Clusters and the worst loss of TW."""
-    rows = [json.loads(line) for line in EARLIER.read_text().splitlines()]
+    rows = read(EARLIER)
     plain = [row for row in rows if row["setting"] == SETTINGS[PLAIN]]
-    base = [piece for row in plain if row["set"] == "Clusters" for piece in row["pieces"]]
+    base = [piece for row in plain if row["place"] == CLUSTERS for piece in row["pieces"]]
     trust = {
-        name: mean([row for row in plain if row["set"] == name and row["seed"] in CHOOSING], FIVE[0]) for name in EIGHT
+        place: mean([row for row in plain if row["place"] == place and row["seed"] in CHOOSING], FIVE[0])
+        for place in EIGHT
     }
     lines = []
     for setting in _different(rows):
         found = [row for row in rows if row["setting"] == setting and row["seed"] in CHOOSING]
-        counts = [piece for row in found if row["set"] == "Clusters" for piece in row["pieces"]]
+        counts = [piece for row in found if row["place"] == CLUSTERS for piece in row["pieces"]]
         if not counts:
             continue
-        sets = [name for name in EIGHT if any(row["set"] == name for row in found)]
-        worst = min(mean([row for row in found if row["set"] == name], FIVE[0]) - trust[name] for name in sets)
+        sets = [place for place in EIGHT if any(row["place"] == place for row in found)]
+        worst = min(mean([row for row in found if row["place"] == place], FIVE[0]) - trust[place] for place in sets)
         lines.append(
             [
                 setting["growth"] + (f" over {setting['ramp']}" if "ramp" in setting else ""),
@@ -173,7 +194,7 @@ def earlier_schedules() -> str:
     )
 
 
-def _different(rows: Rows) -> list[dict[str, Any]]:
+def _different(rows: Results) -> list[dict[str, Any]]:
     """Return the adaptive settings of rows, each once."""
     found = {json.dumps(row["setting"], sort_keys=True): row["setting"] for row in rows}
     return [setting for setting in found.values() if setting["kernel"] == "adaptive"]
@@ -190,7 +211,7 @@ def report() -> None:
     """Write results/kernel.md."""
     rows = read()
     fixed = [SETTINGS[label] for label in ("default before", "fixed kernel, both, 1")]
-    rows += [row for row in map(json.loads, EARLIER.read_text().splitlines()) if row["setting"] in fixed]
+    rows += [row for row in read(EARLIER) if row["setting"] in fixed]
     write(
         "kernel",
         "The kernel and the default",

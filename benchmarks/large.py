@@ -2,41 +2,49 @@
 
     python benchmarks/large.py [--threads 2]
 
-Scores are of 5000 sampled points. Each fit is a line of results/large.jsonl, so that a killed study goes on where it
+Scores are of 5000 sampled points. Each fit is a line of results/large.jsonl, so that a killed study continues where it
 stopped. Needs mnist.npz and cover_adbench.npz in DRSNE_DATA_HOME.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from data import large
-from report import RESULTS, table, write
+from report import Results, table, write
 
 from drsne import DRSNE, Adam, metrics
 from drsne.neighbors.search import knn
 from drsne.presets import ADAPTIVE_SHARE, default_schedule
 
-ROWS = RESULTS / "large.jsonl"
+ROWS = Results("large", "dataset", "default", "variant")
 DEFAULT = {"kernel": "adaptive", "weight": DRSNE().density_weight}  # part of each row: others have another default
 SETS = {"mnist": 70_000, "covertype": 100_000}
 # Of the last phase; the other variants are whole estimators.
 SCHEDULES: dict[str, dict[str, Any]] = {
-    "rate 1": {"optimizer": Adam(rate=1.0, betas=(0.8, 0.999))},
-    "no ramp, rate 1, betas (0.9, 0.999)": {"ramp": 0, "optimizer": Adam(rate=1.0, betas=(0.9, 0.999))},
+    "rate": {"optimizer": Adam(rate=1.0, betas=(0.8, 0.999))},
+    "no_ramp": {"ramp": 0, "optimizer": Adam(rate=1.0, betas=(0.9, 0.999))},
 }
 VARIANTS: dict[str, dict[str, Any]] = {
-    "lambda = 0": {"density_weight": 0},
+    "plain": {"density_weight": 0},
     "default": {},
     **{name: {} for name in SCHEDULES},
-    'neighborhoods="embedding"': {"neighborhoods": "embedding"},
-    'neighborhoods="input"': {"neighborhoods": "input"},
-    'kernel="fixed"': {"kernel": "fixed"},
+    "embedding": {"neighborhoods": "embedding"},
+    "input": {"neighborhoods": "input"},
+    "fixed": {"kernel": "fixed"},
+}
+TITLES = {
+    "plain": "lambda = 0",
+    "default": "default",
+    "rate": "rate 1",
+    "no_ramp": "no ramp, rate 1, betas (0.9, 0.999)",
+    "embedding": 'neighborhoods="embedding"',
+    "input": 'neighborhoods="input"',
+    "fixed": 'kernel="fixed"',
 }
 
 
@@ -56,10 +64,10 @@ def run(name: str, variant: str, X: np.ndarray, neighbors: Any, threads: int) ->
     seconds = time.perf_counter() - start
     sample = {"max_samples": 5000, "random_state": 0}
     return {
-        "set": name,
+        "dataset": name,
         "variant": variant,
         "default": DEFAULT,
-        "seconds": round(seconds, 1),
+        "seconds": {"total": round(seconds, 1)},
         "trustworthiness": metrics.trustworthiness(X, Y, 10, **sample),
         "concentration_correlation": metrics.concentration_correlation(X, Y, 29, **sample),
         "density_rank_correlation": metrics.density_rank_correlation(X, Y, 30, **sample),
@@ -67,16 +75,19 @@ def run(name: str, variant: str, X: np.ndarray, neighbors: Any, threads: int) ->
 
 
 def read() -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-    return [row for row in rows if row.get("default") == DEFAULT]
+    return [row for row in ROWS.read() if row["default"] == DEFAULT]
 
 
 def report() -> None:
     parts = []
     for name, n in SETS.items():
-        found = {row["variant"]: row for row in read() if row["set"] == name}
-        scores = "{trustworthiness:.4f} {concentration_correlation:.3f} {density_rank_correlation:.3f} {seconds:.0f}"
-        lines = [[variant, *scores.format(**found[variant]).split()] for variant in VARIANTS if variant in found]
+        found = {row["variant"]: row for row in read() if row["dataset"] == name}
+        scores = (
+            "{trustworthiness:.4f} {concentration_correlation:.3f} {density_rank_correlation:.3f} {seconds[total]:.0f}"
+        )
+        lines = [
+            [TITLES[variant], *scores.format(**found[variant]).split()] for variant in VARIANTS if variant in found
+        ]
         parts.append(f"## {name}, {n} points\n\n" + table(["variant", "TW", "CC", "rho_S", "seconds"], lines))
     write(
         "large",
@@ -93,7 +104,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
-    there = {(row["set"], row["variant"]) for row in read()}
+    there = {(row["dataset"], row["variant"]) for row in read()}
     for name, n in SETS.items():
         missing = [variant for variant in VARIANTS if (name, variant) not in there]
         if not missing:
@@ -103,9 +114,7 @@ def main() -> None:
         DRSNE(max_iter=50, neighborhoods="both", neighbors=neighbors).fit(X)  # compiles, or loads what is compiled
         for variant in missing:
             print(f"{name}, {variant} ...", flush=True)
-            row = run(name, variant, X, neighbors, options.threads)
-            with ROWS.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+            ROWS.append(run(name, variant, X, neighbors, options.threads))
     report()
 
 

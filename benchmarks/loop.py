@@ -1,4 +1,4 @@
-"""1000 iterations at n = 5000, beside plain PyTorch O(n^2) autograd loops of our objective and of the authors' code.
+"""Time 1000 iterations at n = 5000: ours, and plain PyTorch O(n^2) autograd loops of our objective and the authors'.
 
     python benchmarks/loop.py [--threads 2] [--n 5000]      (needs torch: pip install 'drsne[benchmark]')
 
@@ -15,13 +15,13 @@ from unittest.mock import patch
 
 import numpy as np
 import torch
-from data import gaussians50, have, large
+from data import gaussians50, is_available, large
 from report import table, write
 from torch_loop import DenseLoop, TorchLoop
 
 from drsne import DRSNE
 from drsne.backends.numba.threads import Workers
-from drsne.estimators import drsne as _estimator
+from drsne.estimators import base
 from drsne.initialization import pca
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
@@ -31,9 +31,9 @@ WEIGHT, K, ITERATIONS = 2.0, 30, 1000
 
 
 def fitted(X: np.ndarray, threads: int, graph: object, seed: int, engine: str) -> tuple[DRSNE, float]:
-    """A fit, and the seconds of its iterations."""
+    """Return a fit and the seconds of its iterations."""
     taken = []
-    minimize = _estimator.minimize
+    minimize = base.minimize
 
     def timed(*arguments: object, **options: object) -> object:
         start = time.perf_counter()
@@ -41,7 +41,7 @@ def fitted(X: np.ndarray, threads: int, graph: object, seed: int, engine: str) -
         taken.append(time.perf_counter() - start)
         return outcome
 
-    with patch.object(_estimator, "minimize", timed):
+    with patch.object(base, "minimize", timed):
         model = DRSNE(
             density_weight=WEIGHT, density_neighbors=K, max_iter=ITERATIONS, engine=engine, n_jobs=threads,
             neighbors=graph, random_state=seed,
@@ -56,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     n, threads = options.n, options.threads
     torch.set_num_threads(threads)
-    X = (large("mnist", n) if have("mnist") else gaussians50(n)).astype(np.float64)
+    X = (large("mnist", n) if is_available("mnist") else gaussians50(n)).astype(np.float64)
     graph = knn(X, 90, n_jobs=threads)
     fitted(X[:3000], threads, None, 0, "auto")  # compiles
     rows, scores = [], {}

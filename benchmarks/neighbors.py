@@ -1,4 +1,4 @@
-"""Neighbour search: ours beside scikit-learn, faiss, usearch and pynndescent, on MNIST (50 components), k = 90.
+"""Neighbour search: ours compared with scikit-learn, faiss, usearch and pynndescent, on MNIST (50 components), k = 90.
 
     python benchmarks/neighbors.py [--sizes 10000 20000 50000 70000]
 
@@ -113,7 +113,7 @@ def one(name: str, X_file: str, truth_file: str) -> dict[str, float]:
 
 
 def megabytes(name: str | None) -> str:
-    """Installed size of a package's own files."""
+    """Return the installed size of a package's own files."""
     if name is None:
         return "0"
     files = distribution(name).files or []

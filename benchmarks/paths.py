@@ -8,29 +8,28 @@ The eight sets of benchmarks/quality.py, on held-out seeds. Each run is a line o
 from __future__ import annotations
 
 import argparse
-import json
 import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from data import EIGHT, classes, prepare
-from report import RESULTS, table, write
+from data import EIGHT, digits, paper_data, prepare
+from report import RESULTS, Results, table, write
 from scipy.spatial import procrustes
 
 from drsne import DRSNE, metrics
 from drsne.estimators.path import WEIGHTS
 from drsne.presets import PATH_RATE, PATH_STEP
 
-ROWS = RESULTS / "paths.jsonl"
 # Part of each row, so that rows of another path are not mistaken for those of the current one.
 PATH = {"weights": list(WEIGHTS), "step": PATH_STEP, "rate": PATH_RATE, "from": "a fit at the first weight"}
 DROP = DRSNE().max_trustworthiness_drop
+ROWS = Results("paths", "dataset", "seed", "path")
 
 
 def moved(maps: list[np.ndarray]) -> list[float]:
-    """Median displacement between neighbouring maps, aligned, as a share of the first one's span."""
+    """Return the median displacement between successive aligned maps, as a share of the first one's span."""
     out = []
     for before, after in pairwise(maps):
         one, two, _ = procrustes(before, after)
@@ -39,7 +38,7 @@ def moved(maps: list[np.ndarray]) -> list[float]:
 
 
 def largest_gap(Y: np.ndarray, u: np.ndarray, *, by_count: bool = False) -> float:
-    """Of the Helix: the largest gap between the centroids of 200 bins of u, in units of the median gap.
+    """Return the largest gap between the centroids of 200 bins along the Helix, in units of the median gap.
 
     Bins of equal width, or of equally many points: the latter grow wider where points are sparse, in the data as well.
     """
@@ -50,8 +49,14 @@ def largest_gap(Y: np.ndarray, u: np.ndarray, *, by_count: bool = False) -> floa
     return float(steps.max() / np.median(steps))
 
 
+def place_along(X: np.ndarray) -> np.ndarray:
+    """Return the place of every point along the Helix, from 0 to 1, by its height."""
+    height = X[:, 2]
+    return (height - height.min()) / np.ptp(height)
+
+
 def radii(Y: np.ndarray, labels: np.ndarray) -> list[float]:
-    """Of the Clusters: median distance from the centre of each in the map."""
+    """Return the median distance from the centre of each of the Clusters in the map."""
     parts = [Y[labels == c] for c in np.unique(labels)]
     return [float(np.median(np.linalg.norm(part - np.median(part, axis=0), axis=1))) for part in parts]
 
@@ -66,7 +71,7 @@ def run(name: str, X: np.ndarray, seed: int, threads: int) -> dict:
     path, auto = models["auto"].path_, models["auto"]
     trust = {label: metrics.trustworthiness(X, model.embedding_) for label, model in models.items()}
     row = {
-        "set": name,
+        "dataset": name,
         "seed": seed,
         "weight": auto.density_weight_,
         "seconds": seconds,
@@ -78,15 +83,16 @@ def run(name: str, X: np.ndarray, seed: int, threads: int) -> dict:
         "moved": moved(path.embeddings[1:]),  # the map at 0 is a baseline: no other map starts from it
         "path": PATH,
     }
-    if name == "Helix":
-        u, maps = classes(name), {"data": X, **{label: model.embedding_ for label, model in models.items()}}
+    labels = paper_data(name).y
+    if name == "helix":
+        u, maps = place_along(X), {"data": X, **{label: model.embedding_ for label, model in models.items()}}
         row["gap"] = {label: largest_gap(Y, u) for label, Y in maps.items()}
         row["gap_by_count"] = {label: largest_gap(Y, u, by_count=True) for label, Y in maps.items()}
-    if name == "Clusters":
-        row["radii"] = {label: radii(model.embedding_, classes(name)) for label, model in models.items()}
+    if name == "controlled_clusters":
+        row["radii"] = {label: radii(model.embedding_, labels) for label, model in models.items()}
     if seed == 7:
-        figure = path.plot(classes(name), chosen=list(path.weights).index(auto.density_weight_))
-        figure.savefig(RESULTS / f"path_{name.replace(' ', '_').lower()}.png", dpi=70)
+        figure = path.plot(labels, chosen=list(path.weights).index(auto.density_weight_))
+        figure.savefig(RESULTS / f"path_{name}.png", dpi=70)
     return row
 
 
@@ -94,30 +100,25 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seeds", type=int, nargs="*", default=[7, 8, 9])
-    parser.add_argument("--sets", nargs="*", choices=list(EIGHT), default=list(EIGHT))
+    parser.add_argument("--datasets", nargs="*", choices=list(EIGHT), default=list(EIGHT))
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "drsne-quality")
     options = parser.parse_args()
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-    rows = [row for row in rows if row["path"] == PATH]
-    there = {(row["set"], row["seed"]) for row in rows}
-    DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=50).fit(
-        EIGHT["Digits"]()
-    )  # compiles, or loads what is compiled
-    for name, path in prepare(options.sets, options.folder).items():
+    rows = [row for row in ROWS.read() if row["path"] == PATH]
+    there = {(row["dataset"], row["seed"]) for row in rows}
+    DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=50).fit(digits())  # compiles the kernels
+    for name, path in prepare(options.datasets, options.folder).items():
         X = np.load(path)
         for seed in options.seeds:
             if (name, seed) not in there:
                 print(f"{name}, seed {seed} ...", flush=True)
-                rows.append(run(name, X, seed, options.threads))
-                with ROWS.open("a") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
+                rows.append(ROWS.append(run(name, X, seed, options.threads)))
     report(rows)
 
 
 def report(rows: list[dict]) -> None:
     lines = []
     for name in EIGHT:
-        some = [row for row in rows if row["set"] == name]
+        some = [row for row in rows if row["dataset"] == name]
         if not some:
             continue
         drop = [row["trustworthiness"]["plain"] - row["trustworthiness"]["auto"] for row in some]
@@ -128,7 +129,7 @@ def report(rows: list[dict]) -> None:
         ratio = [row["seconds"]["auto"] / row["seconds"]["single"] for row in some]
         lines.append(
             [
-                name,
+                EIGHT[name],
                 ", ".join(f"{row['weight']:g}" for row in some),
                 f"{max(drop):+.4f}",
                 f"{max(own):+.4f}",
@@ -161,8 +162,8 @@ def report(rows: list[dict]) -> None:
         "python benchmarks/paths.py",
         f'`density_weight="auto"` with the constraint of {DROP:g} in trustworthiness (TW) and continuity, on held-out '
         "seeds: the drop is against a fit at lambda = 0; the time is that of a whole automatic fit, scores included, "
-        "over a fit with the default weight beside it; a move is the median displacement between neighbouring maps of "
-        "the path after Procrustes alignment, over the span of the map.",
+        "divided by that of a fit with the default weight; a move is the median displacement between neighbouring "
+        "maps of the path after Procrustes alignment, over the span of the map.",
         table(header, lines),
         "\n".join(shapes),
         "\n\n".join(f"![{p.stem}]({p.name})" for p in sorted(RESULTS.glob("path_*.png"))),

@@ -1,8 +1,8 @@
-"""The paper preset on Digits beside the authors' algorithm in PyTorch, seed by seed.
+"""Compare the paper preset on Digits with the authors' algorithm in PyTorch, seed by seed.
 
     python benchmarks/preset.py [--seeds 3] [--loop]     (--loop also runs the PyTorch loop: needs torch)
 
-Standardised Digits, 1000 iterations, k = 29. What the preset is held against: the authors' code, seed 0, on
+Standardised Digits, 1000 iterations, k = 29. The preset is compared with: the authors' code, seed 0, on
 another machine: trustworthiness .983 / .963 / .900 / .769, concentration correlation .744 / .888 / .979 / .997.
 """
 

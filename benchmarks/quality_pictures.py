@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from data import EIGHT, file_of
-from quality_methods import DEFAULTS, METHODS, OURS, PATH
-from quality_rows import Maps
-from quality_scores import CONCENTRATION, SCORES
+from data import EIGHT, paper_data
+from quality_methods import DEFAULTS, METHODS, OURS, PATH, SCORES
 from report import RESULTS
+
+from drsne.experiments.rows import Row
 
 if TYPE_CHECKING:
     from quality_report import Point
 
-DRAWN_SEED = 3
+FILE, DRAWN_SEED = "quality_maps.png", 3
+NEIGHBORS = SCORES["concentration_correlation"].neighbors  # of the radius that colours the maps
 SHOWN = (0.2, 99.8)  # percentiles of the coordinates that set the limits of a panel
 TRADED = {
-    "density_rank_correlation_30": "quality_rho30.png",
-    "density_rank_correlation_5": "quality_rho5.png",
-    "concentration_correlation_29": "quality_cc.png",
+    "density_rank_correlation": "quality_rho30.png",
+    "local_density_rank_correlation": "quality_rho5.png",
+    "concentration_correlation": "quality_cc.png",
 }
 STYLES = {
     PATH: ("o", "tab:red"),
@@ -37,44 +39,55 @@ STYLES = {
 }
 
 
-def default_maps(maps: Maps, data: Path) -> list[tuple[str, str]]:
-    """Draw every default map of one seed, a row for each data set, coloured by the log radius in the data."""
-    import matplotlib.pyplot as plt
+def default_maps(results: Sequence[Row], maps: Path) -> list[tuple[str, str]]:
+    """Draw every default map of one seed, a row for each data set, coloured by the log radius in the data.
 
-    sets = [name for name in EIGHT if file_of(data, name).exists()]
-    here = {(row["set"], row["method"]) for row in maps.rows()}
-    sets = [name for name in sets if any((name, method) in here for method in DEFAULTS)]
-    if not sets:
-        return []
-    size = (2.0 * len(DEFAULTS), 2.05 * len(sets) + 0.6)
-    figure, axes = plt.subplots(len(sets), len(DEFAULTS), figsize=size, squeeze=False, layout="constrained")
-    for line, name in zip(axes, sets, strict=True):
-        colour = log_radius(np.load(file_of(data, name)))
-        for axis, (method, about) in zip(line, DEFAULTS.items(), strict=True):
-            row = {"set": name, "method": method, "params": about.default, "seed": DRAWN_SEED}
-            if maps.path(row).exists():
-                draw(axis, maps.load(row), colour)
-            axis.set(xticks=[], yticks=[])
-        line[0].set_ylabel(name)
-    for axis, about in zip(axes[0], DEFAULTS.values(), strict=True):
-        axis.set_title(about.title, fontsize=10)
+    If no map is in the folder, the committed picture is kept.
+    """
     low, high = SHOWN
     text = (
         f"Maps at default settings, seed {DRAWN_SEED}, coloured by the logarithm of the mean distance to "
-        f"{CONCENTRATION} neighbours in the data, from dense (dark) to sparse (light). Each panel shows the points "
+        f"{NEIGHBORS} neighbours in the data, from dense (dark) to sparse (light). Each panel shows the points "
         f"between the percentiles {low:g} and {high:g} of each coordinate, and a margin"
     )
-    file = "quality_maps.png"
-    figure.savefig(RESULTS / file, dpi=100)
+    files = {
+        (row["dataset"], row["method"]): maps / f"{row['key']}.npy"
+        for row in results
+        if row["seed"] == DRAWN_SEED and row["method"] in DEFAULTS and row["value"] == DEFAULTS[row["method"]]
+    }
+    files = {place: file for place, file in files.items() if file.exists()}
+    sets = [name for name in EIGHT if any(name == dataset for dataset, _ in files)]
+    if sets:
+        draw_maps(files, sets)
+    else:
+        print(f"There are no maps in {maps}; {FILE} is kept as it is.")
+    return [(FILE, text)]
+
+
+def draw_maps(files: dict[tuple[str, str], Path], sets: list[str]) -> None:
+    """Draw the maps in the files, by data set and method."""
+    import matplotlib.pyplot as plt
+
+    size = (2.0 * len(DEFAULTS), 2.05 * len(sets) + 0.6)
+    figure, axes = plt.subplots(len(sets), len(DEFAULTS), figsize=size, squeeze=False, layout="constrained")
+    for line, name in zip(axes, sets, strict=True):
+        colour = log_radius(paper_data(name).X)
+        for axis, method in zip(line, DEFAULTS, strict=True):
+            if (name, method) in files:
+                draw(axis, np.load(files[name, method]).astype(np.float64), colour)
+            axis.set(xticks=[], yticks=[])
+        line[0].set_ylabel(EIGHT[name])
+    for axis, method in zip(axes[0], DEFAULTS, strict=True):
+        axis.set_title(METHODS[method].title, fontsize=10)
+    figure.savefig(RESULTS / FILE, dpi=100)
     plt.close(figure)
-    return [(file, text)]
 
 
 def log_radius(X: np.ndarray) -> np.ndarray:
     """Return the log of the mean distance to the nearest neighbours, clipped at its 1 % and 99 % quantiles."""
     from drsne.neighbors.search import knn
 
-    radius = np.log(np.maximum(knn(X, CONCENTRATION).distances.mean(axis=1), 1e-12))
+    radius = np.log(np.maximum(knn(X, NEIGHBORS).distances.mean(axis=1), 1e-12))
     return np.clip(radius, *np.quantile(radius, [0.01, 0.99]))
 
 
@@ -90,13 +103,13 @@ def trade_offs(points: list[Point]) -> list[tuple[str, str]]:
     """Draw trustworthiness against each density score: our path as a line, the settings of peers as points."""
     import matplotlib.pyplot as plt
 
-    sets = [name for name in EIGHT if any(point.data_set == name for point in points)]
+    sets = [name for name in EIGHT if any(point.dataset == name for point in points)]
     files = []
     for score, file in TRADED.items():
         figure, axes = plt.subplots(2, 4, figsize=(17, 8.6), layout="constrained")
         for axis, name in zip(axes.flat, sets, strict=False):
-            draw_trade_off(axis, [point for point in points if point.data_set == name], score)
-            axis.set(title=name, xlabel=SCORES[score].title.lower(), ylabel="trustworthiness, 10 neighbours")
+            draw_trade_off(axis, [point for point in points if point.dataset == name], score)
+            axis.set(title=EIGHT[name], xlabel=SCORES[score].title.lower(), ylabel="trustworthiness, 10 neighbours")
         for axis in axes.flat[len(sets) :]:
             axis.set_visible(False)
         handles: dict[str, Any] = {}
@@ -119,7 +132,7 @@ def draw_trade_off(axis: Any, points: list[Point], score: str) -> None:
     for method, (marker, colour) in STYLES.items():
         here = [point.scores for point in points if point.method == method and score in point.scores]
         if here:
-            x, y = [scores[score] for scores in here], [scores["trustworthiness_10"] for scores in here]
+            x, y = [scores[score] for scores in here], [scores["trustworthiness"] for scores in here]
             size, layer = (14, 3) if method == OURS else (6, 2)
             line = "-" if method == PATH else "none"
             axis.plot(

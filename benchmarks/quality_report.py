@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from data import EIGHT
-from quality_methods import DEFAULTS, METHODS, OURS, PATH, PLAIN, RIVALS, Params
-from quality_rows import Maps, Row, read
-from quality_scores import SCORES
+from quality_methods import DEFAULTS, METHODS, OURS, PATH, PLAIN, RIVALS, SCORES, SEEDS, rows, study
 from report import table, write
 
-SEEDS = (3, 4, 5)
+from drsne.experiments.rows import Row
+from drsne.experiments.runner import rows_of_study
+
+VERSIONS = ("drsne", "pacmap", "scalemap", "scikit-learn", "umap-learn")  # of the packages that are compared
 # The scores that a map must match all at once, and the difference that counts as one step of each.
 COMPARED = {
-    "trustworthiness_10": 0.01,
-    "concentration_correlation_29": 0.05,
-    "density_rank_correlation_30": 0.05,
-    "density_rank_correlation_5": 0.05,
+    "trustworthiness": 0.01,
+    "concentration_correlation": 0.05,
+    "density_rank_correlation": 0.05,
+    "local_density_rank_correlation": 0.05,
 }
 # The trustworthiness below which the paper's protocol discards maps; it gives none for MNIST itself, whose name it uses
 # for the 4 Gaussians, nor for Clusters and Helix, which have the value that it uses most.
 THRESHOLDS = {
-    "Digits": 0.95,
-    "Fashion-MNIST": 0.95,
-    "MNIST": 0.88,
-    "4 Gaussians 50-d": 0.88,
-    "PBMC": 0.85,
-    "Shuttle": 0.99,
-    "Clusters": 0.95,
-    "Helix": 0.95,
+    "digits": 0.95,
+    "fashion_mnist": 0.95,
+    "mnist": 0.88,
+    "gaussians50": 0.88,
+    "pbmc3k": 0.85,
+    "shuttle": 0.99,
+    "controlled_clusters": 0.95,
+    "helix": 0.95,
 }
 LABELS = " / ".join(SCORES[score].label for score in COMPARED)
 INTRODUCTION = f"""\
 All results are means over seeds {", ".join(map(str, SEEDS))}. No default of ours was chosen on these seeds. TW is \
 trustworthiness and Cont continuity at 10 neighbours, CC is the concentration correlation at 29 neighbours, rho30 and \
 rho5 are the density rank correlations at 30 and 5 neighbours, and Frag is the fragmentation, which should be small. \
-All scores are computed by the same functions of `drsne.metrics`, from maps in single precision."""
+All scores are computed by the same functions of `drsne.metrics`."""
 RULE = f"""\
 The rule, fixed before the maps were made: a setting of a peer (data set, method, value of its density parameter) \
 is *matched* if one map of `drsne.density_path(X)` with default settings is at least as good on \
@@ -64,9 +64,9 @@ to 50 times its central 98 % (Shuttle; 7.5 times at the weight 5), so that most 
 class Point(NamedTuple):
     """A setting of a method on one data set, with its mean scores."""
 
-    data_set: str
+    dataset: str
     method: str
-    params: Params
+    value: Any
     scores: dict[str, float]
 
     def compared(self) -> np.ndarray:
@@ -74,21 +74,21 @@ class Point(NamedTuple):
         return np.nan_to_num([self.scores.get(score, np.nan) for score in COMPARED], nan=-1.0)
 
 
-def means(rows: Iterable[Row]) -> list[Point]:
-    """Return the mean scores of every setting that has all seeds, in the order of sets and methods."""
-    found: dict[tuple[str, str, str], dict[int, dict[str, float | None]]] = defaultdict(dict)
-    for row in rows:
-        if row["seed"] in SEEDS and row["method"] in METHODS and row["params"] in METHODS[row["method"]].grid:
-            found[row["set"], row["method"], json.dumps(row["params"])][row["seed"]] = row["scores"]
+def means(results: Sequence[Row]) -> list[Point]:
+    """Return the mean scores of every setting that has all seeds, in the order of sets, methods and values."""
+    by_setting: dict[tuple[str, str, Any], dict[int, dict[str, float]]] = defaultdict(dict)
+    for row in results:
+        if row["seed"] in SEEDS and not row["error"]:
+            by_setting[row["dataset"], row["method"], row["value"]][row["seed"]] = row["metrics"]
     points = []
-    for (name, method, params), by_seed in found.items():
+    for (dataset, method, value), by_seed in by_setting.items():
         if set(by_seed) == set(SEEDS):
             common = set.intersection(*(set(scores) for scores in by_seed.values()))
-            values = {s: np.array([scores[s] for scores in by_seed.values()], dtype=float).mean() for s in common}
-            points.append(Point(name, method, json.loads(params), values))
+            scores = {name: float(np.mean([one[name] for one in by_seed.values()])) for name in common}
+            points.append(Point(dataset, method, value, scores))
     sets, methods = list(EIGHT), list(METHODS)
     return sorted(
-        points, key=lambda p: (sets.index(p.data_set), methods.index(p.method), METHODS[p.method].grid.index(p.params))
+        points, key=lambda p: (sets.index(p.dataset), methods.index(p.method), METHODS[p.method].grid.index(p.value))
     )
 
 
@@ -98,9 +98,9 @@ def scores_of(point: Point) -> str:
     return " / ".join([f"{tw:.4f}", *(f"{value:.3f}" for value in others)])
 
 
-def setting_of(params: Params) -> str:
-    """Return parameters as a table cell."""
-    return ", ".join(f"{name} = {value:g}" for name, value in params.items()) or "default"
+def setting_of(point: Point) -> str:
+    """Return the value of a method's parameter as a table cell."""
+    return "default" if point.value is None else f"{METHODS[point.method].parameter} = {point.value:g}"
 
 
 def default_table(score: str, points: list[Point]) -> str:
@@ -108,11 +108,11 @@ def default_table(score: str, points: list[Point]) -> str:
     methods = list(DEFAULTS)
     cells: dict[str, dict[str, float]] = {name: {} for name in EIGHT}
     for point in points:
-        if point.params == METHODS[point.method].default and score in point.scores:
-            cells[point.data_set][point.method] = point.scores[score]
+        if point.method in DEFAULTS and point.value == DEFAULTS[point.method] and score in point.scores:
+            cells[point.dataset][point.method] = point.scores[score]
     sets = [name for name in EIGHT if cells[name]]
     everywhere = [m for m in methods if all(m in cells[name] for name in sets)]
-    body = [[name, *_best_in_bold(score, [cells[name].get(m) for m in methods])] for name in sets]
+    body = [[EIGHT[name], *_best_in_bold(score, [cells[name].get(m) for m in methods])] for name in sets]
     mean = [float(np.mean([cells[name][m] for name in sets])) if m in everywhere else None for m in methods]
     body.append(["mean", *_best_in_bold(score, mean)])
     return table(["data", *(METHODS[m].title for m in methods)], body)
@@ -146,7 +146,7 @@ def comparisons(points: list[Point]) -> list[Comparison]:
     """Compare every measured setting of every density-aware peer on data sets that have our path and default."""
     out = []
     for name in EIGHT:
-        here = [point for point in points if point.data_set == name]
+        here = [point for point in points if point.dataset == name]
         path = [point for point in here if point.method == PATH]
         default = [point for point in here if point.method == OURS]
         if len(path) == len(METHODS[PATH].grid) and default:
@@ -159,7 +159,7 @@ def comparisons(points: list[Point]) -> list[Comparison]:
 
 def above_threshold(found: list[Comparison]) -> list[Comparison]:
     """Return the comparisons with settings whose trustworthiness the paper's protocol accepts."""
-    return [c for c in found if c.rival.scores["trustworthiness_10"] >= THRESHOLDS[c.rival.data_set]]
+    return [c for c in found if c.rival.scores["trustworthiness"] >= THRESHOLDS[c.rival.dataset]]
 
 
 def short_counts(found: list[Comparison]) -> str:
@@ -174,7 +174,7 @@ def short_counts(found: list[Comparison]) -> str:
 
 def counts(found: list[Comparison]) -> str:
     """Return how many settings of each peer are matched, and how many on each data set."""
-    planned = {name: len(method.grid) * len(EIGHT) for name, method in RIVALS.items()}
+    planned = {name: len(METHODS[name].grid) * len(EIGHT) for name in RIVALS}
     measured = Counter(c.rival.method for c in found)
     lines = [
         [
@@ -188,9 +188,9 @@ def counts(found: list[Comparison]) -> str:
     total = f"{len(found)} of {sum(planned.values())}"
     lines.append(["all", total, sum(c.by_path for c in found), sum(c.by_default for c in found)])
     by_set = [
-        [name, len(here), sum(c.by_path for c in here), sum(c.by_default for c in here)]
-        for name in EIGHT
-        if (here := [c for c in found if c.rival.data_set == name])
+        [title, len(here), sum(c.by_path for c in here), sum(c.by_default for c in here)]
+        for name, title in EIGHT.items()
+        if (here := [c for c in found if c.rival.dataset == name])
     ]
     columns = ["settings measured", "matched by our path", "matched by our default"]
     return table(["peer", *columns], lines) + "\n\n" + table(["data", *columns], by_set)
@@ -203,8 +203,8 @@ def misses(found: list[Comparison]) -> str:
         if not by_path:
             gaps = zip(COMPARED, ours.compared() - rival.compared(), strict=True)
             short = ", ".join(f"{SCORES[score].label} {gap:+.4f}" for score, gap in gaps if gap < 0)
-            row = [rival.data_set, METHODS[rival.method].title, setting_of(rival.params), scores_of(rival)]
-            lines.append([*row, setting_of(ours.params), scores_of(ours), short])
+            row = [EIGHT[rival.dataset], METHODS[rival.method].title, setting_of(rival), scores_of(rival)]
+            lines.append([*row, setting_of(ours), scores_of(ours), short])
     if not lines:
         return "There are none."
     return table(["data", "peer", "setting", LABELS, "our path", LABELS, "shortfall"], lines)
@@ -212,26 +212,29 @@ def misses(found: list[Comparison]) -> str:
 
 def everything(points: list[Point]) -> str:
     """Return the compared scores of every setting on every data set."""
-    sets = [name for name in EIGHT if any(point.data_set == name for point in points)]
+    sets = [name for name in EIGHT if any(point.dataset == name for point in points)]
     lines = []
     for name, method in METHODS.items():
-        for params in method.grid:
-            here = {p.data_set: scores_of(p) for p in points if (p.method, p.params) == (name, params)}
+        for value in method.grid:
+            here = {point.dataset: point for point in points if (point.method, point.value) == (name, value)}
             if here:
-                lines.append([method.title, setting_of(params), *(here.get(data_set, "") for data_set in sets)])
-    return table(["method", "setting", *sets], lines)
+                cells = [scores_of(here[dataset]) if dataset in here else "" for dataset in sets]
+                lines.append([method.title, setting_of(next(iter(here.values()))), *cells])
+    return table(["method", "setting", *(EIGHT[name] for name in sets)], lines)
 
 
-def report(maps: Maps, data: Path) -> None:
-    """Write results/quality.md and the pictures."""
+def report(maps: Path) -> None:
+    """Write results/quality.md and the pictures; that of the maps needs the folder of maps."""
     from quality_pictures import default_maps, trade_offs
 
-    rows = list(read().values())
-    points = means(rows)
+    results = rows_of_study(study(), rows().read())
+    points = means(results)
     found = comparisons(points)
     measured = [score for score in SCORES if any(score in point.scores for point in points)]
-    files = [*default_maps(maps, data), *trade_offs(points)]
-    versions = sorted({row["version"] for row in rows})
+    files = [*default_maps(results, maps), *trade_offs(points)]
+    versions = sorted(
+        {f"{name} {row['versions'][name]}" for row in results for name in VERSIONS if name in row["versions"]}
+    )
     write(
         "quality",
         "Quality",

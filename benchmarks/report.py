@@ -1,4 +1,4 @@
-"""What the benchmark programs share: a description of the machine, Markdown tables, result files."""
+"""What the benchmark programs share: a description of the machine, tables, files of rows and of results."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import subprocess
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
+
+from drsne.experiments.document import grid
+from drsne.experiments.rows import Row, Rows, key
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -25,7 +29,7 @@ def host() -> str:
 
 
 def _processor() -> str:
-    """The processor's name where the system tells it, else its architecture."""
+    """Return the name of the processor, or its architecture if the system does not give a name."""
     try:
         lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
         names = [line.split(":")[1].strip() for line in lines if line.startswith("Model name")]
@@ -43,12 +47,37 @@ def _commit() -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A Markdown table; floats come formatted."""
-    cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    width = [max(len(row[c]) for row in cells) for c in range(len(header))]
-    lines = ["| " + " | ".join(cell.ljust(w) for cell, w in zip(row, width, strict=True)) + " |" for row in cells]
-    lines.insert(1, "|" + "|".join("-" * (w + 2) for w in width) + "|")
-    return "\n".join(lines)
+    """Return a Markdown table; floats must be formatted already."""
+    return grid(header, [[str(cell) for cell in row] for row in rows])
+
+
+class Results:
+    """The rows of a benchmark that is not a grid of methods: ``results/<name>.jsonl``, one row for each measurement.
+
+    A row is identified by some of its fields; the last row with the same values of these counts.
+    """
+
+    def __init__(self, name: str, *fields: str) -> None:
+        self._name, self._fields = name, fields
+        self.rows = Rows(RESULTS / f"{name}.jsonl")
+
+    def key(self, fields: dict[str, Any]) -> str:
+        """Return the key of a row."""
+        return key({"study": self._name, **{name: fields[name] for name in self._fields}})
+
+    def read(self) -> list[Row]:
+        """Return the rows, one for each key."""
+        return list({row["key"]: row for row in self.rows.read()}.values())
+
+    def keys(self) -> set[str]:
+        """Return the keys of the rows."""
+        return {row["key"] for row in self.rows.read()}
+
+    def append(self, row: Row) -> Row:
+        """Add a row with its key, and return it."""
+        row = {"key": self.key(row), "study": self._name, **row}
+        self.rows.append([row])
+        return row
 
 
 def write(name: str, title: str, command: str, *parts: str) -> None:

@@ -2,33 +2,32 @@
 
     python benchmarks/robust.py [--jobs 2]
 
-Digits and Helix; each fit is a line of results/robust.jsonl, so that a killed study goes on where it stopped.
+Digits and Helix; each fit is a line of results/robust.jsonl, so that a killed study continues where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 
 import numpy as np
-from data import EIGHT
+from data import EIGHT, paper_data
 from joblib import Parallel, delayed
-from report import RESULTS, table, write
+from report import Results, table, write
 
 from drsne import DRSNE, metrics
 from drsne.presets import ADAPTIVE_SHARE
 
-ROWS = RESULTS / "robust.jsonl"
 WEIGHTS, NEIGHBORS, PERPLEXITIES = (0.0, 1.0, 10.0, 100.0, 1000.0), (5, 15, 30, 100, 300), (5.0, 30.0, 100.0)
-SETS = ("Digits", "Helix")
-KEY = ("set", "weight", "k", "perplexity")
+SETS = ("digits", "helix")
+KEY = ("dataset", "weight", "k", "perplexity")
 KERNEL = "adaptive"  # of the default; part of each row, so that rows of the fixed kernel are not mistaken for these
+RESULTS = Results("robust", "kernel", *KEY)
 
 
 def fit(name: str, weight: float, k: int, perplexity: float) -> None:
-    X = EIGHT[name]()
+    X = paper_data(name).X
     model = DRSNE(density_weight=weight, density_neighbors=k, perplexity=perplexity, random_state=0).fit(X)
     history = model.history_
     loss = history["kl"] + weight * history["concentration"]
@@ -41,14 +40,12 @@ def fit(name: str, weight: float, k: int, perplexity: float) -> None:
         "trustworthiness": metrics.trustworthiness(X, model.embedding_, max_samples=1000, random_state=0),
         "concentration": model.concentration_loss_,
     }
-    with ROWS.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    RESULTS.append(row)
 
 
 def read() -> list[dict]:
     """Return the rows of the default kernel."""
-    rows = [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-    return [row for row in rows if row.get("kernel") == KERNEL]
+    return [row for row in RESULTS.read() if row["kernel"] == KERNEL]
 
 
 def main() -> None:
@@ -59,6 +56,8 @@ def main() -> None:
     every = list(itertools.product(SETS, WEIGHTS, NEIGHBORS, PERPLEXITIES))
     Parallel(n_jobs=options.jobs, verbose=5)(delayed(fit)(*job) for job in every if job not in there)
     rows = read()
+    if len(rows) < len(every):
+        raise SystemExit(f"{len(every) - len(rows)} of {len(every)} fits have no row.")
     found = {tuple(row[key] for key in KEY): row for row in rows}
     worst = max(row["final"] / row["joined"] for row in rows)
     parts = []
@@ -72,7 +71,8 @@ def main() -> None:
             for w in WEIGHTS
         ]
         parts.append(
-            f"## {name}, perplexity {perplexity:g}\n\n" + table(["lambda", *(f"k = {k}" for k in NEIGHBORS)], lines)
+            f"## {EIGHT[name]}, perplexity {perplexity:g}\n\n"
+            + table(["lambda", *(f"k = {k}" for k in NEIGHBORS)], lines)
         )
     write(
         "robust",

@@ -1,10 +1,10 @@
-"""Speed and quality beside the peers, in one process tree, on the same data and threads.
+"""Compare speed and quality with the peers, in one process tree, on the same data and threads.
 
     python benchmarks/speed.py [--threads 2] [--plan mnist|large|million|all] [--methods ...]
-    python benchmarks/speed.py --report     table and picture of what is there
+    python benchmarks/speed.py --report     write only the table and the picture
 
-Each run is a process of its own and one line of results/speed.jsonl, written when it ends: a killed study goes on where
-it stopped. Needs ``pip install 'drsne[peers]'``, and MNIST, Fashion-MNIST and Covertype in DRSNE_DATA_HOME.
+Each run is a process of its own and one line of results/speed.jsonl, written when it ends: a killed study continues
+where it stopped. Needs ``pip install 'drsne[peers]'``, and MNIST, Fashion-MNIST and Covertype in DRSNE_DATA_HOME.
 """
 
 from __future__ import annotations
@@ -22,29 +22,19 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from data import large
-from report import RESULTS, machine, write
+from report import Results, machine, write
 
-ROWS = RESULTS / "speed.jsonl"
+ROWS = Results("speed", "dataset", "n", "method", "threads")
 ITERATIONS = 750  # of every t-SNE: 250 with early exaggeration, openTSNE's default
 PLANS = {
     "mnist": [("mnist", n) for n in (70_000, 1_000, 5_000, 20_000)],
     "large": [("covertype", n) for n in (10_000, 30_000, 100_000, 286_048)] + [("mnist+fashion", 140_000)],
     "million": [("gaussians", 1_000_000)],
 }
-OURS = ("drsne, lambda = 0", "drsne, k = 30", "drsne, k = 300")
-SHARED = ("drsne, given P", "openTSNE, given P")
-PEERS = ("openTSNE", "PaCMAP", "umap-learn", "densMAP", "scikit-learn TSNE")
-LIMIT = {
-    "mnist": (*SHARED, *OURS, *PEERS),
-    "covertype": OURS,
-    "mnist+fashion": OURS,
-    "gaussians": OURS[1:2],
-}
-TSNE = ("lambda = 0", "openTSNE", "scikit-learn", "given P")
 
 
 class Clock:
@@ -73,7 +63,7 @@ def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> 
 
 
 def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    """The optimisation alone, on the affinities that openTSNE gets too."""
+    """Run only the optimisation, on the affinities that openTSNE is also given."""
     from drsne import Objective, engines, initialization
     from drsne.backends.numba.backend import NumbaBackend
     from drsne.backends.numba.threads import Workers
@@ -83,8 +73,7 @@ def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
 
     A, n = affinities_of(P, len(X)), len(X)
     with Workers(threads) as workers:
-        backend = NumbaBackend(workers)
-        engine = engines.build(engines.resolve("auto", n, 2), backend, precision="single")
+        engine = engines.build(engines.resolve("auto", n, 2), NumbaBackend(workers), precision="single")
         start = initialization.pca(X.astype(np.float64), 2, np.random.RandomState(0), workers)
         schedule = default_schedule(
             n,
@@ -97,7 +86,7 @@ def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
         begin = time.perf_counter()
         problem = DRSNEProblem(
             Objective(), P=A, neighbors=np.zeros((n, 1), np.int32), target=np.zeros(n), weight=0.0, engine=engine,
-            backend=backend,
+            backend=NumbaBackend(workers),
         )  # fmt: skip
         Y = minimize(problem, start, schedule).embedding
         clock.seconds["optimisation"] = time.perf_counter() - begin
@@ -151,39 +140,59 @@ def scikit_learn(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
     return SklearnTSNE(n_jobs=threads, random_state=0, max_iter=ITERATIONS).fit_transform(X)
 
 
-# method: (modules whose import is timed, function, options, functions that count as phases)
-METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any], dict[str, Any], tuple[tuple[str, str, str], ...]]] = {
-    name: (
-        ("drsne", "drsne.estimators.drsne"),
-        ours,
-        {"density_weight": weight, "density_neighbors": k},
-        (
-            ("drsne.estimators.preparation", "nearest", "neighbours"),
-            ("drsne.estimators.base", "minimize", "optimisation"),
-        ),
-    )
-    for name, weight, k in zip(OURS, (0.0, 2.0, 2.0), (30, 30, 300), strict=True)
-} | {
-    "drsne, given P": (("drsne", "drsne.estimators.drsne"), ours_given_p, {}, ()),
-    "openTSNE, given P": (("openTSNE",), open_tsne_given_p, {}, ()),
-    "openTSNE": (("openTSNE",), open_tsne, {}, ()),
-    "umap-learn": (("umap",), umap, {}, (("umap.umap_", "nearest_neighbors", "neighbours"),)),
-    "densMAP": (("umap",), umap, {"densmap": True}, (("umap.umap_", "nearest_neighbors", "neighbours"),)),
-    "PaCMAP": (("pacmap",), pacmap, {}, ()),
-    "scikit-learn TSNE": (("sklearn.manifold",), scikit_learn, {}, ()),
+class Timed(NamedTuple):
+    """A method whose runs are timed."""
+
+    title: str
+    function: Callable[..., Any]
+    modules: tuple[str, ...]  # whose import is timed
+    distribution: str  # whose version is recorded
+    options: dict[str, Any] = {}  # noqa: RUF012
+    phases: tuple[tuple[str, str, str], ...] = ()  # functions that count as phases: module, name, phase
+    has_kl: bool = True  # whether the KL divergence of its maps is measured
+    given: bool = False  # whether it is the optimisation alone, on given affinities
+
+    @property
+    def ours(self) -> bool:
+        """Return whether the method is one of this package."""
+        return self.distribution == "drsne"
+
+
+_OURS: dict[str, Any] = {"modules": ("drsne", "drsne.estimators.drsne"), "distribution": "drsne"}
+_FIT: dict[str, Any] = {
+    **_OURS,
+    "function": ours,
+    "phases": (
+        ("drsne.estimators.preparation", "nearest", "neighbours"),
+        ("drsne.estimators.base", "minimize", "optimisation"),
+    ),
 }
-DISTRIBUTIONS = {
-    "openTSNE": "openTSNE",
-    "openTSNE, given P": "openTSNE",
-    "umap-learn": "umap-learn",
-    "densMAP": "umap-learn",
-    "PaCMAP": "pacmap",
-    "scikit-learn TSNE": "scikit-learn",
+_OPEN: dict[str, Any] = {"modules": ("openTSNE",), "distribution": "openTSNE"}
+_UMAP: dict[str, Any] = {
+    "function": umap,
+    "modules": ("umap",),
+    "distribution": "umap-learn",
+    "phases": (("umap.umap_", "nearest_neighbors", "neighbours"),),
+    "has_kl": False,
 }
+METHODS = {
+    "drsne_given": Timed("drsne, given P", ours_given_p, given=True, **_OURS),
+    "opentsne_given": Timed("openTSNE, given P", open_tsne_given_p, given=True, **_OPEN),
+    "drsne_plain": Timed("drsne, lambda = 0", options={"density_weight": 0.0, "density_neighbors": 30}, **_FIT),
+    "drsne_30": Timed("drsne, k = 30", options={"density_weight": 2.0, "density_neighbors": 30}, **_FIT),
+    "drsne_300": Timed("drsne, k = 300", options={"density_weight": 2.0, "density_neighbors": 300}, **_FIT),
+    "opentsne": Timed("openTSNE", open_tsne, **_OPEN),
+    "pacmap": Timed("PaCMAP", pacmap, ("pacmap",), "pacmap", has_kl=False),
+    "umap": Timed("umap-learn", **_UMAP),
+    "densmap": Timed("densMAP", options={"densmap": True}, **_UMAP),
+    "sklearn": Timed("scikit-learn TSNE", scikit_learn, ("sklearn.manifold",), "scikit-learn"),
+}
+OURS = ("drsne_plain", "drsne_30", "drsne_300")
+LIMIT = {"mnist": tuple(METHODS), "covertype": OURS, "mnist+fashion": OURS, "gaussians": OURS[1:2]}
 
 
 def affinities_of(path: Path, n: int) -> Any:
-    """The common P, as float32 CSR."""
+    """Return the common P, as float32 CSR."""
     from scipy.sparse import csr_matrix
 
     with np.load(path) as file:
@@ -191,7 +200,7 @@ def affinities_of(path: Path, n: int) -> Any:
 
 
 def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
-    """Files with the data and the common P; made once."""
+    """Return the files with the data and the common P, which are made once."""
     from drsne.affinities import DEFAULT_CALIBRATION, affinities
     from drsne.backends.numba.threads import Workers
     from drsne.neighbors.search import knn
@@ -208,14 +217,15 @@ def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
 
 
 def kl_divergence(Y: np.ndarray, P: Any, threads: int) -> float:
-    """KL of a map on ``P``, with the partition sum over all pairs (by the mesh at high accuracy for many points)."""
+    """Return the KL of a map on ``P``, with the partition over all pairs (by the mesh at high accuracy for many)."""
     from drsne import engines
+    from drsne.backends.numba.backend import NumbaBackend
     from drsne.backends.numba.threads import Workers
 
     Y, n = np.asarray(Y, dtype=np.float64), len(Y)
     with Workers(threads) as workers:
         kind = ("exact", {}) if n <= 150_000 else ("fft", {"accuracy": "high"})
-        Z = engines.load(kind[0])(workers, **kind[1]).repulsion(Y, 0.0)[0]
+        Z = engines.load(kind[0])(NumbaBackend(workers), **kind[1]).repulsion(Y, 0.0)[0]
     total = 0.0
     for start in range(0, n, 10_000):
         part = P[start : start + 10_000].tocoo()
@@ -226,15 +236,16 @@ def kl_divergence(Y: np.ndarray, P: Any, threads: int) -> float:
 
 
 def one(job: dict[str, Any]) -> dict[str, Any]:
-    """A run: import, compilation on a small sample, the fit, its scores."""
-    modules, function, options, phases = METHODS[job["method"]]
+    """Return the results of a run: import, compilation on a small sample, the fit, its scores."""
+    method = METHODS[job["method"]]
+    function, options = method.function, method.options
     X, P = np.load(job["X"]), Path(job["P"])
     begin = time.perf_counter()
-    for module in modules:
+    for module in method.modules:
         import_module(module)
     imported = time.perf_counter() - begin
     begin, small = time.perf_counter(), X[:5000]  # umap-learn searches approximately from 4096 rows on
-    if "given P" not in job["method"]:
+    if not method.given:
         function(small, job["threads"], Clock(), P, **options)
     else:
         small_P = Path(job["X"]).with_suffix(".small.npz")
@@ -248,7 +259,7 @@ def one(job: dict[str, Any]) -> dict[str, Any]:
         knn(small, 30, method="approximate", n_jobs=job["threads"])
     warmed = time.perf_counter() - begin
     clock = Clock()
-    for module, name, phase in phases:
+    for module, name, phase in method.phases:
         clock.wrap(import_module(module), name, phase)
     begin = time.perf_counter()
     Y = function(X, job["threads"], clock, P, **options)
@@ -258,7 +269,7 @@ def one(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def peak_memory() -> int:
-    """Bytes. (getrusage would tell the parent's peak where that is larger.)"""
+    """Return the peak memory in bytes. (getrusage would report that of the parent if it is larger.)"""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
@@ -271,45 +282,39 @@ def scores(X: np.ndarray, Y: np.ndarray, P: Path, job: dict[str, Any]) -> dict[s
 
     some = min(len(X), 2000 if len(X) < 500_000 else 300)
     found = evaluate(X, Y, max_samples=some, random_state=0)
-    if any(name in job["method"] for name in TSNE) or "drsne" in job["method"]:
+    if METHODS[job["method"]].has_kl:
         found["kl"] = kl_divergence(Y, affinities_of(P, len(X)), job["threads"])
     return found
 
 
 def run(name: str, n: int, method: str, threads: int, folder: Path) -> dict[str, Any]:
-    """One row: what a process of its own found, or why it failed."""
+    """Return the row of one run in its own process: its results, or why it failed."""
     X, P = prepare(name, n, folder, threads)
-    job = {"set": name, "n": n, "method": method, "threads": threads}
+    job = {"dataset": name, "n": n, "method": method, "threads": threads}
     environment = os.environ | {f"{each}_NUM_THREADS": str(threads) for each in ("OMP", "OPENBLAS", "NUMBA", "MKL")}
     command = [sys.executable, __file__, "--one", json.dumps(job | {"X": str(X), "P": str(P)})]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    row = job | {"machine": machine(), "version": version(DISTRIBUTIONS.get(method, "drsne"))}
+    row = job | {"machine": machine(), "version": version(METHODS[method].distribution)}
     try:
         return row | json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         return row | {"error": (done.stderr or done.stdout).strip()[-600:]}
 
 
-def rows() -> list[dict[str, Any]]:
-    return [json.loads(line) for line in ROWS.read_text().splitlines()] if ROWS.exists() else []
-
-
 def study(plan: list[tuple[str, int]], methods: list[str] | None, threads: int, folder: Path) -> None:
-    done = {(row["set"], row["n"], row["method"], row["threads"]) for row in rows() if "error" not in row}
+    done = {(row["dataset"], row["n"], row["method"], row["threads"]) for row in ROWS.read() if "error" not in row}
     jobs = [(s, n, m) for s, n in plan for m in LIMIT[s] if methods is None or m in methods]
     left = [job for job in jobs if (*job, threads) not in done]
     for at, (name, n, method) in enumerate(left, 1):
         print(f"[{at}/{len(left)}] {name} {n} {method} ...", flush=True)
-        row = run(name, n, method, threads, folder)
-        with ROWS.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        row = ROWS.append(run(name, n, method, threads, folder))
         print("   ", {key: row[key] for key in ("total", "optimisation", "kl", "error") if key in row}, flush=True)
 
 
 def report() -> None:
     from speed_report import sections
 
-    write("speed", "Speed beside the peers", "python benchmarks/speed.py", *sections(rows()))
+    write("speed", "Speed compared with the peers", "python benchmarks/speed.py", *sections(ROWS.read()))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from report import RESULTS, table
+from speed import METHODS
 
 NAMES = {
     "mnist": "MNIST",
@@ -27,16 +28,19 @@ def sections(rows: list[Row]) -> list[str]:
         "sampled points (of a million, 300); peak memory is of the whole process, its data and libraries included.",
     ]
     for name in NAMES:
-        for n in sorted({row["n"] for row in good if row["set"] == name}):
-            some = [row for row in good if (row["set"], row["n"]) == (name, n)]
+        for n in sorted({row["n"] for row in good if row["dataset"] == name}):
+            some = [row for row in good if (row["dataset"], row["n"]) == (name, n)]
             parts.append(f"## {NAMES[name]}, {n:,} points\n\n" + _table(some))
             if ratios := _ratios(some):
                 parts.append(ratios)
-    if growth := _growth([row for row in good if row["set"] == "covertype"]):
+    if growth := _growth([row for row in good if row["dataset"] == "covertype"]):
         parts.append("## Growth on Covertype\n\n" + growth)
     if failed := [row for row in rows if "error" in row]:
-        parts.append("## Failed\n\n" + "\n".join(f"- {row['set']} {row['n']} {row['method']}" for row in failed))
-    if _picture([row for row in good if row["set"] == "mnist"]):
+        parts.append(
+            "## Failed\n\n"
+            + "\n".join(f"- {row['dataset']} {row['n']} {METHODS[row['method']].title}" for row in failed)
+        )
+    if _picture([row for row in good if row["dataset"] == "mnist"]):
         parts.append("![seconds against the number of points](speed.png)")
     machines = sorted({row["machine"] for row in good})
     parts.append("Rows were made on: " + "; ".join(machines) + ".")
@@ -51,14 +55,14 @@ def _table(some: list[Row]) -> str:
     header += ["rho_S", "peak GB"]
     lines = []
     for row in sorted(some, key=lambda row: row.get("total", 0.0)):
-        given = "given P" in row["method"]
+        method = METHODS[row["method"]]
         times = [number(row, key, ".1f") for key in ("import", "warm-up", "neighbours", "optimisation")]
         lines.append(
             [
-                row["method"],
+                method.title,
                 row["version"],
                 *times,
-                "" if given else number(row, "total", ".1f"),
+                "" if method.given else number(row, "total", ".1f"),
                 number(row, "kl", ".4f"),
                 number(row, "trustworthiness", ".4f"),
                 number(row, "concentration_correlation", ".3f"),
@@ -72,20 +76,22 @@ def _table(some: list[Row]) -> str:
 def _ratios(some: list[Row]) -> str:
     by = {row["method"]: row for row in some}
     lines = []
-    if {"drsne, given P", "openTSNE, given P"} <= set(by):
-        a, b = by["drsne, given P"], by["openTSNE, given P"]
+    if {"drsne_given", "opentsne_given"} <= set(by):
+        a, b = by["drsne_given"], by["opentsne_given"]
         lines.append(
             f"- given the same P, our optimisation takes {a['optimisation'] / b['optimisation']:.3f} of openTSNE's "
             f"time; our KL differs from its by {100 * (a['kl'] / b['kl'] - 1):+.2f} %"
         )
     for mine, others in (
-        ("drsne, lambda = 0", ("openTSNE",)),
-        ("drsne, k = 30", ("densMAP", "umap-learn", "scikit-learn TSNE", "PaCMAP")),
+        ("drsne_plain", ("opentsne",)),
+        ("drsne_30", ("densmap", "umap", "sklearn", "pacmap")),
     ):
         for other in others:
             if mine in by and other in by:
                 ratio = by[mine]["total"] / by[other]["total"]
-                lines.append(f"- the whole fit of {mine} takes {ratio:.3f} of {other}'s time")
+                lines.append(
+                    f"- the whole fit of {METHODS[mine].title} takes {ratio:.3f} of {METHODS[other].title}'s time"
+                )
     return "\n".join(lines)
 
 
@@ -97,7 +103,9 @@ def _growth(some: list[Row]) -> str:
             n, seconds, peak = (np.array(column, dtype=float) for column in zip(*points, strict=True))
             time_slope = np.polyfit(np.log(n), np.log(seconds), 1)[0]
             per_point = np.polyfit(n, peak, 1)
-            lines.append([method, f"{time_slope:.2f}", f"{per_point[0] / 1e3:.2f}", f"{per_point[1] / 1e9:.2f}"])
+            lines.append(
+                [METHODS[method].title, f"{time_slope:.2f}", f"{per_point[0] / 1e3:.2f}", f"{per_point[1] / 1e9:.2f}"]
+            )
     header = ["method", "exponent of the time per iteration", "kB per point", "GB besides"]
     return table(header, lines) if lines else ""
 
@@ -108,11 +116,11 @@ def _picture(some: list[Row]) -> bool:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
-    whole = [row for row in some if "given P" not in row["method"]]
+    whole = [row for row in some if not METHODS[row["method"]].given]
     for method in dict.fromkeys(row["method"] for row in whole):
         points = sorted((row["n"], row["total"]) for row in whole if row["method"] == method)
-        ours = method.startswith("drsne")
-        axes.plot(*zip(*points, strict=True), "o-" if ours else "s--", lw=2.2 if ours else 1.2, ms=5, label=method)
+        line = {"ls": "-", "marker": "o", "lw": 2.2} if METHODS[method].ours else {"ls": "--", "marker": "s", "lw": 1.2}
+        axes.plot(*zip(*points, strict=True), ms=5, label=METHODS[method].title, **line)
     axes.set(xscale="log", yscale="log", xlabel="points (MNIST, 50 principal components)", ylabel="seconds, whole fit")
     axes.grid(alpha=0.3, which="both")
     axes.legend(frameon=False, fontsize=9)

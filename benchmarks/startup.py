@@ -1,4 +1,4 @@
-"""What a newcomer waits for: import, first fit with an empty kernel cache, first fit in a new process.
+"""Time what a new user waits for: import, first fit with an empty kernel cache, first fit in a new process.
 
 python benchmarks/startup.py [--repeat 3]
 """
@@ -38,7 +38,7 @@ print(total, total - taken[0])
 
 
 def seconds(code: str, cache: str) -> list[float]:
-    """What ``code`` prints, run in a new process with the kernel cache in ``cache``."""
+    """Return what ``code`` prints when it runs in a new process with the kernel cache in ``cache``."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,

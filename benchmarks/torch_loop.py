@@ -15,7 +15,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import Schedule
-from drsne.objectives.drsne import Evaluation
+from drsne.backends.numpy import NumpyBackend
+from drsne.objectives.problem import Evaluation
 from drsne.optimization.loop import minimize
 
 EPS = 1e-8
@@ -35,7 +36,7 @@ class TorchLoop:
         self.warm = self.P / self.P.sum()
 
     def run(self, lam: float, seed: int, max_iter: int, warmup: int = 50) -> tuple[np.ndarray, float]:
-        """The map and the seconds its iterations took."""
+        """Return the map and the seconds of its iterations."""
         start = np.random.RandomState(seed).normal(0, 1e-4, size=(self.n, 2))
         Y = torch.tensor(start, dtype=torch.float32, requires_grad=True)
         adam = torch.optim.Adam([Y], lr=2.0)
@@ -70,9 +71,13 @@ class DenseLoop:
         self.log_P = torch.log(torch.clamp(self.P, min=1e-30))
         self.near, self.target = torch.tensor(near, dtype=torch.int64), torch.tensor(target, dtype=torch.float32)
         self.off = 1.0 - torch.eye(len(P))
+        self.backend = NumpyBackend()
+
+    def start(self) -> None:
+        """Return no state."""
 
     def seconds(self, Y: np.ndarray, weight: float, n_iter: int) -> float:
-        """Per iteration, of Adam from ``Y`` on."""
+        """Return the seconds per iteration of Adam from ``Y`` on."""
         Z = torch.tensor(Y, dtype=torch.float32, requires_grad=True)
         adam = torch.optim.Adam([Z], lr=0.1)
         began = time.perf_counter()
@@ -83,7 +88,7 @@ class DenseLoop:
         return (time.perf_counter() - began) / n_iter
 
     def run(self, Y: np.ndarray, schedule: Schedule, weight: float) -> np.ndarray:
-        """The map at the end of ``schedule``, with every gradient from autograd."""
+        """Return the map at the end of ``schedule``, with every gradient from autograd."""
         self.weight = weight
         return minimize(self, Y, replace(schedule, record_every=10**9)).embedding
 
@@ -104,7 +109,7 @@ class DenseLoop:
 
 
 def affinities(X: np.ndarray, perplexity: float) -> np.ndarray:
-    """Bisection over all pairs, at most 50 steps, no shift, EPS in the row sum and in the entropy's log."""
+    """Return affinities by bisection over all pairs: at most 50 steps, no shift, EPS in the row sum and the log."""
     n = len(X)
     D = pairwise_distances(X, squared=True)
     P = np.zeros((n, n))

@@ -18,7 +18,7 @@ from drsne.experiments.claims import (
     theory,
     tradeoff,
 )
-from drsne.experiments.studies.ablations import NEAR, TABLES
+from drsne.experiments.studies.ablations import TABLES, part
 
 
 def row(**given):
@@ -47,27 +47,27 @@ def test_a_study_without_claims():
 def test_highest(digits, helix, word):
     rows = [compared("digits", "drsne_code", digits), compared("helix", "drsne_code", helix)]
     rows += [compared(name, "densmap", 0.8) for name in ("digits", "helix")]
-    rows.append(compared("helix", "umap", 0.99, tw=0.5))  # not trusty: no competitor
+    rows.append(compared("helix", "umap", 0.99, tw=0.5))  # below the threshold: no competitor
     found = main.highest(rows, "drsne_code")
     assert found.word == word
     assert f"largest on {sum(cc > 0.8 for cc in (digits, helix))} of 2 data sets" in found.numbers
     assert main.highest(rows, "drsne").word == NOT_RUN
 
 
-def test_a_method_without_a_trusty_map_is_not_the_highest():
+def test_a_method_without_a_map_above_the_threshold_is_not_the_highest():
     rows = [compared("digits", "drsne_code", 0.9, tw=0.5), compared("digits", "tsne", 0.1)]
     found = main.highest(rows, "drsne_code")
     assert found.word == FAILS
-    assert "not on Digits (no map is trustworthy enough)" in found.numbers
-    assert main.trusty(rows, "drsne_code").word == FAILS
+    assert "not on Digits (no map is above the threshold)" in found.numbers
+    assert main.trustworthy(rows, "drsne_code").word == FAILS
     assert main.less_dense(rows, "drsne_code").word == NOT_RUN
 
 
-def test_trusty():
+def test_trustworthy():
     peers = [compared("digits", name, 0.5, tw=tw) for name, tw in (("tsne", 0.99), ("umap", 0.98), ("densne", 0.97))]
     near, far = compared("digits", "drsne", 0.9, tw=0.951), compared("digits", "drsne", 0.9, tw=0.95)
-    assert main.trusty([*peers, near], "drsne").word == HOLDS
-    found = main.trusty(
+    assert main.trustworthy([*peers, near], "drsne").word == HOLDS
+    found = main.trustworthy(
         [*(peer | {"metrics": peer["metrics"] | {"trustworthiness": 0.99}} for peer in peers), far], "drsne"
     )
     assert found.word == FAILS
@@ -95,19 +95,9 @@ def ablation(table, way, score, value_of):
             scores = dict.fromkeys(("trustworthiness", "continuity", "concentration_correlation", "stress"), 0.9)
             out.append(
                 row(
-                    dataset=f"pbmc3k, {setting.components} components" + setting.near_clusters * NEAR,
+                    **part(setting).identity("pbmc3k", "drsne_code", setting.lam, seed),
                     value=setting.lam,
-                    seed=seed,
                     metrics={name: value_of(value) if name in score else old for name, old in scores.items()},
-                    params={
-                        "k": setting.k - 1,
-                        "lam": setting.lam,
-                        "perplexity": float(setting.perplexity),
-                        "perplexity_search": setting.search,
-                        "every_pair": setting.every_pair,
-                    },
-                    against="" if setting.against is None else f"pbmc3k, {setting.against} components",
-                    scores=[["trustworthiness", setting.scale], ["concentration_correlation", setting.concentration]],
                 )
             )
     return out
@@ -134,7 +124,7 @@ def test_ablations(judge, table, score, good, bad):
     }
 
     def word(published, controlled):
-        some = rows["as published"][published] + rows["controlled"][controlled]
+        some = rows["published"][published] + rows["controlled"][controlled]
         return ablations.both(some, table=table, judge=judge).word
 
     assert word("good", "good") == HOLDS
@@ -198,7 +188,7 @@ def test_tradeoff():
 @pytest.mark.parametrize(("power", "words"), [(2.0, (NOT_TESTED, FAILS)), (1.0, (NOT_TESTED, HOLDS))])
 def test_runtime(power, words):
     rows = [
-        row(dataset=f"fashion_mnist, {n} rows", method=method, metrics={}, seconds={"total": 1e-6 * n**power})
+        row(data={"n_samples": n}, method=method, metrics={}, seconds={"total": 1e-6 * n**power})
         for n in (1000, 3000, 5000, 9000)
         for method in ("exact_one", "fft_one")
     ]
@@ -250,13 +240,13 @@ def test_the_data_themselves_are_no_embedding_method():
 
 
 def test_theory():
-    def check(name, passed):
-        return {"check": name, "number": 1e-9, "bound": 1e-6, "passed": passed}
+    def check(name, holds):
+        return row(method=name, details={"number": 1e-9, "bound": 1e-6, "holds": holds})
 
-    rows = [check("map scaled", True), check("map moved", False), check("map scaled, epsilon under the root", True)]
+    rows = [check("map_scaled", True), check("map_moved", False), check("map_scaled_root_epsilon", True)]
     scaled, moved, *_ = theory.CLAIMS
     assert scaled.judge(rows) == (HOLDS, "met by 1 of 1 checks (1.0e-09, bound 1.0e-06)")
     assert moved.judge(rows).word == FAILS
     assert scaled.also["the authors' code"](rows).word == FAILS
-    both = [check("correlations, Digits", True), check("zero at 1 alone, Digits", False)]
+    both = [check("amplification_correlations", True), check("amplification_zero", False)]
     assert theory.CLAIMS[2].judge(both).word == IN_PART

@@ -38,9 +38,7 @@ def test_lists(capsys, tmp_path):
 
 
 def test_methods_that_lack_a_package_say_how_to_install_it(monkeypatch, capsys):
-    from drsne.cli import methods as command
-
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.setattr(methods, "find_spec", lambda name: None)
     assert cli.main(["methods"]) == 0
     lines = {line.split()[1]: line for line in capsys.readouterr().out.splitlines()[2:]}
     assert "pip install 'drsne[experiments]'" in lines["umap"]
@@ -51,7 +49,7 @@ def test_quick_comparison(capsys, tmp_path):
     assert cli.main([*QUICK, *FEW, "--folder", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "### Controlled Clusters" in out
-    assert "main, quick |" in err  # progress
+    assert "main |" in err  # progress
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"rows.jsonl", "maps", "maps.npz", "table.md", "table.tex", "table.csv", "figure_main.png"}
     assert (tmp_path / "table.md").read_text() in out
@@ -93,7 +91,7 @@ def test_a_killed_process_keeps_its_rows(tmp_path):
     [
         (
             ["--datasets", "hellix"],
-            "datasets must be among digits, gaussians50, controlled_clusters, helix; got 'hellix'",
+            "datasets must be one of 'controlled_clusters', 'digits', 'gaussians50', 'helix'; got 'hellix'",
         ),
         (["--methods", "tnse"], "Did you mean 'tsne'?"),
         (["--jobs", "0"], "jobs must be an integer of at least 1; got 0"),
@@ -139,11 +137,11 @@ def test_an_unreachable_source_leaves_its_data_out(two_sets, monkeypatch, capsys
     monkeypatch.setenv("no_proxy", "*")
     dataset = replace(find("shuttle"), urls=("http://127.0.0.1:9/shuttle.arff",))
     monkeypatch.setattr("drsne.datasets.shuttle.DATASET", dataset)
-    with pytest.warns(UserWarning, match=r"shuttle is left out: .*127\.0\.0\.1:9"):
+    with pytest.warns(UserWarning, match=r"Skipped the data set shuttle: .*127\.0\.0\.1:9"):
         assert cli.main(command) == 0
     out = capsys.readouterr().out
     assert "### Digits" in out
-    assert re.search(r"Not run, or their data could not be had: .*Shuttle", out)
+    assert re.search(r"Not run, or the data are not available: .*Shuttle", out)
     kept = Rows(tmp_path / "out" / "rows.jsonl").read()
     assert [(row["dataset"], row["error"]) for row in kept] == [("digits", None)] * 3
     assert cli.main([word for word in command if word != "digits"]) == 1
@@ -158,7 +156,7 @@ def test_a_wrong_checksum_leaves_its_data_out(two_sets, tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 99, (58_000, 9), dtype=np.int32), rng.integers(1, 8, 58_000, dtype=np.int8)
     np.savez(home / "shuttle.npz", X=X, y=y)
-    with pytest.warns(UserWarning, match=r"shuttle is left out: .*shuttle\.npz has the wrong checksum"):
+    with pytest.warns(UserWarning, match=r"Skipped the data set shuttle: .*shuttle\.npz has the wrong checksum"):
         assert cli.main(command) == 0
     assert {row["dataset"] for row in Rows(tmp_path / "out" / "rows.jsonl").read()} == {"digits"}
 
@@ -177,7 +175,9 @@ def test_a_full_disk_is_one_line(two_sets, monkeypatch, capsys, tmp_path):
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full_from_the_second)
         assert cli.main(command) == 1
-    assert "No space left on device. Finished rows are kept; make room and start again." in capsys.readouterr().err
+    assert (
+        "No space left on device. Finished rows are kept; free some space and start again." in capsys.readouterr().err
+    )
     kept = Rows(tmp_path / "out" / "rows.jsonl").read()
     assert len(kept) == 1
     assert cli.main(command) == 0
@@ -230,7 +230,7 @@ def test_without_matplotlib_there_are_tables(two_sets, monkeypatch, capsys, tmp_
     command, _ = two_sets
     command = [word for word in command if word not in ("shuttle", "tsne")]
     monkeypatch.setattr(studies, "find_spec", lambda name: None)
-    with pytest.warns(UserWarning, match=r"Figures are left out: they need matplotlib, pip install 'drsne\[plot\]'"):
+    with pytest.warns(UserWarning, match=r"Skipped the figures, which need matplotlib: pip install 'drsne\[plot\]'"):
         assert cli.main(command) == 0
     assert "![" not in (tmp_path / "out" / "table.md").read_text()
     assert (tmp_path / "out" / "table.tex").exists()
@@ -243,7 +243,7 @@ def test_a_damaged_pack_of_maps_is_made_again(two_sets, capsys, tmp_path):
     assert cli.main(command) == 0
     pack = tmp_path / "out" / "maps.npz"
     pack.write_bytes(pack.read_bytes()[:100])
-    with pytest.warns(UserWarning, match=r"maps.npz cannot be read .* made again"):
+    with pytest.warns(UserWarning, match=r"maps.npz cannot be read .* is replaced"):
         assert cli.main(command) == 0
     assert len(np.load(pack).files) == 1
 
@@ -259,8 +259,8 @@ def test_a_folder_that_cannot_be_made(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     assert cli.main([*QUICK, *FEW, "--folder", str(tmp_path / "file" / "below")]) == 1
     err = capsys.readouterr().err
-    assert "folder must be one that can be written; got" in err
-    assert "Take another" in err
+    assert "folder must be writable; got" in err
+    assert "Choose another" in err
 
 
 def test_all_goes_on_where_a_study_cannot(monkeypatch, capsys, tmp_path):
@@ -273,12 +273,12 @@ def test_all_goes_on_where_a_study_cannot(monkeypatch, capsys, tmp_path):
         def __init__(self, name):
             self.name = name
 
-        def parts(self, asked):
+        def parts(self, selection):
             if self.name == "first":
                 raise ImportError("method 'umap' needs umap: pip install 'drsne[experiments]'")
             return ()
 
-        shown = parts
+        displayed = parts
 
         def reproduce(self, parts, folder, **_):
             made.append(folder.name)
@@ -288,6 +288,6 @@ def test_all_goes_on_where_a_study_cannot(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(studies, "load", Some)
     assert cli.main(["reproduce", "all", "--folder", str(tmp_path)]) == 1
     assert made == ["second"]
-    assert "first was skipped: method 'umap' needs umap" in capsys.readouterr().err
+    assert "Skipped first: method 'umap' needs umap" in capsys.readouterr().err
     assert cli.main(["reproduce", "first", "--folder", str(tmp_path)]) == 1
     assert "drsne: method 'umap' needs umap" in capsys.readouterr().err

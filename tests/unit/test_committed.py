@@ -15,7 +15,6 @@ from drsne.experiments import methods, report, studies
 ROOT = Path(__file__).parents[2]
 PAPER = json.loads((ROOT / "src/drsne/experiments/paper.json").read_text())
 STUDIES = [name for name in studies.names() if (ROOT / "paper" / name / "rows.jsonl").exists()]
-WITH_RUNS = [name for name in STUDIES if name != "theory"]  # whose checks make no runs
 
 
 @cache
@@ -34,7 +33,7 @@ def page_words():
 
 @cache
 def rows_of(study):
-    """The committed rows that belong to a study, by key, without a word of the code that reads them."""
+    """Return the committed rows that belong to a study, by key, without the code that reads them."""
     lines = (ROOT / "paper" / study / "rows.jsonl").read_text().splitlines()
     wanted = {key for part in studies.load(study).parts() for key in part.all_keys()}
     found = {row["key"]: row for row in map(json.loads, lines)}
@@ -46,7 +45,7 @@ def told(values):
     return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
 
 
-@pytest.mark.parametrize("study", WITH_RUNS)
+@pytest.mark.parametrize("study", STUDIES)
 def test_nothing_is_left_to_run(study):
     """The command adds no row to those that are committed, none of which failed."""
     rows = rows_of(study)
@@ -59,14 +58,8 @@ def test_the_tables_beside_the_rows_are_theirs(study):
     from drsne.experiments.document import markdown
 
     folder, known = ROOT / "paper" / study, studies.load(study)
-    made = markdown(known.blocks(*known.kept(folder), folder))
+    made = markdown(known.blocks(*known.load_results(folder), folder))
     assert (folder / "table.md").read_text(encoding="utf-8") == made, "table.md is stale: drsne reproduce renews it"
-
-
-def test_theory_is_complete():
-    from drsne.experiments.studies import theory
-
-    assert len(theory.STUDY.kept(ROOT / "paper" / "theory")[1]) == len(theory.CHECKS)
 
 
 def test_the_page_is_that_of_the_rows():
@@ -87,11 +80,11 @@ def test_the_documents_table_is_that_of_the_rows():
     "dataset", ["digits", "fashion_mnist", "mnist", "gaussians50", "pbmc3k", "shuttle", "controlled_clusters", "helix"]
 )
 def test_the_main_table(dataset):
-    """Every cell on the page, found anew: for each seed the largest CC among maps that are trusty enough."""
+    """Recompute every cell on the page: for each seed the largest CC among maps above the threshold."""
     from drsne.experiments.studies.main import DATASETS
 
-    title, least = DATASETS[dataset]
-    header, *body = tables()[title]
+    title, threshold = DATASETS[dataset]
+    header, *body = tables()[str(title)]
     rows = [row for row in rows_of("main") if row["dataset"] == dataset]
     lines, seen = {line[0]: line for line in body}, 0
     for method in {row["method"] for row in rows}:
@@ -99,9 +92,9 @@ def test_the_main_table(dataset):
         some = [row for row in rows if row["method"] == method]
         chosen = []
         for seed in sorted({row["seed"] for row in some}):
-            trusty = [row["metrics"] for row in some if row["seed"] == seed]
-            trusty = [scores for scores in trusty if scores["trustworthiness"] >= least]
-            chosen += [max(trusty, key=lambda scores: scores["concentration_correlation"])] if trusty else []
+            allowed = [row["metrics"] for row in some if row["seed"] == seed]
+            allowed = [scores for scores in allowed if scores["trustworthiness"] >= threshold]
+            chosen += [max(allowed, key=lambda scores: scores["concentration_correlation"])] if allowed else []
         for name, score in (
             ("TW", "trustworthiness"),
             ("CC", "concentration_correlation"),
@@ -144,12 +137,12 @@ ABLATIONS = {  # heading: its table in the paper, the rows that belong to it, wh
     "Principal components, as published": (
         "pca",
         lambda row, p: (p["k"], p["perplexity"], p["perplexity_search"]) == (29, 30, "doubling"),
-        lambda row: int(row["dataset"].split()[1]),
+        lambda row: row["data"]["n_components"],
     ),
     "Principal components, controlled": (
         None,
-        lambda row, p: row.get("against") == "pbmc3k, 140 components",
-        lambda row: int(row["dataset"].split()[1]),
+        lambda row, p: row.get("against", {}).get("n_components") == 140,
+        lambda row: row["data"]["n_components"],
     ),
     "Neighbours k, as published": (
         "k",
@@ -173,7 +166,7 @@ SHORT = {
 
 
 def test_the_ablation_tables():
-    """Every mean and difference, found anew; and how many cells are near the paper's."""
+    """Recompute every mean and difference, and how many cells are near the paper's."""
     bounds = {"TW": 0.015, "Cont": 0.02, "CC": 0.02, "Stress": 0.1}
     rows = [row for row in rows_of("ablations") if row["method"] == "drsne_code"]
     near, cells = {}, {}
@@ -205,11 +198,14 @@ def test_the_ablation_tables():
 
 
 def test_the_exponent_table():
+    from drsne.experiments.studies._exponent import SETTINGS
+
+    settings = {title: list(setting) for setting, title in SETTINGS.items()}
     header, *body = tables()["The exponent and the mean"]
     rows = [row for row in rows_of("ablations") if row["method"] == "exponents"]
     assert len(body) == len({tuple(row["value"]) for row in rows}) == 10
     for line in body:
-        some = [row["metrics"] for row in rows if row["value"] == [line[1], float(line[0])]]
+        some = [row["metrics"] for row in rows if row["value"] == [*settings[line[1]], float(line[0])]]
         assert len(some) == int(line[3]) == 3
         for name, score in SHORT.items():
             check(line, header, name, [scores[score] for scores in some])
@@ -276,7 +272,7 @@ def setting_of(dataset, method, section, name):
 
 @pytest.mark.parametrize("dataset", ["thyroid", "cifar10", "shuttle", "pbmc3k", "fashion_mnist", "spiral"])
 def test_the_anomaly_tables(dataset):
-    """Oracle choices of every method, found anew from the rows."""
+    """Oracle choices of every method, recomputed from the rows."""
     from drsne.experiments.studies.anomaly import DATASETS, STUDY
 
     (part,) = [part for part in STUDY.parts() if part.datasets == (dataset,)]
@@ -322,7 +318,7 @@ def test_the_choice_without_labels():
     from drsne.experiments.studies.anomaly import DATASETS
 
     header, *body = tables()["Without labels"]
-    names = {title: name for name, title in DATASETS.items()}
+    names = {str(title): name for name, title in DATASETS.items()}
     assert [names[line[0]] for line in body] == list(DATASETS)
     for line in body:
         dataset = names[line[0]]
@@ -330,7 +326,7 @@ def test_the_choice_without_labels():
         means = [fmean(scores[seed] for scores in chosen.values()) for seed in range(3)]
         assert line[header.index("no labels (ours)")] == told(means)
         weights = {
-            row["seed"]: f"{row['found']['density_weight']:g}"
+            row["seed"]: f"{row['details']['density_weight']:g}"
             for row in rows_of("anomaly")
             if (row["dataset"], row["method"], row["value"]) == (dataset, "drsne_auto", "input")
         }
@@ -368,7 +364,7 @@ def test_the_sweep_over_lambda():
     """The isolation forest without a density term and at the best lambda and k."""
     from drsne.experiments.studies.anomaly import DATASETS
 
-    names = {title.split(" (")[0]: name for name, title in DATASETS.items()}
+    names = {title.short: name for name, title in DATASETS.items()}
     _, *body = tables()["Over lambda"]
     assert [names[line[0]] for line in body] == list(DATASETS)
     for line in body:
@@ -394,7 +390,7 @@ def test_the_anomaly_scores_at_the_settings_of_the_paper(section, heading):
     titles = {STUDY.parts()[0].method(name).title: name for name in STUDY.parts()[0].methods}
     header, *body = tables()[heading]
     assert len(body) == 5 * 6
-    names = {title.split(" (")[0]: name for name, title in DATASETS.items()}
+    names = {title.short: name for name, title in DATASETS.items()}
     near, cells = {"drsne_code": 0, "peers": 0}, {"drsne_code": 0, "peers": 0}
     for line in body:
         dataset, method = names[line[0]], titles[line[1]]
@@ -433,7 +429,7 @@ def test_the_run_times():
             found = [
                 row["seconds"]["total"]
                 for row in rows_of("runtime")
-                if (row["dataset"], row["method"]) == (f"fashion_mnist, {n} rows", method)
+                if (row["data"]["n_samples"], row["method"]) == (n, method)
             ]
             assert len(found) == (0 if n > 13000 and "exact" in method else 7 if n <= 9000 else 3)
             assert line[header.index(title)] == (f"{median(found):.2f} ({len(found)})" if found else "-")

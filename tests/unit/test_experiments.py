@@ -6,6 +6,10 @@ import errno
 import json
 import math
 import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,12 +18,12 @@ import pytest
 from drsne.anomaly import detectors
 from drsne.experiments import Rows, Study, choose, methods, published, run, tables
 from drsne.experiments.document import markdown
-from drsne.experiments.methods import Method, Ready, Run, each
+from drsne.experiments.methods import Method, Run, Workspace, each
 from drsne.experiments.methods._drsne import along_a_path
 from drsne.experiments.rows import key
-from drsne.experiments.runner import of_study
+from drsne.experiments.runner import rows_of_study
 from drsne.experiments.scoring import MAIN, scores
-from drsne.experiments.study import Asked, check_names
+from drsne.experiments.study import Selection, check_names
 
 
 def small(name):
@@ -60,11 +64,11 @@ def test_a_killed_study_goes_on(tmp_path, monkeypatch):
     rows, made = Rows(tmp_path / "rows.jsonl"), []
     usual = methods.load("tsne").maps
 
-    def until_the_third(ready, values, seed):
+    def until_the_third(workspace, values, seed):
         if len(made) == 3:
             raise KeyboardInterrupt
         made.append((values, seed))
-        yield from usual(ready, values, seed)
+        yield from usual(workspace, values, seed)
 
     dying = Method(
         title="t-SNE", parameter="perplexity", grid=(5, 10), maps=until_the_third, settings={"init": "random"}
@@ -78,7 +82,7 @@ def test_a_killed_study_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(methods, "find", find)
     with rows.path.open("a") as file:
         file.write('{"key": "cut o')
-    with pytest.warns(UserWarning, match="was cut off and is left out"):
+    with pytest.warns(UserWarning, match="which was cut off"):
         after = run(study(), rows, verbose=0)
     assert len(after) == 10
     assert rows.read()[:4] == kept
@@ -110,8 +114,8 @@ def test_a_failed_run_is_a_row(tmp_path, monkeypatch):
     assert len(rows.read()) == 5
 
 
-def test_data_that_cannot_be_had_are_left_out(tmp_path):
-    """Told, without a row, so that the next start tries again; the others run."""
+def test_data_that_are_not_available_are_skipped(tmp_path):
+    """There is a warning and no row, so that the next start tries again; the other data sets are run."""
 
     def half(name):
         if name == "two":
@@ -119,11 +123,11 @@ def test_data_that_cannot_be_had_are_left_out(tmp_path):
         return small(name)
 
     rows = Rows(tmp_path / "rows.jsonl")
-    with pytest.warns(UserWarning, match="two is left out: two cannot be reached"):
+    with pytest.warns(UserWarning, match="Skipped the data set two: two cannot be reached"):
         found = run(study(data=half), rows, verbose=0)
     assert {row["dataset"] for row in found} == {"one"}
     assert {row["error"] for row in found} == {None}
-    with pytest.warns(UserWarning, match="two is left out"):  # nothing else is left to do
+    with pytest.warns(UserWarning, match="Skipped the data set two"):  # nothing else is left to do
         assert run(study(data=half), rows, verbose=0) == found
     assert rows.read() == found
     with pytest.raises(OSError, match="two cannot be reached"):  # nothing to show
@@ -140,7 +144,7 @@ def test_a_full_disk_leaves_whole_rows(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match=r"rows.jsonl: No space left on device. Finished rows are kept; make room"):
+        with pytest.raises(OSError, match=r"rows.jsonl: No space left on device. Finished rows are kept"):
             rows.append([{"key": "b"}])
     assert rows.read() == [{"key": "a"}]
     rows.append([{"key": "c"}])
@@ -161,34 +165,132 @@ def test_damage_in_the_middle_is_an_error(tmp_path):
         Rows(path).read()
 
 
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"key": "b", "metrics": null}', "has metrics that are not a mapping"),
+        ('{"key": "b", "seconds": [1]}', "has seconds that are not a mapping"),
+        ('{"key": ["b"]}', "its key is not a string"),
+        ('{"key": "b", "value": ' + 100_000 * "[" + 100_000 * "]" + "}", "is nested too deeply"),
+    ],
+)
+def test_rows_of_a_wrong_form_are_an_error(line, reason, tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f'{{"key": "a"}}\n{line}\n')
+    with pytest.raises(ValueError, match=rf"rows.jsonl is damaged: line 2 .*{reason}. Remove that line"):
+        Rows(path).read()
+    path.write_text(f'{{"key": "a"}}\n{line}')
+    if "nested" not in reason:  # such a line cannot be told from one that was cut off
+        Rows(path).append([{"key": "c"}])
+        assert path.read_text().endswith('{"key": "c"}\n')
+
+
+def test_a_second_process_is_refused(tmp_path):
+    """Two processes would compute every row twice."""
+    rows = Rows(tmp_path / "rows.jsonl")
+    with rows.exclusive():
+        with pytest.raises(BlockingIOError, match=rf"rows.jsonl is in use: .*process {os.getpid()}.*another folder"):
+            run(study(methods=("pca",)), Rows(rows.path), verbose=0)
+        assert not rows.path.exists()
+    assert len(run(study(methods=("pca",)), rows, verbose=0)) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_the_lock_of_a_dead_process_does_not_count(tmp_path):
+    rows = Rows(tmp_path / "rows.jsonl")
+    (tmp_path / "rows.jsonl.lock").write_text("process 1")
+    assert len(run(study(methods=("pca",)), rows, verbose=0)) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.jsonl"]
+
+
+def test_rows_of_another_version_are_announced_once(tmp_path):
+    rows = Rows(tmp_path / "rows.jsonl")
+    made = run(study(methods=("pca",)), rows, verbose=0)
+    rows.path.unlink()
+    rows.append([made[0] | {"versions": {"drsne": "0.0.7"}}, made[1] | {"versions": {}}])
+    with pytest.warns(UserWarning, match=r"Of 2 rows, some were computed by .*: 1 by drsne 0\.0\.7\.") as caught:
+        assert len(run(study(methods=("pca",)), rows, verbose=0)) == 2
+    assert len(caught) == 1
+
+
+SLOW_STUDY = """
+import sys, time
+from pathlib import Path
+from types import SimpleNamespace
+import numpy as np
+from drsne.experiments import Rows, Study, run
+from drsne.experiments.methods import Method, each
+
+def slow(X, value, seed):
+    Path(sys.argv[1], f"started{value}").write_text(str(__import__("os").getpid()))
+    time.sleep(600)
+
+def data(name):
+    return SimpleNamespace(X=np.zeros((10, 2)), y=None, source="")
+
+method = Method(title="", parameter="weight", grid=(1, 2), maps=each(slow))
+study = Study(name="slow", datasets=("one",), methods=("slow",), seeds=(0,), scores=(), data=data,
+              variants={"slow": method})
+run(study, Rows(Path(sys.argv[1], "rows.jsonl")), jobs=2, verbose=0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_workers_end_with_their_parent(tmp_path):
+    """A study that is killed leaves no process behind that computes for minutes."""
+    process = subprocess.Popen([sys.executable, "-c", SLOW_STUDY, str(tmp_path)], start_new_session=True)
+    deadline = time.monotonic() + 120
+    while len(started := list(tmp_path.glob("started*"))) < 2 and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = [int(path.read_text()) for path in started]
+    assert len(workers) == 2
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not any(map(is_alive, workers))
+
+
+def is_alive(pid):
+    """Return whether a process runs; one that has ended but was not collected by its parent does not."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat")
+        return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
 def test_a_row_that_lacks_something_is_an_error():
     one = study(datasets=("one",), methods=("pca",))
     identity = one.identity("one", "pca", None, 0)
     row = {"key": key(identity), **identity, "value": None, "error": None, "seconds": {}}
     whole = row | {"metrics": dict.fromkeys([name for name, _ in MAIN], 0.5)}
-    assert of_study(one, [whole]) == [whole]
-    assert of_study(one, [whole | {"error": "ValueError: no", "metrics": {}}])
+    assert rows_of_study(one, [whole]) == [whole]
+    assert rows_of_study(one, [whole | {"error": "ValueError: no", "metrics": {}}])
     with pytest.raises(ValueError, match=f"key '{row['key']}' has no metrics. Remove its line"):
-        of_study(one, [row])
+        rows_of_study(one, [row])
     with pytest.raises(ValueError, match="has no trustworthiness"):
-        of_study(one, [row | {"metrics": {"concentration_correlation": 0.5, "density_rank_correlation": 0.5}}])
+        rows_of_study(one, [row | {"metrics": {"concentration_correlation": 0.5, "density_rank_correlation": 0.5}}])
     for damage in (None, math.nan, "0.5"):
         with pytest.raises(ValueError, match="has no trustworthiness"):
-            of_study(one, [row | {"metrics": whole["metrics"] | {"trustworthiness": damage}}])
+            rows_of_study(one, [row | {"metrics": whole["metrics"] | {"trustworthiness": damage}}])
     ranked = study(datasets=("one",), methods=("pca",), scores=(("anomaly", None),))
     identity = ranked.identity("one", "pca", None, 0)
     found = {f"{score}_{name}": 0.5 for name in detectors() for score in ("auprc", "auroc")}
     row |= {"key": key(identity), **identity, "metrics": found}
-    assert of_study(ranked, [row]) == [row]
+    assert rows_of_study(ranked, [row]) == [row]
     del found["auprc_knn"]
     with pytest.raises(ValueError, match=r"has no auprc_knn\. Remove its line"):
-        of_study(ranked, [row])
+        rows_of_study(ranked, [row])
 
 
 def test_what_takes_much_memory_is_let_go():
-    ready, made = Ready(np.zeros((5, 2))), []
+    workspace, made = Workspace(np.zeros((5, 2))), []
     for key_ in ("a", "b", "a", "c", "a", "b"):
-        assert ready.lately(key_, lambda key_=key_: made.append(key_) or key_) == key_
+        assert workspace.cached_recent(key_, lambda key_=key_: made.append(key_) or key_) == key_
     assert made == ["a", "b", "c", "b"]  # the two asked for last are kept
 
 
@@ -197,33 +299,36 @@ def test_a_lowered_setting_is_an_error_row(tmp_path):
     many = Method(title="many", maps=along_a_path(density_neighbors=119, perplexity=300, max_iter=20), grid=(2.0,))
     one = study(datasets=("one",), methods=("many",), seeds=(0,), grids={}, variants={"many": many})
     (row,) = run(one, Rows(tmp_path / "rows.jsonl"), verbose=0)
-    assert "Lowered perplexity from 300" in row["error"]
+    assert "perplexity must be at most 39.6667 for 120 points; got 300" in row["error"]
 
 
 def test_maps_may_be_scored_against_other_data(tmp_path):
-    def data(name):
-        found = small(name)
-        return SimpleNamespace(X=found.X[:, :1], y=found.y, source="") if name == "thin" else found
+    def data(name, *, columns):
+        whole = small(name)
+        return SimpleNamespace(X=whole.X[:, :columns], y=whole.y, source="")
 
-    given = {"datasets": ("thin",), "methods": ("high_d",), "seeds": (0,), "grids": {}, "data": data}
+    given = {"datasets": ("one",), "methods": ("high_d",), "seeds": (0,), "grids": {}, "data": data}
+    given["data_params"] = {"columns": 1}
     own, other = (
-        run(study(**given, against=against), Rows(tmp_path / "rows.jsonl"), verbose=0)[0] for against in ("", "one")
+        run(study(**given, against=against), Rows(tmp_path / "rows.jsonl"), verbose=0)[0]
+        for against in (None, {"columns": 6})
     )
     assert own["key"] != other["key"]
     assert own["metrics"]["trustworthiness"] == 1.0 > other["metrics"]["trustworthiness"]
-    assert other["against"] == "one"
+    assert other["data"] == {"columns": 1}
+    assert other["against"] == {"columns": 6}
 
 
 def test_the_page_has_the_seeds_that_have_rows(tmp_path):
     from drsne.experiments.studies import tradeoff
 
-    asked = Asked(quick=True, datasets=["digits"], methods=["drsne"], seeds=[7])
+    asked = Selection(quick=True, datasets=["digits"], methods=["drsne"], seeds=[7])
     (part,) = tradeoff.STUDY.parts(asked)
     identity = part.identity("digits", "drsne", part.values("drsne")[0], 7)
     row = {"key": key(identity), **identity, "value": 0.0, "error": None, "seconds": {}}
     row |= {"metrics": {name: 0.5 for name, _ in part.scores}}
     Rows(tmp_path / "rows.jsonl").append([row])
-    (shown,), rows = tradeoff.STUDY.kept(tmp_path, quick=True)
+    (shown,), rows = tradeoff.STUDY.load_results(tmp_path, quick=True)
     assert [row["seed"] for row in rows] == [7]
     assert 7 in shown.seeds
 
@@ -250,16 +355,18 @@ def test_paths_are_one_run(tmp_path):
     there = {found[0]["key"]}
     assert [job.values for job in few.jobs(there)] == [(1.0, 5.0)]  # the path starts at its start
     longer = study(methods=("drsne",), datasets=("one",), seeds=(0,), grids={"drsne": (1.0, 2.0, 5.0)})
-    assert of_study(longer, found) == []  # another path: other maps
+    assert rows_of_study(longer, found) == []  # another path: other maps
 
 
 def test_shared_search_is_made_once():
     calls = []
-    ready = Ready(small("one").X)
-    assert ready.once("a", lambda: calls.append(1) or 3) == ready.once("a", lambda: calls.append(1) or 4) == 3
+    workspace = Workspace(small("one").X)
+    assert (
+        workspace.cached("a", lambda: calls.append(1) or 3) == workspace.cached("a", lambda: calls.append(1) or 4) == 3
+    )
     assert calls == [1]
-    assert ready.neighbors(5)[0] is ready.neighbors(5)[0]
-    assert ready.neighbors(500)[0].indices.shape == (120, 119)
+    assert workspace.neighbors(5)[0] is workspace.neighbors(5)[0]
+    assert workspace.neighbors(500)[0].indices.shape == (120, 119)
 
 
 def test_scores_are_those_of_metrics():
@@ -268,7 +375,7 @@ def test_scores_are_those_of_metrics():
     data = small("one")
     Y = data.X[:, :2]
     wanted = (*MAIN, ("continuity", 10), ("stress", None), ("silhouette", None))
-    found = scores(Ready(data.X), Y, wanted, data.y)
+    found = scores(Workspace(data.X), Y, wanted, data.y)
     assert found["trustworthiness"] == pytest.approx(metrics.trustworthiness(data.X, Y, 10))
     assert found["concentration_correlation"] == pytest.approx(metrics.concentration_correlation(data.X, Y, 29))
     assert found["density_rank_correlation"] == pytest.approx(metrics.density_rank_correlation(data.X, Y, 30))
@@ -302,8 +409,8 @@ def test_the_constrained_choice():
 
 def test_tables():
     cells = {
-        "trustworthiness": tables.Cell(0.98, 0.001, 0.97, 0.002),
-        "density_rank_correlation": tables.Cell(0.5, math.nan, math.nan, math.nan),
+        "trustworthiness": tables.Score(0.98, 0.001, 0.97, 0.002),
+        "density_rank_correlation": tables.Score(0.5, math.nan, math.nan, math.nan),
     }
     lines = [tables.Line("Digits & co", "t-SNE", "30*", "3 of 3", "5 of 10", cells)]
     text = markdown(tables.blocks(lines, list(cells)))
@@ -333,7 +440,7 @@ def test_published_numbers():
 def test_names_are_checked():
     assert check_names("methods", None, ("a", "b")) == ("a", "b")
     assert check_names("methods", ["b", "a"], ("a", "b")) == ("a", "b")
-    with pytest.raises(ValueError, match=r"methods must be among tsne, umap; got 'tnse'. Did you mean 'tsne'\?"):
+    with pytest.raises(ValueError, match=r"methods must be one of 'tsne', 'umap'; got 'tnse'. Did you mean 'tsne'\?"):
         check_names("methods", ["tnse"], ("tsne", "umap"))
 
 
@@ -343,7 +450,7 @@ def test_quick_rows_are_not_those_of_the_whole():
     for name in studies.names():
         known = studies.load(name)
         quick, whole = (
-            {key for part in known.parts(Asked(quick=quick)) for key in part.all_keys()} for quick in (True, False)
+            {key for part in known.parts(Selection(quick=quick)) for key in part.all_keys()} for quick in (True, False)
         )
         assert not quick & whole
 
@@ -351,9 +458,9 @@ def test_quick_rows_are_not_those_of_the_whole():
 def test_a_value_is_kept_as_it_was_asked_for(tmp_path):
     """1 and 1.0 have different keys; numbers of numpy have those of Python's."""
 
-    def maps(ready, values, seed):
+    def maps(workspace, values, seed):
         for value in values:
-            yield Run(float(value), ready.X[:, :2], {})
+            yield Run(float(value), workspace.X[:, :2], {})
 
     whole = Method(title="", parameter="weight", grid=(1, 2), maps=maps, together=True)
     few = study(methods=("mine",), seeds=(0, 0), datasets=("one",), variants={"mine": whole}, grids={})
@@ -442,9 +549,9 @@ def test_values_in_words():
     assert tables.value(None) == ""
 
 
-def test_beside_the_authors_seed_by_seed():
+def test_the_authors_parameters_seed_by_seed():
     """Two seeds as theirs, one off by .02 in trustworthiness."""
-    from drsne.experiments.studies._beside import beside_the_authors
+    from drsne.experiments.studies._authors_runs import at_the_authors_parameters
 
     few = study(methods=("drsne_code", "tsne"), datasets=("gaussians50",))
     theirs = published.selected_scores("gaussians50", "drsne_code")
@@ -462,14 +569,14 @@ def test_beside_the_authors_seed_by_seed():
         }
         for seed, value in enumerate(published.selected("gaussians50", "drsne_code"))
     ]
-    (line,) = beside_the_authors(few, rows, str.upper)[-1].body
+    (line,) = at_the_authors_parameters(few, rows, str.upper)[-1].body
     assert line[:3] == ["GAUSSIANS50", "DR-SNE (the paper's code)", "3"]
     std = published.main("gaussians50", "drsne_code", "trustworthiness")[1]
     assert line[6] == f"2 of 3 ({max(0.01, std):.3f})"
     assert line[5] == "+0.007"
     assert line[10] == "3 of 3"
     rows[0]["value"] = 1.0  # not the authors' parameter
-    assert beside_the_authors(few, rows, str.upper)[-1].body[0][2] == "2"
+    assert at_the_authors_parameters(few, rows, str.upper)[-1].body[0][2] == "2"
 
 
 def test_the_authors_figures_by_seed_have_the_printed_means():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -13,8 +14,10 @@ from page import Page
 
 from drsne import cli
 from drsne.experiments import Rows, methods, report, runner, studies
-from drsne.experiments.document import Bullets, Figure, Heading, Table, Text, anchors, html
+from drsne.experiments.document import DIFFERENCE, PAPER, Bullets, Figure, Heading, Table, Text, anchors
+from drsne.experiments.pages import html
 from drsne.experiments.studies import main as study_module
+from drsne.experiments.tables import number, signed
 
 ROOT = Path(__file__).parents[2]
 TITLES = {"controlled_clusters": "Controlled Clusters", "helix": "Helix"}
@@ -27,7 +30,7 @@ def folder(tmp_path_factory):
     command = ["reproduce", "main", "--quick", "--jobs", "1", "--datasets", *TITLES, "--seeds", "0", "1"]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(study_module, "QUICK_SAMPLES", 120)
-        runner._ready.cache_clear()
+        runner._embedded.cache_clear()
         methods = ["--methods", "pca", "tsne", "drsne_code"]
         assert cli.main([*command, *methods, "--folder", str(where / "main-quick")]) == 0
     return where
@@ -43,15 +46,15 @@ def rows_of(folder):
 
 
 def expected(rows, method, dataset, score):
-    """A cell of the comparison, found anew."""
+    """Return a cell of the comparison, recomputed."""
     values = []
     for seed in sorted({row["seed"] for row in rows}):
         some = [
             row["metrics"] for row in rows if (row["method"], row["dataset"], row["seed"]) == (method, dataset, seed)
         ]
-        trusty = [scores for scores in some if scores["trustworthiness"] >= 0.95]
-        if trusty:
-            values.append(max(trusty, key=lambda scores: scores["concentration_correlation"])[score])
+        allowed = [scores for scores in some if scores["trustworthiness"] >= 0.95]
+        if allowed:
+            values.append(max(allowed, key=lambda scores: scores["concentration_correlation"])[score])
     if not values:
         return "-"
     return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
@@ -119,9 +122,8 @@ def test_the_page_stands_alone(text):
 
 
 def test_differences_are_coloured():
-    table = Table(
-        ["method", "CC", "diff."], [["a", "0.500 ± 0.010", "+0.050"], ["b", "-", "-"], ["c", "0.1", "-0.300"]]
-    )
+    body = [["a", number(0.5, 0.01), signed(0.05)], ["b", "-", "-"], ["c", number(0.1), signed(-0.3)]]
+    table = Table(["method", "CC", DIFFERENCE], body)
     text = html([table], Path())
     assert '<td class="number above" style="--strength:0.50">+0.050</td>' in text
     assert '<td class="number below" style="--strength:1.00">-0.300</td>' in text
@@ -147,18 +149,18 @@ def test_a_caption_is_the_heading_if_there_is_no_other():
 def test_the_best_values_are_bold():
     """The largest printed mean of a column, ties included, among rows of the same data set."""
     body = [
-        ["A", "x", "0.500 ± 0.100", "0.9"],
-        ["A", "y", "0.700 ± 0.200", "-"],
-        ["A", "z", "0.700 ± 0.001", "0.1"],
-        ["B", "x", "0.100", "0.1"],
-        ["B", "y", "-0.2", "0.3"],
-        ["C", "x", "0.900", "0.3"],  # nothing to compare with
+        ["A", "x", number(0.5, 0.1), number(0.9)],
+        ["A", "y", number(0.7, 0.2), "-"],
+        ["A", "z", number(0.7001, 0.001), number(0.1)],
+        ["B", "x", number(0.1), number(0.1)],
+        ["B", "y", number(-0.2), number(0.3)],
+        ["C", "x", number(0.9), number(0.3)],  # nothing to compare with
     ]
     table = Table(["data", "method", "CC", "rest"], body, best=["CC"], within="data")
     text = re.sub("</?span[^>]*>", "", html([table], Path()))
     assert re.findall("<strong>(.*?)</strong>", text) == ["0.700 ± 0.200", "0.700 ± 0.001", "0.100"]
     alone = re.sub("</?span[^>]*>", "", html([Table(table.header, body, best=["CC", "rest"])], Path()))
-    assert re.findall("<strong>(.*?)</strong>", alone) == ["0.9", "0.900"]
+    assert re.findall("<strong>(.*?)</strong>", alone) == ["0.900", "0.900"]
     assert "<strong>" not in html([Table(table.header, body)], Path())
 
 
@@ -177,9 +179,10 @@ def test_the_best_values_of_the_page(folder, text):
 
 def test_a_score_carries_what_is_beside_it():
     """Narrow layouts hide the columns of the paper and show them below the score."""
-    header = ["method", "TW", "paper", "diff.", "seeds"]
-    text = html([Table(header, [["a", "0.95", "0.90 ± 0.01", "+0.050", "3"], ["b", "0.95", "-", "-", "3"]])], Path())
-    assert 'data-reference="0.90 ± 0.01" data-mean="0.90" data-difference="+0.050">0.95</td>' in text
+    header = ["method", "TW", PAPER, DIFFERENCE, "seeds"]
+    body = [["a", number(0.95), number(0.9, 0.01), signed(0.05), "3"], ["b", number(0.95), "-", "-", "3"]]
+    text = html([Table(header, body)], Path())
+    assert 'data-reference="0.900 ± 0.010" data-mean="0.900" data-difference="+0.050">0.950</td>' in text
     assert '<td class="number above beside" style="--strength:0.50">+0.050</td>' in text
     assert text.count("data-reference") == 1
     assert '<table class="stacks">' in text
@@ -201,7 +204,7 @@ def test_further_scores_are_shown(folder, tmp_path):
     lines = {line[0]: line[-5:-3] for line in body if line[1] != "-"}
     assert lines["t-SNE"] == ["0.250 ± 0.000", "0.500 ± 0.000"]
     assert lines.get("PCA", ["0.250", "-"]) == ["0.250", "-"]
-    (study,), found = studies.load("main").kept(tmp_path / "main-quick", quick=True)
+    (study,), found = studies.load("main").load_results(tmp_path / "main-quick", quick=True)
     studies.load("main").write((study,), found, tmp_path)
     assert "local $\\rho_S$" in (tmp_path / "table.tex").read_text()
     assert "local_density_rank_correlation" in (tmp_path / "table.csv").read_text()
@@ -247,23 +250,23 @@ def test_blocks():
     assert "<code>a &lt; b</code> and <strong>c</strong>" in text
     assert "[d](https" in text  # a quotation mark is in no address
     assert '<a href="docs/guide.md#x&amp;y">e</a>' in text
-    assert '<p class="missing">No picture yet: not &quot;here&quot;</p>' in text
+    assert '<p class="missing">There is no picture yet: not &quot;here&quot;</p>' in text
 
 
 def test_a_study_without_rows_is_said(text):
     words = "".join(Page(text).words)
-    assert "No rows yet; drsne reproduce ablations makes them." in words
+    assert "There are no rows yet; drsne reproduce ablations makes them." in words
     claims = Page(text).tables["Claims of the paper"]
     assert all(line[1].startswith("not run yet") for line in claims if line[2] == "drsne reproduce ablations")
     assert any("so far" in line[1] for line in claims if line[2] == "drsne reproduce main")
 
 
 class Checks(studies.PaperStudy):
-    """A study that has rows of its own kind, and no runs."""
+    """A study whose rows are of another kind, and that has no runs."""
 
     name, description = "checks", "whether two and two are four"
 
-    def parts(self, asked=None):
+    def parts(self, selection=None):
         return ()
 
     def draw(self, parts, rows, folder):
@@ -272,7 +275,7 @@ class Checks(studies.PaperStudy):
     def blocks(self, parts, rows, folder):
         return [Heading("Checks", 1), Text(f"{len(rows)} made")]
 
-    def kept(self, folder, *, quick=False):
+    def load_results(self, folder, *, quick=False):
         return (), Rows(folder / "rows.jsonl").read()
 
 
@@ -287,7 +290,7 @@ def test_a_study_without_runs(tmp_path, monkeypatch):
         assert page.tables["The runs"][1] == [
             "checks",
             "whether two and two are four",
-            "1",
+            "1 of 1",
             "0",
             "1 min",
             "unknown (1)",
@@ -340,9 +343,9 @@ def test_a_failed_write_leaves_the_page_before(folder, monkeypatch, tmp_path):
     ("arguments", "message"),
     [
         (["--folder", "nowhere"], "folder must be a folder with results of drsne reproduce; got 'nowhere'"),
-        (["--folder", "."], "rows.jsonl; got '.', which has none. Make them with drsne reproduce main."),
-        (["--folder", ".", "--output", "."], "output must be a file; got '.', which is a folder"),
-        (["--folder", ".", "--docs", "no.md"], "docs must be a Markdown file; got 'no.md', which is none"),
+        (["--folder", "."], "rows.jsonl; got '.', which holds none. Run drsne reproduce main first."),
+        (["--folder", ".", "--output", "."], "output must be a file; got the folder '.'"),
+        (["--folder", ".", "--docs", "no.md"], "docs must be a Markdown file; got 'no.md', which is not a file"),
         (["--quick", "--docs", "no.md"], "docs must not be given with quick"),
         (["--folder", ".", "--max-mb", "0"], "max_mb must be a finite number above 0; got 0.0"),
     ],
@@ -375,17 +378,27 @@ def test_claims_in_a_document(tmp_path):
     """The table goes between its marks, and the rest stays."""
     file = tmp_path / "doc.md"
     file.write_text(f"before\n\n{report.MARKS[0]}\nOLD TABLE\n{report.MARKS[1]}\n\nafter\n")
-    report.renew(file, ROOT / "paper")
+    report.update_claims(file, ROOT / "paper")
     text = file.read_text()
     assert text.startswith(f"before\n\n{report.MARKS[0]}\n\n| claim of the paper")
     assert text.endswith(f"{report.MARKS[1]}\n\nafter\n")
     assert "OLD TABLE" not in text
-    report.renew(file, ROOT / "paper")
+    report.update_claims(file, ROOT / "paper")
     assert file.read_text() == text
     once = "\n".join(report.MARKS)
     for wrong in ("nothing", report.MARKS[0], "\n".join(report.MARKS[::-1]), f"{once}\nbetween\n{once}\nafter"):
         file.write_text(wrong)
-        with pytest.raises(ValueError, match=r"docs must be a Markdown file with the line <!-- claims.* once"):
-            report.renew(file, ROOT / "paper")
+        with pytest.raises(ValueError, match=r"docs must contain the line <!-- claims.* once"):
+            report.update_claims(file, ROOT / "paper")
         assert file.read_text() == wrong
     assert [one.name for one in tmp_path.iterdir()] == ["doc.md"]
+
+
+def test_without_jinja2_the_extra_is_named(folder, monkeypatch):
+    from drsne.experiments import pages
+
+    pages._environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(ImportError, match=r"pip install 'drsne\[report\]'"):
+        pages.html([Text("a")], folder)
+    pages._environment.cache_clear()

@@ -13,25 +13,27 @@ import pytest
 from drsne import density_path
 from drsne.experiments import Rows, published, studies
 from drsne.experiments.dimension import dimension
-from drsne.experiments.document import Figure, Heading, Table, Text, html, markdown
-from drsne.experiments.methods import Ready, Run
-from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, along_a_path, of_the_paper
+from drsne.experiments.document import DIFFERENCE, Figure, Heading, Table, Text, markdown
+from drsne.experiments.methods import Run, Workspace
+from drsne.experiments.methods._drsne import FIXED_WEIGHTS, along_a_path, fixed_kernel, of_the_paper
+from drsne.experiments.pages import html
 from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
-from drsne.experiments.study import Asked
+from drsne.experiments.study import Selection
+from drsne.experiments.tables import signed
 
-NAMES = [name for name in studies.names() if name != "theory"]  # which runs no methods
+NAMES = [name for name in studies.names() if name != "theory"]  # which has no names to select
 
 
-def made(part, score, *, seconds=None, found=None):
+def made(part, score, *, seconds=None, details=None):
     """Rows of all runs of a study, with scores and seconds by a rule."""
     rows = []
-    for dataset, method, seed in part._groups():
+    for dataset, method, seed in part.groups():
         for value in part.values(method):
             identity = part.identity(dataset, method, value, seed)
             row = {"key": key(identity), "study": part.name, **identity, "value": value, "error": None}
             row |= {"metrics": score(row), "seconds": seconds(row) if seconds else {"optimization": 1.0}}
-            rows.append(row | ({"found": found} if found else {}))
+            rows.append(row | ({"details": details} if details else {}))
     return json.loads(json.dumps(rows))
 
 
@@ -50,9 +52,9 @@ def tables_of(blocks):
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_are_data(name, quick):
     """Every run has a key of its own within its part, and what it is can be written as JSON."""
-    for part in studies.load(name).parts(Asked(quick=quick)):
+    for part in studies.load(name).parts(Selection(quick=quick)):
         seen = []
-        for dataset, method, seed in part._groups():
+        for dataset, method, seed in part.groups():
             for value in part.values(method):
                 identity = part.identity(dataset, method, value, seed)
                 assert json.loads(json.dumps(identity))["method"] == method
@@ -63,26 +65,24 @@ def test_parts_are_data(name, quick):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_names(name):
-    with pytest.raises(ValueError, match=r"datasets must be among .*; got 'digitz'"):
-        studies.load(name).parts(Asked(datasets=["digitz"]))
-    with pytest.raises(ValueError, match=r"methods must be among .*; got 'tnse'"):
-        studies.load(name).parts(Asked(methods=["tnse"]))
+    with pytest.raises(ValueError, match=r"datasets must be one of .*; got 'digitz'"):
+        studies.load(name).parts(Selection(datasets=["digitz"]))
+    with pytest.raises(ValueError, match=r"methods must be one of .*; got 'tnse'"):
+        studies.load(name).parts(Selection(methods=["tnse"]))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_to_tell_yet(name, tmp_path):
     """A study without rows has a title and no table."""
     known = studies.load(name)
-    blocks = known.blocks(*known.kept(tmp_path), tmp_path)
+    blocks = known.blocks(*known.load_results(tmp_path), tmp_path)
     assert isinstance(blocks[0], Heading)
     assert not any(isinstance(block, Table) for block in blocks)
     assert not list(tmp_path.iterdir())
 
 
 def test_ablations_are_those_of_the_paper():
-    parts = ablations.STUDY.parts()
-    by_name = {name: [part for part in parts if part.name == name] for name in {part.name for part in parts}}
-    published_k = by_name["ablations, k, as published"]
+    published_k = [ablations.part(line) for line in ablations.TABLES["k", "published"].values()]
     assert len(published_k) == 9
     for part in published_k:  # three things change at once
         settings = part.variants["drsne_code"].settings
@@ -90,37 +90,43 @@ def test_ablations_are_those_of_the_paper():
         assert settings["perplexity"] == settings["k"] + 1 == scores["trustworthiness"] == scores["continuity"]
         assert scores["concentration_correlation"] == settings["k"]
         assert settings["perplexity_search"] == "doubling"
-    for part in by_name["ablations, k, controlled"]:  # one thing: the KL term is not over the density neighbours
+    controlled_k = [ablations.part(line) for line in ablations.TABLES["k", "controlled"].values()]
+    for part in controlled_k:  # one thing: the KL term is not over the density neighbours
         assert part.variants["drsne_code"].settings["every_pair"]
         assert dict(part.scores)["trustworthiness"] == 10
         assert part.variants["drsne_code"].settings["perplexity"] == 30
         assert part.variants["drsne_code"].settings["perplexity_search"] == "bracketed"
-    assert {part.against for part in by_name["ablations, pca, controlled"]} == {"pbmc3k, 140 components"}
-    assert {part.against for part in by_name["ablations, pca, as published"]} == {""}
-    assert [dict(part.scores)["concentration_correlation"] for part in by_name["ablations, k, figure"]] == [9, 49, 249]
-    assert {part.datasets[0] for part in by_name["ablations, lambda, as published"]} == {"pbmc3k, 30 components"}
-    near = {"pbmc3k, 30 components, clusters of 15 neighbours"}  # other labels, so other rows
-    assert {
-        part.datasets[0] for way in ("as published", "controlled") for part in by_name[f"ablations, k, {way}"]
-    } == near
-    assert [part.variants["drsne_code"].grid[0] for part in by_name["ablations, lambda, as published"]] == [
-        0, 0.001, 0.005, 0.01, 0.05, 0.1,
-    ]  # fmt: skip
-    assert {part.seeds for part in parts} == {(42, 43, 44), (42,)}
+    assert {part.data_params["cluster_neighbors"] for part in (*published_k, *controlled_k)} == {15}  # other labels
+    assert {line.against for line in ablations.TABLES["pca", "controlled"].values()} == {140}
+    assert {line.against for line in ablations.TABLES["pca", "published"].values()} == {None}
+    assert [line.concentration for line in ablations.PROGRESSIONS["k"].values()] == [9, 49, 249]
+    lambdas = [ablations.part(line) for line in ablations.TABLES["lambda", "published"].values()]
+    assert {tuple(part.data_params.values()) for part in lambdas} == {(30, 300)}
+    assert [part.variants["drsne_code"].grid[0] for part in lambdas] == [0, 0.001, 0.005, 0.01, 0.05, 0.1]
+    assert {part.seeds for part in ablations.STUDY.parts()} == {(42, 43, 44), (42,)}
+
+
+def test_a_setting_is_found_again_in_its_rows():
+    lines = [
+        line for lines in (*ablations.TABLES.values(), *ablations.PROGRESSIONS.values()) for line in lines.values()
+    ]
+    assert len(set(lines)) == len(lines)
+    for line in lines:
+        assert {ablations.Setting.of(row) for row in made(ablations.part(line), lambda row: {})} == {line}
 
 
 @pytest.mark.parametrize(
     ("table", "values"), [("lambda", [0, 0.01, 0.1]), ("pca", [20, 50, 100]), ("k", [10, 50, 250])]
 )
 def test_figures_of_ablations_are_in_the_order_of_the_values(table, values):
-    parts = ablations.STUDY.parts()
-    rows = [row for part in parts if part.name.endswith("figure") for row in made(part, lambda row: {})]
+    drawn = [line for lines in ablations.PROGRESSIONS.values() for line in lines.values()]
+    rows = [row for line in drawn for row in made(ablations.part(line, seeds=[42]), lambda row: {})]
     for row in rows:
         row["metrics"] = dict.fromkeys(dict(row["scores"]), 0.5)
-    found = ablations.progression(table, parts, rows[::-1])
+    found = ablations.progression(table, rows[::-1])
     of = {
         "lambda": lambda row: row["value"],
-        "pca": lambda row: int(row["dataset"].split()[1]),
+        "pca": lambda row: row["data"]["n_components"],
         "k": lambda row: row["params"]["k"] + 1,
     }
     assert [of[table](row) for row in found] == values
@@ -129,17 +135,16 @@ def test_figures_of_ablations_are_in_the_order_of_the_values(table, values):
 def test_ablations_count_cells_within_bounds():
     """Rows that are the paper's numbers are within bounds; those off by more are starred and counted out."""
     parts = ablations.STUDY.parts()
-    lines = ablations.TABLES["lambda", "as published"]
+    lines = ablations.TABLES["lambda", ablations.PUBLISHED]
 
     def paper(row):
         value = row["params"].get("lam", 0.01)
         return {name: published.ablation("lambda", value, name)[0] for name, _ in row["scores"]}
 
-    wanted = [part for part in parts if part.name == "ablations, lambda, as published"]
-    rows = [row for part in wanted for row in made(part, paper)]
+    rows = [row for line in lines.values() for row in made(ablations.part(line), paper)]
     for row in rows:
         row["metrics"]["density_rank_correlation"] = 0.5
-    header, body, count = ablations._table("lambda", "as published", lines, parts, rows)
+    header, body, count = ablations._table("lambda", lines, rows, compared=True)
     assert count == (24, 24)
     assert len(body) == 6
     assert {row[header.index("diff.")] for row in body} == {"+0.000"}
@@ -147,7 +152,7 @@ def test_ablations_count_cells_within_bounds():
         if row["params"]["lam"] == 0.01:
             row["metrics"]["stress"] *= 1.2
             row["metrics"]["trustworthiness"] += 0.01
-    _, body, count = ablations._table("lambda", "as published", lines, parts, rows)
+    _, body, count = ablations._table("lambda", lines, rows, compared=True)
     assert count == (23, 24)
     assert body[3][header.index("Stress")].endswith("*")
     assert not body[3][header.index("TW")].endswith("*")
@@ -159,7 +164,7 @@ def test_dimension_of_data_that_have_one():
     rng = np.random.default_rng(0)
     for d in (1, 2, 4):
         X = rng.uniform(size=(2000, d)) @ rng.normal(size=(d, 8))
-        assert dimension(Ready(X).neighbors(30)[0].distances) == pytest.approx(d, rel=0.12)
+        assert dimension(Workspace(X).neighbors(30)[0].distances) == pytest.approx(d, rel=0.12)
 
 
 def test_exponents_are_compared_at_equal_strength(monkeypatch):
@@ -174,8 +179,8 @@ def test_exponents_are_compared_at_equal_strength(monkeypatch):
 
     monkeypatch.setattr("drsne.DRSNE", Model, raising=False)
     X = np.random.default_rng(0).normal(size=(200, 5))
-    values = [(label, 2.0) for label in _exponent.EXPONENTS]
-    assert [run.value for run in _exponent.maps(Ready(X), values, 0)] == values
+    values = [(*setting, 2.0) for setting in _exponent.SETTINGS]
+    assert [run.value for run in _exponent.maps(Workspace(X), values, 0)] == values
     for given in seen:
         assert given["density_weight"] * given["objective"].embedding_exponent ** 2 == pytest.approx(2.0)
     assert [given["objective"].normalizer for given in seen].count("detached") == 1
@@ -183,8 +188,8 @@ def test_exponents_are_compared_at_equal_strength(monkeypatch):
     assert seen[-1]["objective"].embedding_exponent == 2.0
 
 
-def test_the_trade_off_draws_data_anew():
-    (part,) = tradeoff.STUDY.parts(Asked(quick=True))
+def test_the_trade_off_has_a_sample_for_every_seed():
+    (part,) = tradeoff.STUDY.parts(Selection(quick=True))
     assert part.resampled
     one, two = (part.load("digits", seed).X for seed in (42, 43))
     assert not np.array_equal(one, two)
@@ -195,7 +200,7 @@ def test_the_trade_off_draws_data_anew():
     )  # what has the same data comes together
 
 
-def test_the_trade_off_beside_the_authors():
+def test_the_trade_off_is_compared_with_the_authors():
     parts = tradeoff.STUDY.parts()
 
     def score(row):
@@ -213,8 +218,8 @@ def test_the_trade_off_beside_the_authors():
 
 
 def anomaly_rows(score):
-    parts = anomaly.STUDY.parts(Asked(datasets=["thyroid"]))
-    return parts, [row | {"anomalies": 291} for row in made(parts[0], score, found={"density_weight": 7.0})]
+    parts = anomaly.STUDY.parts(Selection(datasets=["thyroid"]))
+    return parts, [row | {"anomalies": 291} for row in made(parts[0], score, details={"density_weight": 7.0})]
 
 
 def test_anomaly_grids():
@@ -328,21 +333,23 @@ def test_a_sweep_of_some_settings(tmp_path):
 
 
 def test_quick_runs_are_not_held_against_the_paper():
-    parts = anomaly.STUDY.parts(Asked(quick=True))
-    rows = made(parts[0], lambda row: {f"auprc_{name}": 0.1 for name in anomaly.TITLES}, found={"density_weight": 7.0})
+    parts = anomaly.STUDY.parts(Selection(quick=True))
+    rows = made(
+        parts[0], lambda row: {f"auprc_{name}": 0.1 for name in anomaly.TITLES}, details={"density_weight": 7.0}
+    )
     blocks = anomaly.STUDY.blocks(parts, rows, None)
     assert [line[4:] for line in tables_of(blocks)["Over lambda"].body] == [["-", "-", "-"]]
     words = " ".join(block.text for block in blocks if isinstance(block, Text))
-    assert "only a few settings were run" in words
-    assert "whole one" not in words
+    assert "few points" in words
+    assert "whole grid" not in words.split("Over lambda")[0].split("Diamonds")[0]
 
 
 def test_settings_without_all_seeds_are_left_out():
-    parts, rows = anomaly_rows(
+    _, rows = anomaly_rows(
         lambda row: {f"auprc_{name}": 0.9 if row["value"] == (1.0, 300) else 0.1 for name in anomaly.TITLES}
     )
     rows = [row for row in rows if not (row["value"] == [1.0, 300] and row["seed"] == 2)]
-    found = anomaly.results(parts[0], rows, "drsne")
+    found = anomaly.results(rows, "thyroid", "drsne")
     assert len(found) == 32
     assert (1.0, 300) not in found
 
@@ -368,10 +375,10 @@ def test_a_path_gives_the_printed_lambdas(monkeypatch):
         found.embeddings = [np.full((len(X), 2), weight) for weight in weights]
         return found
 
-    monkeypatch.setattr("drsne.experiments.methods._drsne.density_path", path)
-    ready = Ready(np.random.default_rng(0).normal(size=(100, 3)))
+    monkeypatch.setattr("drsne.density_path", path, raising=False)
+    workspace = Workspace(np.random.default_rng(0).normal(size=(100, 3)))
     values = [(lam, k) for k in (10, 20) for lam in (0.0, 0.01, 1.0)]
-    runs = list(_anomaly_runs.paths(ready, values, 0))
+    runs = list(_anomaly_runs.paths(workspace, values, 0))
     assert [run.value for run in runs] == values
     assert [run.embedding[0, 0] for run in runs] == pytest.approx([0, 1, 100] * 2)
     assert [neighbors for _, neighbors in walked] == [10, 20]
@@ -380,28 +387,28 @@ def test_a_path_gives_the_printed_lambdas(monkeypatch):
 
 def test_a_path_has_the_neighbours_that_it_says():
     """More than the 90 that are found at first, which would else be taken in their place."""
-    ready = Ready(np.random.default_rng(0).normal(size=(260, 3)))
-    few, many = (next(along_a_path(density_neighbors=k, max_iter=60)(ready, [2.0], 0)).embedding for k in (90, 200))
+    workspace = Workspace(np.random.default_rng(0).normal(size=(260, 3)))
+    few, many = (next(along_a_path(density_neighbors=k, max_iter=60)(workspace, [2.0], 0)).embedding for k in (90, 200))
     assert not np.allclose(few, many)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        wanted = density_path(ready.X, [2.0], density_neighbors=200, max_iter=60, random_state=0).embeddings[0]
+        wanted = density_path(workspace.X, [2.0], density_neighbors=200, max_iter=60, random_state=0).embeddings[0]
     np.testing.assert_allclose(many, wanted)
 
 
 def test_a_path_that_fails_leaves_those_with_another_k(monkeypatch):
     def walk(**given):
-        def maps(ready, values, seed):
+        def maps(workspace, values, seed):
             if given["density_neighbors"] == 10:
                 raise FloatingPointError("no")
             stop = 2 if given["density_neighbors"] == 20 else None
-            yield from (Run(value, np.zeros((len(ready.X), 2)), {}) for value in values[:stop])
+            yield from (Run(value, np.zeros((len(workspace.X), 2)), {}) for value in values[:stop])
 
         return maps
 
     monkeypatch.setattr(_anomaly_runs, "along_a_path", walk)
     values = [(lam, k) for k in (10, 20, 30) for lam in (0.0, 0.01, 1.0)]
-    runs, reached = _anomaly_runs.paths(Ready(np.zeros((50, 2))), values, 0), []
+    runs, reached = _anomaly_runs.paths(Workspace(np.zeros((50, 2))), values, 0), []
     with pytest.raises(ArithmeticError, match=r"k = 20 ended after lambda = 0.01"):
         reached.extend(run.value for run in runs)
     assert reached == [(0.0, 20), (0.01, 20), (0.0, 30), (0.01, 30), (1.0, 30)]
@@ -409,37 +416,37 @@ def test_a_path_that_fails_leaves_those_with_another_k(monkeypatch):
 
 def test_a_choice_without_labels_is_that_of_a_path():
     X = np.random.default_rng(0).normal(size=(150, 4)) ** 3
-    (run,) = _anomaly_runs.automatic(Ready(X), ["input"], 0)
-    path = density_path(X, FIXED_WEIGHTS, objective=FIXED_KERNEL["input"], random_state=0)
+    (run,) = _anomaly_runs.automatic(Workspace(X), ["input"], 0)
+    path = density_path(X, FIXED_WEIGHTS, objective=fixed_kernel("input"), random_state=0)
     chosen = path.select(max_trustworthiness_drop=_anomaly_runs.AUTO_DROP)
-    assert run.found["density_weight"] == path.weights[chosen]
+    assert run.details["density_weight"] == path.weights[chosen]
     np.testing.assert_allclose(run.embedding, path.embeddings[chosen])
 
 
 def test_every_pair_of_the_kl_term():
     """Without a density term a map then does not depend on the density neighbours, with the code's support it does."""
-    ready = Ready(np.random.default_rng(0).normal(size=(95, 3)))
+    workspace = Workspace(np.random.default_rng(0).normal(size=(95, 3)))
     for every_pair in (True, False):
         few, many = (
-            next(of_the_paper("code", k=k, max_iter=80, every_pair=every_pair)(ready, [0.0], 0)).embedding
+            next(of_the_paper("code", k=k, max_iter=80, every_pair=every_pair)(workspace, [0.0], 0)).embedding
             for k in (5, 30)
         )
         assert np.allclose(few, many) == every_pair
 
 
-FOUND = {"threads": 2, "machine": "fast", "load": 0.3}
+DETAILS = {"threads": 2, "machine": "fast", "load": 0.3}
 
 
 def test_run_times_and_exponents():
     parts = runtime.STUDY.parts()
 
     def time(row):
-        n = int(row["dataset"].split(",")[1].split()[0])
+        n = row["data"]["n_samples"]
         power = 2.0 if row["method"].startswith("exact") else 1.0
         return {"total": (n / 1000) ** power * (0.5 if row["seed"] == 0 else 1.0)}  # a median is not moved by one
 
-    rows = [row for part in parts for row in made(part, lambda row: {}, seconds=time, found=FOUND)]
-    seconds = runtime.seconds(parts, rows)
+    rows = [row for part in parts for row in made(part, lambda row: {}, seconds=time, details=DETAILS)]
+    seconds = runtime.seconds(rows)
     assert {n: len(values) for n, values in seconds["exact_one"].items()} == {
         1000: 7, 3000: 7, 5000: 7, 7000: 7, 9000: 7, 11000: 3, 13000: 3,
     }  # fmt: skip
@@ -454,18 +461,18 @@ def test_run_times_and_exponents():
     assert "743.7" in told
     assert runtime.fitted({3000: 9.0, 6000: 36.0, 12000: 144.0}) == pytest.approx(2.0)
     assert runtime.fitted({3000: 9.0}) is None
-    assert runtime.STUDY.alone
+    assert runtime.STUDY.sequential
     failed = [row | {"error": "MemoryError: no room"} for row in rows]
     assert "MemoryError: no room" in markdown(runtime.STUDY.blocks(parts, failed, None))
 
 
 def test_timed_fits_are_whole(tmp_path):
     """A quick study of run time, from nothing: every row has the seconds of a whole fit."""
-    parts = runtime.STUDY.parts(Asked(quick=True, methods=["fft_one"], seeds=[0]))
+    parts = runtime.STUDY.parts(Selection(quick=True, methods=["fft_one"], seeds=[0]))
     text = runtime.STUDY.reproduce(parts, tmp_path, verbose=0)
     rows = Rows(tmp_path / "rows.jsonl").read()
     assert [row["seconds"]["total"] > 0 for row in rows] == [True, True]
-    assert {row["found"]["threads"] for row in rows} == {1}
+    assert {row["details"]["threads"] for row in rows} == {1}
     assert (tmp_path / "figure_runtime.png").stat().st_size > 1000
     assert (tmp_path / "table.md").read_text() == text
     assert not (tmp_path / "maps").exists()
@@ -474,16 +481,16 @@ def test_timed_fits_are_whole(tmp_path):
 def test_blocks_as_html(tmp_path):
     blocks = [
         Heading("A & b"),
-        Table(["name", "diff."], [["`x` < 1", "+0.050"], ["y", "-0.2"], ["z", "-"]]),
+        Table(["name", DIFFERENCE], [["`x` < 1", signed(0.05)], ["y", signed(-0.2)], ["z", "-"]]),
         Figure("none.png", "a picture"),
     ]
     text = html(blocks, tmp_path)
     assert '<h2 id="a-b">A &amp; b</h2>' in text
     assert '<th scope="row"><code>x</code> &lt; 1</th>' in text
     assert re.search(r'<td class="[^"]*above[^"]*" style="--strength:0.50">\+0.050</td>', text)
-    assert re.search(r'<td class="[^"]*below[^"]*" style="--strength:1.00">-0.2</td>', text)
+    assert re.search(r'<td class="[^"]*below[^"]*" style="--strength:1.00">-0.200</td>', text)
     assert re.search(r"<td[^>]*>-</td>", text)
-    assert "No picture yet: a picture" in text
+    assert "There is no picture yet: a picture" in text
     (tmp_path / "none.png").write_bytes(b"png")
     assert 'src="data:image/png;base64,cG5n"' in html(blocks, tmp_path)
     assert "![a picture](none.png)" in markdown(blocks)

@@ -1,4 +1,4 @@
-"""The theory study: it holds, is made once, tells from its rows, and notices what is wrong."""
+"""The theory study: its claims hold, it is computed once, and it notices what is wrong."""
 
 from __future__ import annotations
 
@@ -10,45 +10,59 @@ import pytest
 
 from drsne import cli
 from drsne.experiments import Rows, studies
-from drsne.experiments.checks import Finding, Size, amplification, density, gradients, invariance
 from drsne.experiments.dimension import dimension
 from drsne.experiments.document import markdown
+from drsne.experiments.methods import Workspace
+from drsne.experiments.rows import key
 from drsne.experiments.studies import theory
-from drsne.experiments.study import Asked
+from drsne.experiments.studies._theory_sections import RANKED
+from drsne.experiments.study import Selection
+from drsne.experiments.theory import Finding, Sizes, amplification, density
+from drsne.experiments.theory.problems import load
 from drsne.objectives import drsne as objective
 
-SMALL = Size(digits=150, generated=400, small=20)
+SMALL = Sizes(digits=150, generated=400, small=20)
 FIGURES = ("figure_invariance.png", "figure_amplification.png", "figure_density.png")
 
 
 @pytest.fixture
 def small(monkeypatch):
-    monkeypatch.setattr(theory, "QUICK_SIZE", SMALL)
+    monkeypatch.setattr(theory, "QUICK_SIZES", SMALL)
+
+
+def quick():
+    return theory.STUDY.parts(Selection(quick=True))
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The quick study as it is."""
     folder = tmp_path_factory.mktemp("theory")
-    text = theory.STUDY.reproduce(theory.STUDY.parts(Asked(quick=True)), folder, verbose=0)
-    return folder, text
+    return folder, theory.STUDY.reproduce(quick(), folder, verbose=0)
 
 
-def find(module, name):
-    return next(check for check in module.CHECKS if check.name == name)
+def find(name, dataset="digits"):
+    return next(check for check in theory.CHECKS if (check.name, check.dataset) == (name, dataset))
+
+
+def measured(name):
+    check = find(name)
+    data = load(check.dataset, n_samples=getattr(SMALL, check.size), **check.data)
+    return check.measure(Workspace(data.X))
 
 
 def test_every_claim_holds(made):
     folder, text = made
     rows = Rows(folder / "rows.jsonl").read()
-    assert [row["check"] for row in rows] == [check.name for check in theory.CHECKS]
-    assert [row["check"] for row in rows if not row["passed"]] == []
+    found = theory.results(quick(), rows)
+    assert [one.check for one in found] == list(theory.CHECKS)
+    assert [one.check.name for one in found if not one.details["holds"]] == []
     assert f"{len(rows)} of {len(rows)} claims hold." in text
     assert "does not hold" not in text
     for row in rows:
-        assert all(row[name] for name in ("claim", "where", "versions"))
+        assert row["versions"]
         assert row["seconds"]["check"] >= 0
-        assert np.isfinite([row["number"], row["bound"]]).all()
+        assert np.isfinite([row["details"]["number"], row["details"]["bound"]]).all()
 
 
 def test_a_second_run_adds_no_row(made):
@@ -56,35 +70,50 @@ def test_a_second_run_adds_no_row(made):
     before = (folder / "rows.jsonl").read_bytes()
     for name in FIGURES:
         (folder / name).unlink()
-    assert theory.STUDY.reproduce((theory.QUICK,), folder, verbose=0) == text
+    assert theory.STUDY.reproduce(quick(), folder, verbose=0) == text
     assert (folder / "rows.jsonl").read_bytes() == before
     assert all(0 < (folder / name).stat().st_size < 150_000 for name in FIGURES)  # drawn from the rows
 
 
-def test_told_from_the_rows_alone(made, tmp_path):
+def test_text_is_made_from_the_rows(made, tmp_path):
     folder, text = made
-    told = markdown(theory.STUDY.blocks(*theory.STUDY.kept(folder, quick=True), folder))
-    assert told == text == (folder / "table.md").read_text()
-    assert "No check has been made yet" in markdown(theory.STUDY.blocks(*theory.STUDY.kept(tmp_path), tmp_path))
+    parts, rows = theory.STUDY.load_results(folder, quick=True)
+    assert markdown(theory.STUDY.blocks(parts, rows, folder)) == text == (folder / "table.md").read_text()
+    nothing = theory.STUDY.blocks(*theory.STUDY.load_results(tmp_path), tmp_path)
+    assert "No check has been computed yet" in markdown(nothing)
 
 
-def test_checks_of_another_wording_do_not_count(made, tmp_path):
+def test_rewording_a_check_keeps_its_row(made, monkeypatch):
+    """Texts are presentation: neither keys nor verdicts depend on them."""
+    folder, _ = made
+    texts = {"title": "another title", "claim": "another claim", "where": "elsewhere"}
+    monkeypatch.setattr(theory, "CHECKS", tuple(replace(check, **texts) for check in theory.CHECKS))
+    parts, rows = theory.STUDY.load_results(folder, quick=True)
+    assert len(theory.results(parts, rows)) == len(theory.CHECKS)
+    assert "another claim" in markdown(theory.STUDY.blocks(parts, rows, folder))
+
+
+def test_rows_of_other_checks_do_not_count(made, tmp_path):
     folder, _ = made
     rows = Rows(folder / "rows.jsonl").read()
-    Rows(tmp_path / "rows.jsonl").append([rows[0] | {"key": "0" * 12, "passed": False}, *rows])
-    assert theory.STUDY.kept(tmp_path, quick=True)[1] == rows
+    Rows(tmp_path / "rows.jsonl").append([rows[0] | {"key": "0" * 12}, *rows])
+    assert theory.STUDY.load_results(tmp_path, quick=True)[1] == rows
 
 
 def test_names_and_keys():
-    assert len({(check.group, check.name) for check in theory.CHECKS}) == len(theory.CHECKS)
-    keys = {theory._key(check, size) for check in theory.CHECKS for size in (theory.FULL, SMALL)}
+    identities = [(check.name, check.dataset, tuple(check.data.items())) for check in theory.CHECKS]
+    assert len(set(identities)) == len(theory.CHECKS)
+    keys = set()
+    for check in theory.CHECKS:
+        for sizes in (theory.FULL_SIZES, SMALL):
+            part = theory._part([check], sizes)
+            keys.add(key(part.identity(part.datasets[0], check.name, None, 0)))
     assert len(keys) == 2 * len(theory.CHECKS)
-    assert not any("|" in check.name + check.claim + check.where for check in theory.CHECKS)  # would split a cell
-    names = {check.name for check in theory.CHECKS}
-    assert {*theory._CURVES.values(), *theory._AMPLIFIED, *theory._PANELS} <= names
+    assert not any("|" in check.title + check.claim + check.where for check in theory.CHECKS)  # would split a cell
+    assert set(theory._CURVES) <= {check.name for check in theory.CHECKS}
 
 
-@pytest.mark.parametrize("name", ["map scaled", "map scaled, absolute epsilon"])
+@pytest.mark.parametrize("name", ["map_scaled", "map_scaled_absolute_epsilon"])
 def test_a_profile_without_its_mean_is_noticed(name, monkeypatch):
     """What is not normalised changes with scale; what is only a constant stays under translation."""
     usual = objective.profile
@@ -93,43 +122,53 @@ def test_a_profile_without_its_mean_is_noticed(name, monkeypatch):
         found = usual(radii, exponent, smoothing)
         return found._replace(log=-exponent * np.log(found.radius))
 
-    assert find(invariance, name).measure(SMALL).passed
+    assert measured(name).holds
     monkeypatch.setattr(objective, "profile", without_mean)
-    broken = find(invariance, name).measure(SMALL)
-    assert not broken.passed
+    broken = measured(name)
+    assert not broken.holds
     assert broken.number == pytest.approx(math.log(1e3), rel=1e-3)
-    assert find(invariance, "map moved").measure(SMALL).passed
+    assert measured("map_moved").holds
 
 
 def test_a_detached_mean_where_it_should_be_attached_is_noticed(monkeypatch):
     usual = objective.loss_and_slope
     monkeypatch.setattr(objective, "loss_and_slope", lambda *given, attached: usual(*given, attached=False))
-    assert not find(gradients, "mean attached, no epsilon").measure(SMALL).passed
-    assert not find(gradients, "no epsilon").measure(SMALL).passed
-    assert find(gradients, "mean detached").measure(SMALL).passed
+    assert not measured("scale_attached").holds
+    assert not measured("gradient_exact").holds
+    assert measured("scale_detached").holds
 
 
-def test_an_amplified_loss_that_is_blind_is_noticed(monkeypatch):
+def test_a_loss_that_ignores_amplification_is_noticed(monkeypatch):
     monkeypatch.setattr(amplification, "loss_and_slope", lambda *_, **__: (0.0, None))
-    assert not find(amplification, "closed form, Digits").measure(SMALL).passed
-    assert not find(amplification, "zero at 1 alone, Digits").measure(SMALL).passed
+    assert not measured(amplification.CLOSED_FORM).holds
+    assert not measured(amplification.ZERO).holds
 
 
 def test_ranks_of_something_else_are_noticed(monkeypatch):
     monkeypatch.setattr(density, "density_rank_correlation", lambda X, Y, k: 0.0)
-    assert not find(density, "exponents D and d, Digits").measure(SMALL).passed
+    assert not measured(density.DENSITY_RANKS).holds
 
 
-def test_what_does_not_hold_is_said_and_made_again_when_asked(small, monkeypatch, tmp_path):
-    check = find(density, "exponents D and d, Digits")
-    wrong = Finding(number=math.nan, bound=1.0, numbers={"metric": 0.0})
-    assert not wrong.passed
-    monkeypatch.setattr(theory, "CHECKS", (replace(check, measure=lambda size: wrong),))
-    assert "**does not hold**" in theory.STUDY.reproduce((theory.QUICK,), tmp_path, verbose=0)
+def test_a_claim_that_does_not_hold_is_reported_and_can_be_repeated(small, monkeypatch, tmp_path):
+    check = find(density.DENSITY_RANKS)
+    numbers = dict.fromkeys(RANKED, 0.0)
+    wrong = Finding(number=math.nan, bound=1.0, numbers=numbers)
+    assert not wrong.holds
+    monkeypatch.setattr(theory, "CHECKS", (replace(check, measure=lambda workspace: wrong),))
+    assert "**does not hold**" in theory.STUDY.reproduce(quick(), tmp_path, verbose=0)
     monkeypatch.setattr(theory, "CHECKS", (check,))
-    assert "0 of 1 claims hold." in theory.STUDY.reproduce((theory.QUICK,), tmp_path, verbose=0)
-    assert "1 of 1 claims hold." in theory.STUDY.reproduce((theory.QUICK,), tmp_path, verbose=0, retry=True)
-    assert [row["passed"] for row in Rows(tmp_path / "rows.jsonl").read()] == [False, True]
+    assert "0 of 1 claims hold." in theory.STUDY.reproduce(quick(), tmp_path, verbose=0)
+    assert "1 of 1 claims hold." in theory.STUDY.reproduce(quick(), tmp_path, verbose=0, retry=True)
+    assert [row["details"]["holds"] for row in Rows(tmp_path / "rows.jsonl").read()] == [False, True]
+
+
+def test_a_check_that_raises_is_a_failed_row(small, monkeypatch, tmp_path):
+    def broken(workspace):
+        raise FloatingPointError("no luck")
+
+    monkeypatch.setattr(theory, "CHECKS", (replace(find(density.DENSITY_RANKS), measure=broken),))
+    text = theory.STUDY.reproduce(quick(), tmp_path, verbose=0)
+    assert "FloatingPointError: no luck" in text
 
 
 @pytest.mark.parametrize("option", ["--datasets", "--methods", "--seeds"])
@@ -147,7 +186,7 @@ def test_all_with_seeds_leaves_theory_its_own(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(studies, "names", lambda: ["theory"])
     monkeypatch.setattr(theory, "CHECKS", ())
     assert cli.main(["reproduce", "all", "--seeds", "0", "--quick", "--folder", str(tmp_path)]) == 0
-    assert "Theory as runnable checks" in capsys.readouterr().out
+    assert "Theory as checks that can be run" in capsys.readouterr().out
 
 
 def test_dimension():

@@ -1,4 +1,4 @@
-"""``drsne report`` writes one page with all results and what they say about the paper's claims."""
+"""``drsne report``: one page with all results, and with verdicts on the paper's claims."""
 
 from __future__ import annotations
 
@@ -11,30 +11,32 @@ from drsne.cli import Command
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
-        "--folder", type=Path, default=Path("paper"), help="the folder with the folders of the studies (default: paper)"
+        "--folder", type=Path, default=Path("paper"), help="the folder that holds those of the studies (default: paper)"
     )
     parser.add_argument("--output", type=Path, help="the file to write (default: report.html in the folder)")
     parser.add_argument(
-        "--max-mb", type=float, default=5.0, metavar="MB", help="the largest size of the page in megabytes (default: 5)"
+        "--max-mb", type=float, default=5.0, metavar="MB", help="the largest size of the page (default: 5)"
     )
-    parser.add_argument("--docs", type=Path, metavar="FILE", help="also update the table of claims in this document")
-    parser.add_argument("--quick", action="store_true", help="report the quick runs, from the folders STUDY-quick")
+    parser.add_argument(
+        "--docs", type=Path, metavar="FILE", help="also update the table of claims in this Markdown document"
+    )
+    parser.add_argument("--quick", action="store_true", help="report the quick runs, in the folders STUDY-quick")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page, and print its path and its size."""
+    """Write the page, and print its name and size."""
     from drsne.experiments import report
 
     if options.docs:
         if options.quick:
-            raise ValueError("docs must not be given with quick: a document shows the results of complete studies.")
-        report.around_the_table(options.docs)
+            raise ValueError("docs must not be given with quick, because documents have the results of whole studies.")
+        report.split_at_claims(options.docs)
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)
     if options.docs:
-        report.renew(options.docs, options.folder)
+        report.update_claims(options.docs, options.folder)
     print(f"Wrote {output} ({size / 1e6:.2f} MB).")
     return 0
 
 
-COMMAND = Command("write one page with all results and what they say about the paper's claims", arguments, run)
+COMMAND = Command("write one page with all results and with verdicts on the paper's claims", arguments, run)

@@ -1,4 +1,4 @@
-"""``drsne reproduce`` runs or resumes a study of the paper, and writes its tables and figures."""
+"""``drsne reproduce``: run or resume a study of the paper, and write its tables and figures."""
 
 from __future__ import annotations
 
@@ -15,52 +15,56 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     from drsne.experiments import studies
 
     parser.add_argument(
-        "study", choices=[*studies.names(), "all"], help="the study to run, or all of them one after the other"
+        "study", choices=[*studies.names(), "all"], help="the study, or all of them one after the other"
     )
-    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="run these data sets only (see drsne datasets)")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="run these methods only (see drsne methods)")
-    parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="run these seeds only")
+    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="run only these data sets (see drsne datasets)")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="run only these methods (see drsne methods)")
+    parser.add_argument("--seeds", nargs="+", type=int, metavar="SEED", help="run only these seeds")
     parser.add_argument(
-        "--quick", action="store_true", help="make few runs on few points, which takes minutes and needs no data files"
+        "--quick",
+        action="store_true",
+        help="make a few runs on few points, which takes some minutes and needs no files",
     )
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, help="the number of processes (default: one for each core)"
+        "--jobs", type=int, default=os.cpu_count() or 1, help="number of processes (default: one for each core)"
     )
-    parser.add_argument("--folder", type=Path, help="the folder of rows, tables and figures (default: paper/STUDY)")
-    parser.add_argument("--retry", action="store_true", help="repeat the runs that failed")
+    parser.add_argument("--folder", type=Path, help="the folder for rows, tables and figures (default: paper/STUDY)")
+    parser.add_argument("--retry", action="store_true", help="repeat runs that failed")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run what is missing, and print the tables."""
+    """Make the missing runs, and print the tables."""
     from drsne import checks
     from drsne.experiments import studies
-    from drsne.experiments.study import Asked
+    from drsne.experiments.study import Selection
 
     jobs = checks.integer("jobs", options.jobs, at_least=1)
     for seed in options.seeds or ():
         checks.integer("seeds", seed, at_least=0)
-    all_studies = options.study == "all"
-    if all_studies and (options.datasets or options.methods):
-        raise ValueError("datasets and methods must not be given with all: each study has its own. Name one study.")
+    every = options.study == "all"
+    if every and (options.datasets or options.methods):
+        raise ValueError(
+            "datasets and methods must not be given with all, because studies differ in them. Name a study."
+        )
     suffix = "-quick" if options.quick else ""
     skipped: dict[str, Exception] = {}
-    for name in studies.names() if all_studies else [options.study]:
-        study = studies.load(name)
-        seeds = options.seeds if study.seeded or not all_studies else None
-        asked = Asked(options.quick, options.datasets, options.methods, seeds)
+    for name in studies.names() if every else [options.study]:
+        known = studies.load(name)
+        seeds = options.seeds if known.seeded or not every else None
+        selection = Selection(options.quick, options.datasets, options.methods, seeds)
         folder = options.folder or Path("paper") / f"{name}{suffix}"
-        if all_studies and options.folder:
+        if every and options.folder:
             folder = options.folder / f"{name}{suffix}"
         try:
-            parts, shown = study.parts(asked), study.shown(asked)
-            print(study.reproduce(parts, folder, shown=shown, jobs=jobs, retry=options.retry))
+            parts, displayed = known.parts(selection), known.displayed(selection)
+            print(known.reproduce(parts, folder, displayed=displayed, jobs=jobs, retry=options.retry))
             print(f"Wrote {folder}.")
         except (ImportError, FileNotFoundError, ConnectionError) as error:  # another study may not need it
-            if not all_studies:
+            if not every:
                 raise
             skipped[name] = error
     for name, reason in skipped.items():
-        print(f"{name} was skipped: {reason}", file=sys.stderr)
+        print(f"Skipped {name}: {reason}", file=sys.stderr)
     return 1 if skipped else 0
 
 

@@ -1,10 +1,21 @@
-"""The paper's experiments: methods, studies, a runner that resumes, the constrained choice, tables and figures."""
+"""The paper's experiments and the benchmarks: methods, studies, a runner that resumes, tables, figures, a report."""
 
 from __future__ import annotations
 
-from drsne.experiments.protocol import Choice, choose
-from drsne.experiments.rows import Rows
-from drsne.experiments.runner import run
-from drsne.experiments.study import Study
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from drsne.experiments.protocol import Choice, choose
+    from drsne.experiments.rows import Rows
+    from drsne.experiments.runner import run
+    from drsne.experiments.study import Study
+
+_HOME = {"Choice": "protocol", "choose": "protocol", "Rows": "rows", "run": "runner", "Study": "study"}
 __all__ = ["Choice", "Rows", "Study", "choose", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,4 +1,4 @@
-"""How many dimensions data have locally."""
+"""The local dimension of data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def dimension(distances: NDArray[Any]) -> float:
-    """The maximum-likelihood estimate of Levina and Bickel (2004), from distances to neighbours, nearest first."""
+    """Return the maximum-likelihood estimate of Levina and Bickel (2004) from sorted distances to neighbours."""
     distances = distances[distances[:, 0] > 0]
     inverse = np.log(distances[:, -1:] / distances[:, :-1]).mean(axis=1)
     return float(1.0 / inverse[inverse > 0].mean())

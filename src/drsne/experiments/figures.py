@@ -1,4 +1,4 @@
-"""Figures of studies: grids and rows of maps."""
+"""Figures of studies: grids and rows of maps, sweeps, trade-offs and run times."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def grid_of_maps(
     solids: Mapping[str, Array] | None = None,
     captions: Mapping[tuple[str, str], str] | None = None,
 ) -> Any:
-    """Maps by method and data set, coloured by label.
+    """Draw maps by method and data set, coloured by label.
 
     Parameters
     ----------
     maps : mapping of (method, dataset) to array of shape (n, 2)
-        What is drawn, the few far points at the edge; a panel without a map says so.
+        The maps, with the few far points at the edge. A panel without a map says so.
     labels : mapping of dataset to labels
         Colours.
     methods, datasets : sequence of (name, title)
@@ -66,7 +66,7 @@ def grid_of_maps(
 
 
 def save(figure: Any, file: Path, *, dpi: int = 110) -> None:
-    """Write a figure as a PNG of 256 colours, which is a third as large as one of all, whole or not at all."""
+    """Write a figure as a PNG of 256 colours, which is a third as large. An interrupted call leaves no damaged file."""
     from io import BytesIO
 
     from PIL import Image
@@ -89,7 +89,7 @@ class Panel(NamedTuple):
 
 
 def row_of_maps(panels: Sequence[Panel]) -> Any:
-    """Maps beside one another, as a matplotlib figure."""
+    """Draw maps in one row, as a matplotlib figure."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(2.9 * len(panels), 3.2), layout="constrained")
@@ -117,9 +117,9 @@ def sweeps(panels: Mapping[str, Mapping[str, Sweep]], labels: tuple[str, str, st
     Parameters
     ----------
     panels : mapping of title to mapping of detector to Sweep
-        What is drawn; lambda = 0 stands at half the smallest other value.
+        The curves; lambda = 0 is drawn at half the smallest other value.
     labels : tuple of str
-        What the lines, the dashed lines and the single points are.
+        Labels of the lines, the dashed lines and the single points.
     score : str, default="AUPRC"
         The name of the vertical axis.
 
@@ -174,7 +174,7 @@ class TradeOff(NamedTuple):
 
 
 def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
-    """Trustworthiness against concentration: a panel for each method, a curve for each data set."""
+    """Draw trustworthiness against concentration: a panel for each method, a curve for each data set."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
@@ -217,7 +217,7 @@ def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, flo
 
 
 def colours(labels: Any, n: int) -> Any:
-    """Numbers for a colour map, one a point."""
+    """Return numbers for a colour map, one for each point."""
     return np.zeros(n) if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]
 
 

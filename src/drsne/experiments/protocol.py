@@ -1,4 +1,4 @@
-"""The paper's constrained choice: the largest concentration correlation among trustworthy maps, by method and seed."""
+"""The paper's constrained choice: the largest concentration correlation among maps above a threshold, for each seed."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from drsne.experiments.rows import Row
 
 
 class Choice(NamedTuple):
-    """What a method reaches on a data set."""
+    """The chosen runs of a method on a data set."""
 
     rows: tuple[Row, ...]  # the chosen run of every seed that has one
-    edges: tuple[bool, ...]  # whether its parameter is the first or last of those that were run
-    n_seeds: int  # that were run
-    n_values: int  # of the grid that were run
+    edges: tuple[bool, ...]  # whether its value is the smallest or largest of those that were run
+    n_seeds: int  # number of seeds that were run
+    n_values: int  # number of values of the grid that were run
 
     def mean(self, score: str) -> float:
         """Return the mean over seeds; nan if no seed has a map above the threshold, or one lacks the score."""
-        found = self._values(score)
-        return float(np.mean(found)) if found else float("nan")
+        values = self._values(score)
+        return float(np.mean(values)) if values else float("nan")
 
     def std(self, score: str) -> float:
         """Return the standard deviation over seeds (ddof 1); nan for fewer than two, or if one lacks the score."""
-        found = self._values(score)
-        return float(np.std(found, ddof=1)) if len(found) > 1 else float("nan")
+        values = self._values(score)
+        return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
     def _values(self, score: str) -> list[float]:
-        found = [row["metrics"][score] for row in self.rows if score in row["metrics"]]
-        return found if len(found) == len(self.rows) else []
+        values = [row["metrics"][score] for row in self.rows if score in row["metrics"]]
+        return values if len(values) == len(self.rows) else []
 
 
-def choose(rows: Sequence[Row], least: float, criterion: str = "concentration_correlation") -> Choice:
-    """The choice among the rows of one method on one data set: per seed, the best with a trustworthiness of ``least``.
+def choose(rows: Sequence[Row], threshold: float, criterion: str = "concentration_correlation") -> Choice:
+    """Return for each seed the best map of one method on one data set with at least the trustworthiness ``threshold``.
 
-    Of equals the first value of the grid. A seed without such a map is left out, as the paper's code does.
+    Ties go to the smallest value of the grid. A seed without such a map is skipped, as in the paper's code.
     """
     by_seed: dict[int, list[Row]] = defaultdict(list)
     for row in rows:
@@ -47,9 +47,9 @@ def choose(rows: Sequence[Row], least: float, criterion: str = "concentration_co
     chosen, edges = [], []
     for seed in sorted(by_seed):
         scored = [row for row in by_seed[seed] if not np.isnan(row["metrics"][criterion])]
-        trusty = [row for row in scored if row["metrics"]["trustworthiness"] >= least]
-        if trusty:
-            best = max(trusty, key=lambda row: (row["metrics"][criterion], -(row["value"] or 0)))
+        allowed = [row for row in scored if row["metrics"]["trustworthiness"] >= threshold]
+        if allowed:
+            best = max(allowed, key=lambda row: (row["metrics"][criterion], -(row["value"] or 0)))
             chosen.append(best)
             edges.append(len(values) > 1 and best["value"] in (values[0], values[-1]))
     return Choice(tuple(chosen), tuple(edges), len(by_seed), max(len(values), 1))

@@ -1,4 +1,4 @@
-"""The paper's numbers, read from ``paper.json`` beside this file, which names its sources."""
+"""The paper's numbers, read from ``paper.json`` in this folder, which names its sources."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-# The paper's column that a method of ours is held against.
+# The column of the paper's tables that a method of ours is compared with.
 COLUMN = {"drsne_adaptive": "drsne", "drsne_both": "drsne", "drsne_code": "drsne", "drsne_text": "drsne"}
 
 
 @lru_cache(maxsize=1)
 def everything() -> dict[str, Any]:
-    """All of it."""
-    found: dict[str, Any] = json.loads((files("drsne.experiments") / "paper.json").read_text(encoding="utf-8"))
-    return found
+    """Return the whole file."""
+    content: dict[str, Any] = json.loads((files("drsne.experiments") / "paper.json").read_text(encoding="utf-8"))
+    return content
 
 
 def main(dataset: str, method: str, score: str, *, corrected: bool = True) -> tuple[float, float]:
-    """Mean and standard deviation in the main table, or nan; printed errors mended where ``corrected``."""
+    """Return mean and standard deviation in the main table, or nan; ``corrected`` corrects printed errors."""
     column, known = COLUMN.get(method, method), everything()
     value = known["table"].get(dataset, {}).get(column, {}).get(score)
     if corrected:
@@ -29,34 +29,34 @@ def main(dataset: str, method: str, score: str, *, corrected: bool = True) -> tu
 
 
 def selected(dataset: str, method: str) -> list[float]:
-    """The parameters that the authors' runs selected, for seeds 0, 1, ...; empty where they are not known."""
+    """Return the parameters that the authors' runs selected, for seeds 0, 1, ...; empty if they are not known."""
     found: list[float] = everything()["selected"].get(dataset, {}).get(COLUMN.get(method, method), [])
     return found
 
 
 def selected_scores(dataset: str, method: str) -> list[list[float]]:
-    """Trustworthiness and concentration correlation of those runs, for seeds 0, 1 and 2."""
+    """Return trustworthiness and concentration correlation of those runs, for seeds 0, 1 and 2."""
     found: list[list[float]] = everything()["selected_scores"].get(dataset, {}).get(COLUMN.get(method, method), [])
     return found
 
 
 def ablation(table: str, value: float, score: str) -> tuple[float, float]:
-    """Mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
+    """Return mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
     found = everything()["ablations"][table].get(f"{value:g}", {}).get(score)
     mean, std = found or (None, None)
     return math.nan if mean is None else float(mean), math.nan if std is None else float(std)
 
 
 def progression(table: str, value: float) -> dict[str, float]:
-    """Scores of a map in a figure of ablations, in the authors' files; empty where they are not known."""
+    """Return the scores of a map in a figure of ablations, from the authors' files; empty if they are not known."""
     found: dict[str, float] = everything()["ablation_figures"].get(table, {}).get(f"{value:g}", {})
     return found
 
 
 def anomaly(dataset: str, method: str, section: str, detector: str) -> tuple[float, float]:
-    """AUPRC and its standard deviation in the anomaly tables, section "best" or "oracle_if", or nan.
+    """Return AUPRC and its standard deviation in the anomaly tables, section "best" or "oracle_if", or nan.
 
-    Cells that differ from the authors' own result files are those of the files.
+    If a cell differs from the authors' own result files, the number is that of the files.
     """
     column, known = COLUMN.get(method, method), everything()
     found = known["anomaly"].get(dataset, {}).get(column, {}).get(section, {}).get(detector)
@@ -65,7 +65,7 @@ def anomaly(dataset: str, method: str, section: str, detector: str) -> tuple[flo
 
 
 def anomaly_settings(dataset: str, method: str) -> list[tuple[float, ...]]:
-    """The settings of a method that the anomaly tables rest on, in order; empty where there are none."""
+    """Return the settings of a method behind the anomaly tables, in order; empty if there are none."""
     found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {})
     settings = [*(found.get("settings_best") or {}).values(), found.get("settings_oracle_if")]
     return sorted({tuple(float(value) for value in one) for one in settings if one})
@@ -84,11 +84,11 @@ def anomaly_selected(dataset: str, method: str, section: str = "best") -> dict[s
 
 
 def tradeoff(dataset: str, lam: float) -> tuple[float, float]:
-    """Trustworthiness and concentration correlation behind the trade-off figure, or nan."""
+    """Return trustworthiness and concentration correlation behind the trade-off figure, or nan."""
     found = everything()["tradeoff"].get(dataset, {}).get(f"{lam:g}")
     return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))
 
 
 def timing() -> dict[int, float]:
-    """Seconds by number of points: medians of the authors' runs, on their machine."""
+    """Return the seconds by number of points: medians of the authors' runs, on their machine."""
     return {int(n): float(seconds) for n, seconds in everything()["timing"].items()}

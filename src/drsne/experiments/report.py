@@ -1,6 +1,6 @@
-"""One page of all studies: what the paper claims and whether it holds, every table and figure, from the rows alone.
+"""One page with all studies: the paper's claims and whether they hold, every table and figure, from the rows.
 
-The page needs nothing beside itself, and is the same for the same rows and pictures.
+The page refers to no other file, and it is the same for the same rows and pictures.
 """
 
 from __future__ import annotations
@@ -10,31 +10,31 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drsne import checks
-from drsne.experiments import claims, document, studies
-from drsne.experiments.document import Block, Figure, Heading, Table, Text, escaped, inline
+from drsne.experiments import claims, studies
+from drsne.experiments.document import Block, Figure, Heading, Table, Text, anchors
+from drsne.experiments.pages import html, render
 from drsne.experiments.rows import Row
-from drsne.experiments.study import Asked
+from drsne.experiments.study import Selection
 
-TITLE = "DR-SNE, the paper's experiments run again"
+TITLE = "DR-SNE: the paper's experiments, repeated"
 MARKS = ("<!-- claims: made by drsne report -->", "<!-- end of claims -->")  # around the table in a document
 _PAPER = (
-    'This page has the results of the experiments of the paper "DR-SNE: Density-Regularized Stochastic Neighbor '
-    'Embedding" (M. Kazanskii), run again with the package `drsne`. Numbers stand beside those of the paper and of the '
-    "authors' repository ([maksimkazanskii/DR-SNE](https://github.com/maksimkazanskii/DR-SNE) at bf3a87b). Everything "
-    "here is made by `drsne report` from the rows in this folder, one for each run: tables, verdicts, and the counts "
-    "below."
+    'This page shows the experiments of the paper "DR-SNE: Density-Regularized Stochastic Neighbor Embedding" (M. '
+    "Kazanskii), repeated with the package `drsne`. Numbers are compared with those of the paper and of the authors' "
+    "repository ([maksimkazanskii/DR-SNE](https://github.com/maksimkazanskii/DR-SNE) at bf3a87b). `drsne report` makes "
+    "everything here from the rows in this folder, one for each run: tables, verdicts, and the counts below."
 )
 _COLOURS = (
-    "In tables, a difference is ours less the paper's: blue where ours is larger, orange where it is smaller, the "
-    "stronger the larger it is, in full from 0.1 on. A colour does not say better or worse. The best mean of a score "
-    "on a data set is bold. On narrow screens the paper's number and the difference stand below the score."
+    "In tables, a difference is ours minus the paper's. It is blue if ours is larger and orange if ours is smaller; "
+    "the colour is stronger for larger differences, up to 0.1. A colour does not mean better or worse. The best mean "
+    "of a score on a data set is bold. On narrow screens the paper's number and the difference are below the score."
 )
 _QUICK = (
-    "**A quick look.** These are the quick runs, on a few hundred points with few values: they show that everything "
-    "works, and say nothing of the paper."
+    "**A quick look.** These are the quick runs, on a few hundred points with few values. They show that everything "
+    "works, and say nothing about the paper."
 )
 
 
@@ -47,31 +47,31 @@ class Part(NamedTuple):
     name: str
     description: str
     folder: Path
-    rows: list[Row]  # those that belong to it
-    wanted: int  # how many it has when it is complete; 0 where nobody knows
+    rows: list[Row]
+    wanted: int  # the number of rows when the study is complete
     blocks: list[Block]
 
     @property
     def complete(self) -> bool:
-        """Whether every run was made, and none failed."""
+        """Return whether every run was made and none failed."""
         return len(self.rows) - self.failed >= self.wanted
 
     @property
     def failed(self) -> int:
-        """How many rows are errors."""
+        """Return how many runs failed."""
         return sum(bool(row.get("error")) for row in self.rows)
 
     @property
     def title(self) -> str:
-        """Its first heading."""
+        """Return the first heading."""
         headings = [block.text for block in self.blocks if isinstance(block, Heading)]
         return headings[0] if headings else self.name
 
 
 def write(folder: Path, output: Path, *, quick: bool = False, max_mb: float = 5.0) -> int:
-    """Write the page of the results in ``folder`` to ``output``, whole or not at all; return its size in bytes."""
+    """Write the page of the results in ``folder`` to ``output``, and return its size in bytes."""
     if output.is_dir():
-        raise ValueError(f"output must be a file; got {str(output)!r}, which is a folder. Add a name to it.")
+        raise ValueError(f"output must be a file; got the folder {str(output)!r}. Add the name of a file.")
     text = page(folder, quick=quick, max_mb=max_mb)
     output.parent.mkdir(parents=True, exist_ok=True)
     _write_whole(output, text)
@@ -79,6 +79,7 @@ def write(folder: Path, output: Path, *, quick: bool = False, max_mb: float = 5.
 
 
 def _write_whole(file: Path, text: str) -> None:
+    """Write a file so that an interrupted call leaves the old one."""
     part = file.with_name(f"{file.name}.part{os.getpid()}")
     try:
         part.write_bytes(text.encode())
@@ -88,36 +89,39 @@ def _write_whole(file: Path, text: str) -> None:
 
 
 def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
-    """The page, as HTML.
+    """Return the page, as HTML.
 
     Parameters
     ----------
     folder : Path
-        Where ``drsne reproduce`` keeps results: a folder for each study, with its ``rows.jsonl``.
+        The folder of ``drsne reproduce``, with a folder for each study that holds its ``rows.jsonl``.
     quick : bool, default=False
-        Whether it is of the quick runs, in folders whose names end with ``-quick``.
+        Whether to show the quick runs, in folders whose names end with ``-quick``.
     max_mb : float, default=5.0
-        How large it may be, in millions of bytes.
+        The largest size, in millions of bytes.
 
     Returns
     -------
     str
         HTML that refers to no other file.
     """
+    from markupsafe import Markup
+
     limit = checks.number("max_mb", max_mb, above=0)
     parts = _parts(folder, quick)
-    style = (files("drsne.experiments") / "report.css").read_text(encoding="utf-8")
-    body = "\n".join([*_head(parts, quick), _claims(parts), *(_section(part) for part in parts)])
-    text = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(TITLE)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n{_contents(parts)}\n"
-        f"<main>\n{body}</main>\n</body>\n</html>\n"
+    text = render(
+        "report.html",
+        title=TITLE,
+        style=Markup((files("drsne.experiments") / "report.css").read_text(encoding="utf-8")),
+        head=Markup(html(_head(parts, quick), Path())),
+        studies=[_study(part) for part in parts],
+        summary=_SUMMARY,
+        **_claims(parts),
     )
     size = len(text.encode()) / 1e6
     if size > limit:
         raise ValueError(
-            f"The page has {size:.2f} MB, more than max_mb={limit:g}. The largest pictures in it: {_largest(parts)}. "
+            f"The page has {size:.2f} MB, more than max_mb={limit:g}. Its largest pictures are {_largest(parts)}. "
             "Draw them smaller, or pass a larger --max-mb."
         )
     return text
@@ -129,8 +133,8 @@ def claims_table(folder: Path) -> str:
     for part in _parts(folder, quick=False):
         for claim in claims.load(part.name):
             found = _verdicts(claim, part)
-            words = [f"{f'{whom}: ' if whom else ''}**{one.word}{_so_far(one, part)}**" for whom, one in found]
-            numbers = [f"{f'{whom}: ' if whom else ''}{one.numbers}" for whom, one in found if one.numbers]
+            words = [f"{f'{subject}: ' if subject else ''}**{one.word}{_so_far(one, part)}**" for subject, one in found]
+            numbers = [f"{f'{subject}: ' if subject else ''}{one.numbers}" for subject, one in found if one.numbers]
             rule = "<br>".join([f"Rule: {claim.criterion}.", *numbers])
             folded = f"<details><summary>{_SUMMARY}</summary>{rule}</details>"
             command = f"`drsne reproduce {part.name}`"
@@ -139,89 +143,90 @@ def claims_table(folder: Path) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def renew(document_file: Path, folder: Path) -> None:
-    """Put the table of claims of the results in ``folder`` between the marks of a Markdown document."""
-    before, after = around_the_table(document_file)
+def update_claims(document_file: Path, folder: Path) -> None:
+    """Write the table of claims of the results in ``folder`` between the marks of a Markdown document."""
+    before, after = split_at_claims(document_file)
     _write_whole(document_file, f"{before}{MARKS[0]}\n\n{claims_table(folder)}\n\n{MARKS[1]}{after}")
 
 
-def around_the_table(document_file: Path) -> tuple[str, str]:
-    """What is before and after the marks of a document, which must have each of them once."""
+def split_at_claims(document_file: Path) -> tuple[str, str]:
+    """Return the text before and after the marks of a document, which must contain each of them once."""
     if not document_file.is_file():
-        raise ValueError(f"docs must be a Markdown file; got {str(document_file)!r}, which is none.")
+        raise ValueError(f"docs must be a Markdown file; got {str(document_file)!r}, which is not a file.")
     text = document_file.read_text(encoding="utf-8")
     if [text.count(mark) for mark in MARKS] != [1, 1] or text.index(MARKS[0]) > text.index(MARKS[1]):
         raise ValueError(
-            f"docs must be a Markdown file with the line {MARKS[0]} once and then {MARKS[1]} once, between which the "
-            f"table goes; got {str(document_file)!r}, which is not so. Put them in."
+            f"docs must contain the line {MARKS[0]} once, and after it {MARKS[1]} once: the table is written between "
+            f"them; got {str(document_file)!r}, which does not. Add these lines."
         )
     return text.split(MARKS[0])[0], text.split(MARKS[1])[1]
 
 
 def _parts(folder: Path, quick: bool) -> list[Part]:
-    """All studies, those without rows too."""
+    """Return all studies, including those without rows."""
     suffix = "-quick" if quick else ""
     if not folder.is_dir():
         raise ValueError(
-            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which is not there."
+            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which does not exist."
         )
     out = []
     for name in studies.names():
         known, here = studies.load(name), folder / f"{name}{suffix}"
-        runs, rows = known.kept(here, quick=quick)
-        usual = {key for run in known.parts(Asked(quick=quick)) for key in run.all_keys()}
-        wanted = len(usual | {row["key"] for row in rows}) if usual else 0  # none where there are no runs, but checks
+        runs, rows = known.load_results(here, quick=quick)
+        expected = {key for run in known.parts(Selection(quick=quick)) for key in run.all_keys()}
+        wanted = len(expected | {row["key"] for row in rows})
         blocks: list[Block] = known.blocks(runs, rows, here) if rows else [Heading(name.capitalize(), 1)]
         out.append(Part(name, known.description, here, rows, wanted, blocks))
     if not any(part.rows for part in out):
-        made = f"drsne reproduce {out[0].name}{' --quick' if quick else ''}"
+        command = f"drsne reproduce {out[0].name}{' --quick' if quick else ''}"
         raise ValueError(
-            f"folder must hold rows of a study, such as {out[0].folder}/rows.jsonl; got {str(folder)!r}, which has "
-            f"none. Make them with {made}."
+            f"folder must hold rows of a study, such as {out[0].folder}/rows.jsonl; got {str(folder)!r}, which holds "
+            f"none. Run {command} first."
         )
     return out
 
 
-def _head(parts: Sequence[Part], quick: bool) -> list[str]:
-    """What this is, of how many rows, made with what, in how much time."""
+def _head(parts: Sequence[Part], quick: bool) -> list[Block]:
+    """Return the head of the page: its subject, the number of rows, the versions and the time."""
     blocks: list[Block] = [Text(_PAPER), *([Text(_QUICK)] if quick else []), Text(_COLOURS)]
-    header = ["study", "what it asks", "rows", "failed", "time of the runs", "commits"]
+    header = ["study", "subject", "rows", "failed", "time of the runs", "commits"]
     body = []
     for part in parts:
         commits = Counter(str(row.get("commit") or "unknown") for row in part.rows)
-        told = ", ".join(f"{commit} ({count})" for commit, count in sorted(commits.items()))
+        listed = ", ".join(f"{commit} ({count})" for commit, count in sorted(commits.items()))
         line = [
             f"[{part.name}](#{part.name})",
             part.description,
-            f"{len(part.rows)} of {part.wanted}" if part.wanted else f"{len(part.rows)}",
+            f"{len(part.rows)} of {part.wanted}",
         ]
-        body.append([*line, *((str(part.failed), duration(seconds(part.rows)), told) if part.rows else "---")])
+        body.append([*line, *((str(part.failed), duration(seconds(part.rows)), listed) if part.rows else "---")])
     total = sum(len(part.rows) for part in parts)
     spent = duration(sum(seconds(part.rows) for part in parts))
     blocks += [
         Heading("The runs"),
         Text(
-            f"{total} rows, {spent} in all, on one thread each but for run times on all threads. A search for "
-            "neighbours that several runs share counts once; loading and scoring do not count."
+            f"There are {total} rows, which took {spent} in total, on one thread each except for run times on all "
+            "threads. A search for neighbours that several runs share counts once; loading and scoring do not count."
         ),
         Table(header, body, "The studies, their rows and the time of their runs"),
         Text(f"Made with {_versions(parts)}."),
     ]
-    return [f"<h1>{escaped(TITLE)}</h1>", document.html(blocks, Path())]
+    return blocks
 
 
 def _versions(parts: Sequence[Part]) -> str:
-    """Of packages, as the rows have them."""
-    found: dict[str, set[str]] = {}
+    """Return the versions of packages in the rows."""
+    versions: dict[str, set[str]] = {}
     for part in parts:
         for row in part.rows:
             for name, version in row.get("versions", {}).items():
-                found.setdefault(name, set()).add(version)
-    return ", ".join(f"{name} {' and '.join(sorted(found[name]))}" for name in sorted(found)) or "unknown versions"
+                versions.setdefault(name, set()).add(version)
+    listed = [f"{name} {' and '.join(sorted(some))}" for name, some in sorted(versions.items())]
+    return ", ".join(listed) or "unknown versions"
 
 
 def seconds(rows: Sequence[Row]) -> float:
-    """What the runs took; neighbours of the same data that took the same time were found once."""
+    """Return the time of the runs. Searches on the same data that took the same time are counted once."""
     total, searches = 0.0, set[tuple[str, float]]()
     for row in rows:
         for name, value in row.get("seconds", {}).items():
@@ -233,14 +238,14 @@ def seconds(rows: Sequence[Row]) -> float:
 
 
 def duration(value: float) -> str:
-    """Seconds in words."""
+    """Return a number of seconds in words."""
     minutes = round(value / 60)
     if value < 60:
         return f"{value:.0f} s"
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def _claims(parts: Sequence[Part]) -> str:
+def _claims(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the table of claims in the order of the studies; those of studies without rows are not run."""
     by_name = {part.name: part for part in parts}
     order = dict.fromkeys([*by_name, *studies.ORDER, *claims.names()])
@@ -251,19 +256,13 @@ def _claims(parts: Sequence[Part]) -> str:
             words[found[0][1].word] += 1
             lines.append(_claim(claim, found, study, by_name.get(study)))
     counts = ", ".join(f"{words[word]} {_counted(word, words[word])}" for word in claims.WORDS if words[word])
-    told = inline(
-        f"Of {words.total()} claims {counts}. Each verdict is computed from the rows by a rule of ours, which is "
+    explanation = (
+        f"Of {words.total()} claims, {counts}. Each verdict is computed from the rows by a rule of ours, which is "
         "folded below the verdict together with the numbers. A verdict is about the paper's method as its code has it "
-        '(`drsne_code`) unless it names something else. "Not tested": no run here can judge the claim. "So far": not '
+        '(`drsne_code`), unless it names something else. "Not tested": no run here can judge the claim. "So far": not '
         "all runs of the study have been made."
     )
-    head = "".join(f'<th scope="col">{text}</th>' for text in ("claim", "verdict", "made by"))
-    caption = "Claims of the paper and whether they hold"
-    table = (
-        f'<table class="claims"><caption><span>{caption}</span></caption>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>{''.join(lines)}</tbody></table>"
-    )
-    return f'<h2 id="claims">Claims of the paper</h2>\n<p>{told}</p>\n{document.scrolling(table, caption)}\n'
+    return {"claims": lines, "explanation": explanation, "caption": "Claims of the paper and whether they hold"}
 
 
 def _counted(word: str, count: int) -> str:
@@ -274,28 +273,30 @@ def _counted(word: str, count: int) -> str:
     return word if count == 1 else many[word]
 
 
-Verdicts = list[tuple[str, claims.Verdict]]  # what each is about ("" for the paper's method), and the verdict
+Verdicts = list[tuple[str, claims.Verdict]]  # the subject of each ("" for the paper's method), and the verdict
 
 
 def _verdicts(claim: claims.Claim, part: Part | None) -> Verdicts:
-    """Return the verdicts on a claim: the first, and those on what else it is asked of."""
+    """Return the verdicts on a claim: the first, and those about other methods."""
     rows = [row for row in part.rows if not row.get("error")] if part else []
-    asked = {claim.whom: claim.judge, **claim.also}
-    return [(whom, judge(rows) if rows else claims.not_run()) for whom, judge in asked.items()]
+    judges = {claim.subject: claim.judge, **claim.also}
+    return [(subject, judge(rows) if rows else claims.not_run()) for subject, judge in judges.items()]
 
 
-def _claim(claim: claims.Claim, found: Verdicts, study: str, part: Part | None) -> str:
+def _claim(claim: claims.Claim, found: Verdicts, study: str, part: Part | None) -> dict[str, Any]:
     """Return a line of the table: the words of the verdicts, with the rule and the numbers folded below them."""
-    shown = "".join(f"<div>{_pill(one, part)}{inline(whom)}</div>" for whom, one in found)
-    numbers = [
-        f"<li>{inline(f'{whom}: ' if whom else '')}{inline(one.numbers)}</li>" for whom, one in found if one.numbers
-    ]
-    listed = f"<ul>{''.join(numbers)}</ul>" if numbers else ""
-    folded = f"<details><summary>{_SUMMARY}</summary><p>Rule: {inline(claim.criterion)}.</p>{listed}</details>"
-    return (
-        f'<tr><th scope="row">{inline(claim.text)}<small>{inline(claim.where)}.</small></th>'
-        f"<td>{shown}{folded}</td><td><code>drsne reproduce {study}</code></td></tr>\n"
-    )
+    kinds = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}
+    return {
+        "text": claim.text,
+        "where": claim.where,
+        "criterion": claim.criterion,
+        "study": study,
+        "verdicts": [
+            {"subject": subject, "word": one.word, "so_far": _so_far(one, part), "kind": kinds.get(one.word, "none")}
+            for subject, one in found
+        ],
+        "numbers": [f"{f'{subject}: ' if subject else ''}{one.numbers}" for subject, one in found if one.numbers],
+    }
 
 
 def _so_far(found: claims.Verdict, part: Part | None) -> str:
@@ -303,28 +304,20 @@ def _so_far(found: claims.Verdict, part: Part | None) -> str:
     return " so far" if part and not part.complete and found.word not in final else ""
 
 
-def _pill(found: claims.Verdict, part: Part | None) -> str:
-    kind = {claims.HOLDS: "holds", claims.IN_PART: "part", claims.FAILS: "fails"}.get(found.word, "none")
-    return f'<span class="verdict {kind}">{found.word}{_so_far(found, part)}</span>'
+def _study(part: Part) -> dict[str, Any]:
+    """Return the section of a study, and the headings for the contents."""
+    from markupsafe import Markup
 
-
-def _section(part: Part) -> str:
-    shown = f'<section id="{part.name}">\n' + document.html(part.blocks, part.folder, prefix=f"{part.name}-", deeper=1)
-    if not part.rows:
-        shown += f"<p>No rows yet; <code>drsne reproduce {part.name}</code> makes them.</p>\n"
-    return shown + "</section>"
-
-
-def _contents(parts: Sequence[Part]) -> str:
-    """Links to studies and, where there is room, to their second headings."""
-    lines = ['<li><a href="#the-runs">The runs</a></li>', '<li><a href="#claims">Claims of the paper</a></li>']
-    for part in parts:
-        headings = [block for block in part.blocks if isinstance(block, Heading)]
-        named = zip(headings, document.anchors(part.blocks, prefix=f"{part.name}-"), strict=True)
-        below = [f'<li><a href="#{name}">{inline(block.text)}</a></li>' for block, name in named if block.level > 1]
-        inner = f"<ul>{''.join(below)}</ul>" if below else ""
-        lines.append(f'<li><a href="#{part.name}">{inline(part.title)}</a>{inner}</li>')
-    return f'<nav aria-label="Contents"><ul>\n{chr(10).join(lines)}\n</ul></nav>'
+    prefix = f"{part.name}-"
+    headings = [block for block in part.blocks if isinstance(block, Heading)]
+    named = zip(anchors(part.blocks, prefix=prefix), headings, strict=True)
+    return {
+        "name": part.name,
+        "title": part.title,
+        "headings": [(name, block.text) for name, block in named if block.level > 1],
+        "body": Markup(html(part.blocks, part.folder, prefix=prefix, deeper=1)),
+        "has_rows": bool(part.rows),
+    }
 
 
 def _largest(parts: Sequence[Part]) -> str:
@@ -333,7 +326,7 @@ def _largest(parts: Sequence[Part]) -> str:
 
 
 def _pictures(parts: Sequence[Part]) -> Iterator[tuple[int, str]]:
-    """Sizes as they are in the page, and names."""
+    """Yield the size of every picture in the page, and its name."""
     for part in parts:
         for block in part.blocks:
             if isinstance(block, Figure) and (file := part.folder / block.file).exists():

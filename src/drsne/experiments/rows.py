@@ -1,4 +1,4 @@
-"""Results: one row a run, appended as it finishes, keyed by what was run."""
+"""Results as rows: one for each run, in a file of JSON lines, identified by what was run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,63 +17,72 @@ from typing import Any
 from drsne import checks
 
 Row = dict[str, Any]
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scanpy", "igraph", "louvain")
+_PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "numba", "umap-learn", "pacmap", "scalemap", "scanpy", "igraph", "louvain",
+)  # fmt: skip
+_MAPPINGS = ("params", "metrics", "seconds", "details", "versions")  # fields that hold a mapping, if a row has them
 
 
-def key(what: dict[str, Any]) -> str:
-    """Twelve hexadecimal digits that stand for what was run, whatever the order of its entries."""
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=_plain).encode()).hexdigest()[:12]
+def key(identity: dict[str, Any]) -> str:
+    """Return twelve hexadecimal digits that identify a run, whatever the order of its entries."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, default=_as_python).encode()).hexdigest()[:12]
 
 
-def _plain(value: Any) -> Any:
-    """A number of numpy as one of Python."""
+def _as_python(value: Any) -> Any:
+    """Return a number of numpy as one of Python."""
     return value.item()
 
 
 class Rows:
-    """Rows in a file of JSON lines. What is in the file is never changed, only added to."""
+    """Rows in a file of JSON lines. Rows are only ever added to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> list[Row]:
-        """All rows; a last line that was cut off when a process died is left out."""
+        """Return all rows. A last line that was cut off when a process died is skipped with a warning."""
         if not self.path.exists():
             return []
-        rows: list[Row] = []
         try:
             lines = self.path.read_text(encoding="utf-8").split("\n")
         except UnicodeDecodeError as error:
-            raise ValueError(f"{self.path} is damaged: {error}. Take the file of a backup, or remove it.") from error
+            raise ValueError(
+                f"{self.path} is damaged: {error}. Restore the file from a backup, or remove it."
+            ) from error
+        rows: list[Row] = []
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
+            except RecursionError as error:
+                raise self._damaged(number, "is nested too deeply") from error
             except json.JSONDecodeError as error:
                 if number < len(lines):
                     raise self._damaged(number, "is not JSON") from error
-                checks.warn(f"The last row of {self.path} was cut off and is left out; its run is made again.")
+                checks.warn(f"Skipped the last row of {self.path}, which was cut off. Its run will be repeated.")
                 continue
-            if not isinstance(row, dict) or "key" not in row:
-                raise self._damaged(number, "is not a row: it has no key")
+            if reason := _fault(row):
+                raise self._damaged(number, reason)
             rows.append(row)
         return rows
 
-    def _damaged(self, line: int, why: str) -> ValueError:
-        return ValueError(f"{self.path} is damaged: line {line} {why}. Remove that line; its run is then made again.")
+    def _damaged(self, line: int, reason: str) -> ValueError:
+        return ValueError(
+            f"{self.path} is damaged: line {line} {reason}. Remove that line; its run will then be repeated."
+        )
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add rows, each whole; on a full disk nothing of them stays behind."""
-        text = "".join(json.dumps(row, sort_keys=True, default=_plain) + "\n" for row in rows)
+        """Add rows, all or none of them: if the disk is full, no part of a row stays behind."""
+        text = "".join(json.dumps(row, sort_keys=True, default=_as_python) + "\n" for row in rows)
         make_folder(self.path.parent)
         self.path.touch()
         with self.path.open("r+b") as file:
-            _lock(file)
-            end, torn = _whole_lines(file)
+            _lock(file.fileno(), wait=True)
+            end, missing = _end_of_rows(file)
             file.seek(end)
             try:
-                file.write((torn + text).encode())
+                file.write((missing + text).encode())
                 file.truncate()
                 file.flush()
                 os.fsync(file.fileno())
@@ -79,52 +90,115 @@ class Rows:
                 file.truncate(end)
                 raise OSError(
                     error.errno,
-                    f"Could not write to {self.path}: {error.strerror}. Finished rows are kept; make room and start "
-                    "again.",
+                    f"Could not write to {self.path}: {error.strerror}. Finished rows are kept; free some space and "
+                    "start again.",
                 ) from error
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other processes from running the same study into this file.
+
+        The lock belongs to the process: the system releases it if the process dies, so no stale lock stays behind.
+        """
+        make_folder(self.path.parent)
+        path = self.path.with_name(f"{self.path.name}.lock")
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not _lock(file, wait=False) or not _is_at(file, path):
+                holder = os.pread(file, 32, 0).decode(errors="replace") if hasattr(os, "pread") else ""
+                raise BlockingIOError(
+                    f"{self.path} is in use: another process{f' ({holder})' if holder else ''} is adding rows to it. "
+                    "Wait until it has finished, or choose another folder."
+                )
+            os.ftruncate(file, 0)
+            os.write(file, f"process {os.getpid()}".encode())
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(file)
+
+
+def _fault(row: Any) -> str:
+    """Return what is wrong with the form of a row, or an empty string."""
+    if not isinstance(row, dict) or "key" not in row:
+        return "is not a row: it has no key"
+    if not isinstance(row["key"], str):
+        return "is not a row: its key is not a string"
+    for name in _MAPPINGS:
+        if name in row and not isinstance(row[name], dict):
+            return f"has {name} that are not a mapping"
+    return ""
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for results, or say which cannot be made."""
+    """Make a folder for results, or raise an error that names it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OSError(
-            error.errno, f"folder must be one that can be written; got {str(folder)!r}: {error.strerror}. Take another."
+            error.errno, f"folder must be writable; got {str(folder)!r}: {error.strerror}. Choose another."
         ) from error
 
 
-def _lock(file: Any) -> None:
-    """Until it is closed nobody else appends, where the system has locks for that."""
+def _lock(file: int, *, wait: bool) -> bool:
+    """Lock an open file until it is closed, if the system supports it; return whether nobody else holds it."""
+    if sys.platform == "win32":
+        return True
+    import fcntl
+
     try:
-        import fcntl
-    except ImportError:
-        return
-    fcntl.flock(file, fcntl.LOCK_EX)
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
-def _whole_lines(file: Any) -> tuple[int, str]:
-    """Where to write on, and what is to be written first: a newline where the last row is whole but for that."""
+def _is_at(file: int, path: Path) -> bool:
+    """Return whether the open file is still the one at the path, and was not removed by its previous owner."""
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _end_of_rows(file: Any) -> tuple[int, str]:
+    """Return where the next row starts, and a newline if the last row is complete except for it."""
     size = end = file.seek(0, os.SEEK_END)
     while end > 0:
         step = min(end, 65536)
         file.seek(end - step)
-        found = file.read(step).rfind(b"\n")
-        if found >= 0:
-            end = end - step + found + 1
+        newline = file.read(step).rfind(b"\n")
+        if newline >= 0:
+            end = end - step + newline + 1
             break
         end -= step
     file.seek(end)
     try:
         json.loads(file.read())
-    except ValueError:
+    except (ValueError, RecursionError):
         return end, ""
     return size, "\n"
 
 
+def other_versions(rows: Iterable[Row]) -> dict[str, int]:
+    """Return how many rows were computed by each other version of this package; rows without a version are skipped."""
+    import drsne
+
+    counts: dict[str, int] = {}
+    for row in rows:
+        made_by = row.get("versions", {}).get("drsne", drsne.__version__)
+        if made_by != drsne.__version__:
+            counts[str(made_by)] = counts.get(str(made_by), 0) + 1
+    return counts
+
+
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
-    """Versions of what computes, and the commit."""
+    """Return the versions of the packages that compute, and the commit of the source tree."""
     import drsne
 
     versions = {"drsne": drsne.__version__}
@@ -137,7 +211,7 @@ def provenance() -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    """Of the source tree that this package is imported from, "+" where it was changed since; None if installed."""
+    """Return the commit of the source tree, with "+" if files were changed since; None if the package is installed."""
     commit = _git("rev-parse", "--short=12", "HEAD")
     return f"{commit}+" if commit and _git("status", "--porcelain", "--", ".") else commit
 

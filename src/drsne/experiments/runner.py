@@ -1,8 +1,11 @@
-"""Runs a study: in processes of one thread each, with a row for every run, resumable at any time."""
+"""Runs a study in processes of one thread each. Every run is a row, and a study can be resumed at any time."""
 
 from __future__ import annotations
 
 import math
+import os
+import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,14 +14,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from drsne import checks
-from drsne.experiments import methods, scoring
-from drsne.experiments.methods import Ready
-from drsne.experiments.rows import Row, Rows, key, make_folder, provenance
+from drsne.experiments import methods
+from drsne.experiments.methods import Run, Workspace
+from drsne.experiments.rows import Row, Rows, key, make_folder, other_versions, provenance
 from drsne.experiments.study import Job, Study
 from drsne.progress import ProgressBar
+
+Part = tuple[Study, Job]
+_FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")  # of every row
+_WATCH_SECONDS = 1.0  # between looks whether the parent process still lives
+
+
+def has_failed(row: Row) -> bool:
+    """Return whether the run of a row raised an error."""
+    return bool(row.get("error"))
 
 
 def run(
@@ -29,113 +40,138 @@ def run(
     maps: Path | None = None,
     verbose: int = 1,
     retry: bool = False,
+    failed: Callable[[Row], bool] = has_failed,
 ) -> list[Row]:
     """Make the runs of a study that have no row yet, and return all rows of the study.
 
     Parameters
     ----------
     study : Study or sequence of Study
-        What to run; several are one piece of work, with their rows in one file.
+        What to run. Several studies are run as one, with their rows in one file.
     rows : Rows
-        Where results are kept. Rows are added as runs finish, so a study that is killed goes on where it stopped.
+        The file of results. Rows are added as runs finish, so a study that was killed continues where it stopped.
     jobs : int, default=1
-        Processes, each with one thread.
+        Number of processes, each with one thread.
     maps : Path, default=None
-        A folder for the maps, as ``<key>.npy``; None keeps none.
+        A folder in which maps are kept as ``<key>.npy``; None keeps none.
     verbose : int, default=1
-        1 shows a progress bar with the time left on standard error.
+        1 shows a progress bar with the remaining time on standard error.
     retry : bool, default=False
-        Whether runs whose row is an error are made again.
+        Whether runs that failed are repeated.
+    failed : callable, default=has_failed
+        Tells from a row whether its run failed.
 
     Returns
     -------
     list of dict
-        The rows of this study, those that were there before among them.
+        All rows of this study, including those that existed before.
     """
+    parts = as_parts(study)
+    with rows.exclusive():
+        existing = rows.read()
+        _report_versions(rows_of_study(parts, existing))
+        done = {row["key"] for row in existing if not (retry and failed(row))}
+        todo, planned = [], set(done)
+        for part in parts:
+            todo += [(part, job) for job in part.jobs(planned)]
+            planned |= part.all_keys()
+        for part, name in {(id(part), job.method): (part, job.method) for part, job in todo}.values():
+            methods.check(name, part.method(name))
+        todo = _with_data(todo, anything=bool(rows_of_study(parts, existing)))
+        if maps is not None:
+            make_folder(maps)
+        if todo:
+            _run_jobs(todo, rows, done, jobs=jobs, maps=maps, verbose=verbose)
+    return rows_of_study(parts, rows.read())
+
+
+def _run_jobs(todo: Sequence[Part], rows: Rows, done: set[str], *, jobs: int, maps: Path | None, verbose: int) -> None:
+    """Run the jobs, and add their rows as they finish."""
     from concurrent.futures.process import BrokenProcessPool
 
     from joblib import Parallel, delayed, parallel_config
 
-    parts = as_parts(study)
-    found = rows.read()
-    there = {row["key"] for row in found if not (retry and row.get("error"))}
-    todo, planned = [], set(there)
-    for part in parts:
-        todo += [(part, job) for job in part.jobs(planned)]
-        planned |= part.all_keys()
-    for part, name in {(id(part), job.method): (part, job.method) for part, job in todo}.values():
-        methods.check(name, part.method(name))
-    todo = _with_data(todo, anything=bool(of_study(parts, found)))
-    if maps is not None:
-        make_folder(maps)
     total = sum(len(job.values) for _, job in todo)
-    if todo:
-        label = todo[0][0].name
-        with (
-            ProgressBar(total, label, visible=bool(verbose)) as bar,
-            parallel_config(backend="loky", inner_max_num_threads=1),
-        ):
-            done = 0
-            parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
-            failed = 0
-            try:
-                for made in parallel(delayed(_make)(part, job, maps) for part, job in todo):
-                    fresh = [row for row in made if row["key"] not in there]
-                    rows.append(fresh)
-                    done += len(made)
-                    failed += sum(row["error"] is not None for row in fresh)
-                    bar(done, {"failed": failed} if failed else {})
-            except BrokenProcessPool as error:
-                raise ChildProcessError(
-                    "A process of the study was killed, most often for lack of memory. Finished rows are kept; start "
-                    "again with fewer --jobs."
-                ) from error
-    return of_study(parts, rows.read())
+    finished = n_failed = 0
+    with (
+        ProgressBar(total, todo[0][0].name, visible=bool(verbose)) as bar,
+        parallel_config(backend="loky", inner_max_num_threads=1),
+    ):
+        parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
+        calls = (delayed(_make)(part, job, maps, os.getpid()) for part, job in todo)
+        try:
+            for made in parallel(calls):
+                fresh = [row for row in made if row["key"] not in done]
+                rows.append(fresh)
+                finished += len(made)
+                n_failed += sum(row["error"] is not None for row in fresh)
+                bar(finished, {"failed": n_failed} if n_failed else {})
+        except BrokenProcessPool as error:
+            raise ChildProcessError(
+                "A process of the study was killed, most often because memory ran out. Finished rows are kept; start "
+                "again with fewer --jobs."
+            ) from error
+
+
+def _report_versions(rows: Sequence[Row]) -> None:
+    """Warn about rows that another version of this package computed."""
+    import drsne
+
+    counts = other_versions(rows)
+    if counts:
+        versions = ", ".join(f"{count} by drsne {version}" for version, count in sorted(counts.items()))
+        checks.warn(
+            f"Of {len(rows)} rows, some were computed by another version than {drsne.__version__}: {versions}. They "
+            "are used as they are; remove them from the file to compute them again."
+        )
 
 
 def as_parts(study: Study | Sequence[Study]) -> tuple[Study, ...]:
-    """One study as a sequence of one."""
+    """Return one study, or several, as a tuple."""
     return (study,) if isinstance(study, Study) else tuple(study)
 
 
-def _with_data(todo: list[tuple[Study, Job]], *, anything: bool) -> list[tuple[Study, Job]]:
-    """The jobs whose data can be had; files are fetched here, once, before processes ask for them.
+def _with_data(todo: list[Part], *, anything: bool) -> list[Part]:
+    """Return the jobs whose data are available. Files are downloaded here, before several processes need them.
 
-    What cannot be had is told and left out, and has no rows: the next start tries again. It is an error where there is
-    not ``anything`` else to show.
+    Data that are not available are skipped with a warning and get no rows, so that the next start tries again. If
+    there is not ``anything`` else to show, this is an error.
     """
-    failed: dict[str, Exception] = {}
+    failures: dict[str, Exception] = {}
     wanted = {job.dataset: (part, job.seed) for part, job in reversed(todo)}
     for dataset, (part, seed) in reversed(wanted.items()):
         try:
             part.load(dataset, seed)
         except (OSError, ImportError, ValueError) as error:
-            failed[dataset] = error
-    if failed and len(failed) == len(wanted) and not anything:
-        raise next(iter(failed.values()))
-    for dataset, reason in failed.items():
-        checks.warn(f"{dataset} is left out: {reason}")
-    return [(part, job) for part, job in todo if job.dataset not in failed]
+            failures[dataset] = error
+    if failures and len(failures) == len(wanted) and not anything:
+        raise next(iter(failures.values()))
+    for dataset, reason in failures.items():
+        checks.warn(f"Skipped the data set {dataset}: {reason}")
+    return [(part, job) for part, job in todo if job.dataset not in failures]
 
 
-def of_study(study: Study | Sequence[Study], rows: list[Row]) -> list[Row]:
-    """The rows that belong to a study, the last of each run."""
+def rows_of_study(study: Study | Sequence[Study], rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that belong to a study, the last one of each run, and raise an error if one is incomplete."""
     wanted = {key for part in as_parts(study) for key in part.all_keys()}
-    found = list({row["key"]: row for row in rows if row["key"] in wanted}.values())
-    for row in found:
-        if lacking := _lacking(row):
+    out = list({row["key"]: row for row in rows if row["key"] in wanted}.values())
+    for row in out:
+        if missing := _missing(row):
             raise ValueError(
-                f"The row with the key {row['key']!r} has no {', '.join(lacking)}. Remove its line from rows.jsonl; "
-                "its run is then made again."
+                f"The row with the key {row['key']!r} has no {', '.join(missing)}. Remove its line from the file of "
+                "rows; its run will then be repeated."
             )
-    return found
+    return out
 
 
-def _lacking(row: Row) -> list[str]:
+def _missing(row: Row) -> list[str]:
+    """Return the fields and scores that a row should have and does not."""
+    from drsne.experiments.scoring import score_names
+
     fields = [name for name in _FIELDS if name not in row]
     if fields or row["error"]:
         return fields
-    wanted = [name for asked, _ in row.get("scores", ()) for name in scoring.names(asked)]
+    wanted = [name for requested, _ in row.get("scores", ()) for name in score_names(requested)]
     return [name for name in wanted if not _is_number(row["metrics"].get(name))]
 
 
@@ -143,53 +179,87 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and math.isfinite(value)
 
 
-_FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")
+class _Loaded:
+    """The data of a process, with what its runs share."""
+
+    def __init__(self, data: Any) -> None:
+        self.workspace = Workspace(np.ascontiguousarray(data.X, dtype=np.float64))
+        self.labels, self.source = data.y, data.source
 
 
 @lru_cache(maxsize=1)
-def _ready(load: Callable[..., Any], *which: Any) -> tuple[Ready, Any, str]:
-    """The data of a process: jobs come sorted by data set."""
-    data = load(*which)
-    return Ready(np.ascontiguousarray(data.X, dtype=np.float64)), data.y, data.source
+def _embedded(load: Callable[..., Any], params: tuple[tuple[str, Any], ...], *which: Any) -> _Loaded:
+    """Return the data that are embedded; jobs are sorted by data set."""
+    return _Loaded(load(*which, **dict(params)))
 
 
 @lru_cache(maxsize=1)
-def _yardstick(load: Callable[..., Any], name: str) -> tuple[Ready, Any, str]:
-    """What maps are scored against where it is not what is embedded: kept apart from that."""
-    return _ready.__wrapped__(load, name)
+def _reference(load: Callable[..., Any], params: tuple[tuple[str, Any], ...], name: str) -> _Loaded:
+    """Return the data that maps are scored against, if they are not the embedded ones; kept separately."""
+    return _Loaded(load(name, **dict(params)))
 
 
-def _make(study: Study, job: Job, maps: Path | None) -> list[Row]:
-    """The rows of a job; a failure is a row with its error, but for maps that cannot be written."""
-    rest, rows = list(job.values), []
+def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
+    """Return the rows of a job. A failed run is a row with its error; a map that cannot be written is an error."""
+    from threadpoolctl import threadpool_limits
+
+    _end_with(parent)
+    remaining, rows = list(job.values), []
     files: dict[Path, Any] = {}
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        warnings.filterwarnings("error", message="Lowered (perplexity|density_neighbors)")  # a row is what it says
         try:
             which = (job.dataset, job.seed) if study.resampled else (job.dataset,)
-            ready, labels, source = _ready(study.data, *which)
-            scored, marks = _yardstick(study.data, study.against)[:2] if study.against else (ready, labels)
-            for run in study.method(job.method).maps(ready, job.values, job.seed):
-                value = rest.pop(rest.index(run.value))  # as it was asked for: 1 and 1.0 have different keys
-                row = _row(study, job, value)
-                try:
-                    row["metrics"] = scoring.scores(scored, run.embedding, study.scores, marks)
-                except Exception as error:
-                    row["error"] = _told(error)
-                row |= {"source": source, "seconds": {name: round(s, 3) for name, s in run.seconds.items()}}
-                if run.found:
-                    row["found"] = dict(run.found)
-                if ("anomaly", None) in study.scores:
-                    row["anomalies"] = int(np.sum(labels))
-                if maps is not None and run.embedding.shape[1] == 2:
-                    files[maps / f"{row['key']}.npy"] = run.embedding.astype(np.float32)
+            data = _embedded(study.data, tuple(study.data_params.items()), *which)
+            scored = data
+            if study.against is not None:
+                scored = _reference(study.data, tuple(study.against.items()), job.dataset)
+            for one in study.method(job.method).maps(data.workspace, job.values, job.seed):
+                value = remaining.pop(remaining.index(one.value))  # as in the grid: 1 and 1.0 have different keys
+                row = _row(study, job, value) | _results(study, job.dataset, one, data, scored)
+                if maps is not None and one.embedding is not None and one.embedding.shape[1] == 2:
+                    files[maps / f"{row['key']}.npy"] = one.embedding.astype(np.float32)
                 rows.append(row)
         except Exception as error:
-            rows += [_row(study, job, value) | {"error": _told(error)} for value in rest]
+            rows += [_row(study, job, value) | {"error": _described(error)} for value in remaining]
     for file, Y in files.items():
         _save(file, Y)
     return rows
+
+
+def _results(study: Study, dataset: str, one: Run, data: _Loaded, scored: _Loaded) -> Row:
+    """Return the fields of a row that hold the results of a run."""
+    from drsne.experiments import scoring
+
+    row: Row = {"source": data.source, "seconds": {name: round(s, 3) for name, s in one.seconds.items()}}
+    details = dict(one.details)
+    if one.embedding is not None:
+        try:
+            row["metrics"] = scoring.scores(scored.workspace, one.embedding, study.scores, scored.labels)
+            if study.extra is not None:
+                details |= study.extra(dataset, data.workspace.X, one.embedding, data.labels)
+        except Exception as error:
+            row["error"] = _described(error)
+    if details:
+        row["details"] = details
+    if (scoring.ANOMALY, None) in study.scores:
+        row["anomalies"] = int(np.sum(data.labels))
+    return row
+
+
+@lru_cache(maxsize=1)
+def _end_with(parent: int) -> None:
+    """End this process when its parent has died, so that killing a study leaves no workers behind."""
+    if os.getpid() == parent:
+        return
+    started_by = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == started_by:
+            time.sleep(_WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="drsne-watch", daemon=True).start()
 
 
 def _save(file: Path, Y: Any) -> None:
@@ -199,7 +269,8 @@ def _save(file: Path, Y: Any) -> None:
         file.unlink(missing_ok=True)
         raise OSError(
             error.errno,
-            f"Could not write {file}: {error.strerror or error}. Finished rows are kept; make room and start again.",
+            f"Could not write {file}: {error.strerror or error}. Finished rows are kept; free some space and start "
+            "again.",
         ) from error
 
 
@@ -209,6 +280,7 @@ def _row(study: Study, job: Job, value: Any) -> Row:
     return row | {"metrics": {}, "seconds": {}, **provenance()}
 
 
-def _told(error: Exception) -> str:
+def _described(error: Exception) -> str:
+    """Return the kind of an error, its message and the line that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"

@@ -1,4 +1,4 @@
-"""A study is data: which methods, at which values, with which seeds, on which data, by which scores."""
+"""A study as data: which methods, at which values, with which seeds, on which data, by which scores."""
 
 from __future__ import annotations
 
@@ -6,30 +6,31 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from drsne import checks
 from drsne.experiments import methods
 from drsne.experiments.methods import Method
 from drsne.experiments.rows import key
 
 
-class Asked(NamedTuple):
-    """What a command asks for: some data sets, methods and seeds, or the usual ones; few points, or all."""
+class Selection(NamedTuple):
+    """The part of a study that a command selects; None selects all data sets, methods or seeds of the study."""
 
-    quick: bool = False
+    quick: bool = False  # few points, few values
     datasets: Sequence[str] | None = None
     methods: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
 
     @property
     def sample(self) -> str:
-        """That of :class:`Study`."""
+        """Return the ``sample`` of the selected :class:`Study`."""
         return "quick" if self.quick else ""
 
-    def seeds_or(self, usual: Sequence[int], quick: Sequence[int]) -> tuple[int, ...]:
-        """Those that were asked for, or else the usual ones, or those of a quick run."""
-        return tuple(self.seeds or (quick if self.quick else usual))
+    def seeds_or(self, default: Sequence[int], quick: Sequence[int]) -> tuple[int, ...]:
+        """Return the selected seeds, or else the default ones, which differ for a quick run."""
+        return tuple(self.seeds or (quick if self.quick else default))
 
 
-USUAL = Asked()
+EVERYTHING = Selection()
 
 
 class Job(NamedTuple):
@@ -43,34 +44,41 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """What is run, by names; nothing is loaded before it is needed."""
+    """The runs of a study, by names; nothing is loaded before it is needed."""
 
     name: str
     datasets: tuple[str, ...]
     methods: tuple[str, ...]
     seeds: tuple[int, ...]
     scores: tuple[tuple[str, int | None], ...]
-    data: Callable[..., Any]  # name -> drsne.datasets.Data as it is fed to methods; a function of a module
-    sample: str = ""  # what of the data is taken where it is not all that the study takes, such as "quick"
-    against: str = ""  # the data set that maps are scored against, where it is not the one that is embedded
-    resampled: bool = False  # whether data are drawn anew for every seed: data is then (name, seed) -> Data
-    grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run all of their own
-    variants: Mapping[str, Method] = field(default_factory=dict)  # methods of this study alone, or changed for it
+    data: Callable[..., Any]  # (name, **data_params) -> drsne.datasets.Data, as methods receive it
+    data_params: Mapping[str, Any] = field(default_factory=dict)  # what identifies the data besides their name
+    against: Mapping[str, Any] | None = None  # data_params of the data that maps are scored against, if others
+    sample: str = ""  # "quick" for a small part of the data
+    resampled: bool = False  # whether every seed has its own data: data is then (name, seed, **data_params) -> Data
+    grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run their whole grid
+    variants: Mapping[str, Method] = field(default_factory=dict)  # methods that only this study has, or that it changes
+    extra: Callable[[str, Any, Any, Any], Mapping[str, Any]] | None = None  # (dataset, X, map, labels) -> more details
 
     def method(self, name: str) -> Method:
-        """What a name stands for here."""
+        """Return the method of that name in this study."""
         return self.variants[name] if name in self.variants else methods.find(name)
 
     def values(self, method: str) -> tuple[Any, ...]:
-        """The grid of a method in this study."""
+        """Return the grid of a method in this study."""
         return self.grids.get(method, self.method(method).grid)
 
-    def load(self, dataset: str, seed: int) -> Any:
-        """The data of a run."""
-        return self.data(dataset, seed) if self.resampled else self.data(dataset)
+    def load(self, dataset: str, seed: int | None = None) -> Any:
+        """Return the data of a run."""
+        arguments = (dataset, seed) if self.resampled else (dataset,)
+        return self.data(*arguments, **self.data_params)
+
+    def load_reference(self, dataset: str) -> Any:
+        """Return the data that maps are scored against, if they are not the embedded data."""
+        return self.data(dataset, **(self.against or {}))
 
     def identity(self, dataset: str, method: str, value: Any, seed: int) -> dict[str, Any]:
-        """What a row is a result of."""
+        """Return what identifies a row: everything that its result depends on."""
         known = self.method(method)
         params = dict(known.settings)
         if isinstance(known.parameter, tuple):
@@ -80,19 +88,21 @@ class Study:
         if known.together:
             params["path"] = list(self.values(method))
         scores = [[name, k] for name, k in self.scores]
-        found = {"dataset": dataset, "method": method, "params": params, "seed": seed, "scores": scores}
+        out = {"dataset": dataset, "method": method, "params": params, "seed": seed, "scores": scores}
+        if self.data_params:
+            out["data"] = dict(self.data_params)
+        if self.against is not None:
+            out["against"] = dict(self.against)
         if self.sample:
-            found["sample"] = self.sample
-        if self.against:
-            found["against"] = self.against
-        return found | {"resampled": True} if self.resampled else found
+            out["sample"] = self.sample
+        return out | {"resampled": True} if self.resampled else out
 
-    def jobs(self, there: set[str]) -> list[Job]:
-        """What is still to be run: what has the same data beside one another, so that it shares."""
+    def jobs(self, done: set[str]) -> list[Job]:
+        """Return the jobs whose keys are not ``done``. Jobs on the same data follow each other, so that they share."""
         out = []
-        for dataset, method, seed in self._groups():
+        for dataset, method, seed in self.groups():
             values = self.values(method)
-            missing = tuple(v for v in values if key(self.identity(dataset, method, v, seed)) not in there)
+            missing = tuple(v for v in values if key(self.identity(dataset, method, v, seed)) not in done)
             if missing and self.method(method).together:
                 out.append(Job(dataset, method, seed, values))
             else:
@@ -100,15 +110,15 @@ class Study:
         return out
 
     def all_keys(self) -> set[str]:
-        """Of all runs of the study, made or not."""
+        """Return the keys of all runs of the study, whether they have rows or not."""
         return {
             key(self.identity(dataset, method, value, seed))
-            for dataset, method, seed in self._groups()
+            for dataset, method, seed in self.groups()
             for value in self.values(method)
         }
 
-    def _groups(self) -> Iterator[tuple[str, str, int]]:
-        """Data set, method and seed of every grid."""
+    def groups(self) -> Iterator[tuple[str, str, int]]:
+        """Yield data set, method and seed of every grid."""
         for dataset in self.datasets:
             groups = [
                 (dataset, method, seed)
@@ -119,17 +129,12 @@ class Study:
 
 
 def check_names(
-    what: str, given: Sequence[str] | None, usual: Sequence[str], known: Sequence[str] | None = None
+    parameter: str, given: Sequence[str] | None, default: Sequence[str], known: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Names that were asked for, in the order of those that are known (``usual`` and more); ``usual`` for None."""
-    from difflib import get_close_matches
-
+    """Return the given names in the order of the known ones (by default those of ``default``); all of it for None."""
     if given is None:
-        return tuple(usual)
-    known = usual if known is None else known
+        return tuple(default)
+    known = default if known is None else known
     for name in given:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{what} must be among {', '.join(known)}; got {name!r}.{hint}")
+        checks.choice(parameter, name, known)
     return tuple(name for name in known if name in given)

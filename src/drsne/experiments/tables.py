@@ -1,4 +1,4 @@
-"""Tables of a comparison: our number, the paper's, the difference; as blocks, LaTeX and CSV."""
+"""Tables of a comparison: our number, the paper's, and the difference; as blocks, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drsne.experiments.document import DIFFERENCE, Block, Bullets, Heading, Table
+from drsne.experiments.document import DIFFERENCE, NOTHING, PAPER, Block, Bullets, Cell, Heading, Table
 from drsne.experiments.rows import Row
 
 SHORT = {
@@ -25,8 +25,18 @@ SHORT = {
 _LATEX = {"rho_S": r"$\rho_S$", "local rho_S": r"local $\rho_S$"}
 
 
-class Cell(NamedTuple):
-    """A score: ours and the paper's, each with its standard deviation; nan for what there is not."""
+class Title(NamedTuple):
+    """The name of a data set in tables, with a remark for headings if it needs one."""
+
+    short: str
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.short} ({self.remark})" if self.remark else self.short
+
+
+class Score(NamedTuple):
+    """A score: ours and the paper's, each with its standard deviation; nan for a missing number."""
 
     mean: float
     std: float
@@ -35,7 +45,7 @@ class Cell(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Ours less the paper's."""
+        """Return our score minus the paper's."""
         return self.mean - self.paper
 
 
@@ -44,29 +54,33 @@ class Line(NamedTuple):
 
     dataset: str
     method: str
-    parameter: str  # what was chosen, for each seed
+    parameter: str  # the chosen value for each seed
     seeds: str
     grid: str  # how many values were run
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, Score]
 
 
 def number(value: float, std: float = math.nan) -> str:
-    """A score with its standard deviation, or a dash."""
+    """Return a score with its standard deviation, or a dash."""
     if math.isnan(value):
-        return "-"
-    return f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
+        return NOTHING
+    text = f"{value:.3f}" if math.isnan(std) else f"{value:.3f} ± {std:.3f}"
+    return Cell(text, round(value, 3))
 
 
-def value(found: object) -> str:
-    """A value of a grid: a number, a word, or several of them."""
-    if isinstance(found, list | tuple):
-        return " ".join(value(one) for one in found)
-    return "" if found is None else f"{found:g}" if isinstance(found, int | float) else str(found)
+def value(of_grid: object) -> str:
+    """Return the text of a value of a grid: a number, a word, or several of them."""
+    if isinstance(of_grid, list | tuple):
+        return " ".join(value(one) for one in of_grid)
+    return "" if of_grid is None else f"{of_grid:g}" if isinstance(of_grid, int | float) else str(of_grid)
 
 
 def signed(value: float) -> str:
-    """A difference, or a dash."""
-    return "-" if math.isnan(value) else f"{round(value, 3) + 0.0:+.3f}"  # no minus before zero
+    """Return a difference, or a dash."""
+    if math.isnan(value):
+        return NOTHING
+    rounded = round(value, 3) + 0.0  # no minus before zero
+    return Cell(f"{rounded:+.3f}", rounded)
 
 
 def mean(rows: Sequence[Row], score: str) -> tuple[float, float]:
@@ -80,12 +94,12 @@ def spread(values: Sequence[float]) -> tuple[float, float]:
 
 
 def fastest(rows: Sequence[Row]) -> float:
-    """Seconds of the shortest optimisation; the first of a process has kernels compiled, or read from disk."""
+    """Return the seconds of the shortest optimisation; the first one of a process also compiles the kernels."""
     return min(float(row["seconds"]["optimization"]) for row in rows)
 
 
 def failures(rows: Sequence[Row]) -> list[Block]:
-    """Runs that failed, with their errors; nothing where none did."""
+    """Return the runs that failed, with their errors, if there are any."""
     label = "{dataset}, {method}, {value}, seed {seed}: {error}"
     failed = [label.format(**row) for row in rows if row["error"]]
     return [Heading("Runs that failed"), Bullets(failed)] if failed else []
@@ -100,7 +114,7 @@ def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:
     compared = {score for score in scores if any(not math.isnan(line.cells[score].paper) for line in lines)}
     header = ["method"]
     for score in scores:
-        header += [SHORT[score], "paper", DIFFERENCE] if score in compared else [SHORT[score]]
+        header += [SHORT[score], PAPER, DIFFERENCE] if score in compared else [SHORT[score]]
     header += ["chosen, by seed", "seeds", "grid"]
     for dataset in dict.fromkeys(line.dataset for line in lines):
         body = []
@@ -118,7 +132,7 @@ def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:
 
 
 def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
-    """One tabular with a block for each data set; needs booktabs."""
+    """Return one tabular with a block for each data set; it needs booktabs."""
     head = " & ".join(f"{_LATEX.get(SHORT[score], SHORT[score])} & paper & diff." for score in scores)
     out = [rf"\begin{{tabular}}{{l{'rrr' * len(scores)}}}", r"\toprule", rf"method & {head} \\"]
     for dataset in dict.fromkeys(line.dataset for line in lines):
@@ -135,7 +149,7 @@ def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
 
 
 def _math(text: str) -> str:
-    return "--" if text == "-" else f"${text.replace(' ± ', chr(92) + 'pm ')}$"
+    return "--" if text == NOTHING else f"${text.replace(' ± ', chr(92) + 'pm ')}$"
 
 
 def _escaped(text: str) -> str:
@@ -145,7 +159,7 @@ def _escaped(text: str) -> str:
 
 
 def comma_separated(lines: Sequence[Line], scores: Sequence[str]) -> str:
-    """A line for each data set, method and score, with full numbers."""
+    """Return a line for each data set, method and score, with unrounded numbers."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(

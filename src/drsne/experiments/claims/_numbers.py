@@ -1,4 +1,4 @@
-"""What judges share: means over seeds, curves, and what is said of them."""
+"""What judges share: means over seeds, curves, and their descriptions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 class Mean(NamedTuple):
-    """Over seeds."""
+    """A mean over seeds."""
 
     mean: float
     std: float  # ddof 1; nan for one seed
@@ -22,13 +22,13 @@ class Mean(NamedTuple):
 
 
 def mean(rows: Iterable[Row], score: str) -> Mean:
-    """Of a score."""
+    """Return the mean of a score."""
     values = [row["metrics"][score] for row in rows]
     return Mean(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan, len(values))
 
 
 def grouped(keyed: Iterable[tuple[T, Row]]) -> dict[T, list[Row]]:
-    """Rows by key, keys in order of their first row."""
+    """Return rows by key, in the order of the first row of each key."""
     out: dict[T, list[Row]] = {}
     for key, row in keyed:
         out.setdefault(key, []).append(row)
@@ -36,13 +36,13 @@ def grouped(keyed: Iterable[tuple[T, Row]]) -> dict[T, list[Row]]:
 
 
 def above(one: Mean, other: Mean) -> bool:
-    """Whether ``one`` is larger by more than twice the standard error of the difference; of single runs, larger."""
+    """Return whether ``one`` is larger by more than twice the standard error of the difference, if that is known."""
     error = math.sqrt(one.std**2 / one.n + other.std**2 / other.n)
     return one.mean - other.mean > (0.0 if math.isnan(error) else 2.0 * error)
 
 
 def ranks(one: Sequence[float], other: Sequence[float]) -> float:
-    """Spearman's correlation; 0 where one of them does not vary."""
+    """Return Spearman's correlation; 0 if one of the sequences is constant."""
     from scipy.stats import spearmanr
 
     if len(set(one)) < 2 or len(set(other)) < 2:
@@ -51,16 +51,16 @@ def ranks(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def trend(curve: Mapping[float, Mean]) -> float:
-    """Spearman's correlation of the values with their means."""
-    return ranks(list(curve), [found.mean for found in curve.values()])
+    """Return Spearman's correlation of the values with their means."""
+    return ranks(list(curve), [one.mean for one in curve.values()])
 
 
 def ends(curve: Mapping[float, Mean]) -> str:
-    """From where to where a curve goes."""
+    """Return a description of both ends of a curve."""
     values = list(curve)
     return f"{curve[values[0]].mean:.3f} at {values[0]:g}, {curve[values[-1]].mean:.3f} at {values[-1]:g}"
 
 
 def listed(items: Sequence[str]) -> str:
-    """Items with commas, at most five of them."""
+    """Return the items separated by commas, at most five of them."""
     return ", ".join(items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")

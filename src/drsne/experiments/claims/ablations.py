@@ -9,57 +9,39 @@ from itertools import pairwise
 from drsne.experiments.claims import FAILS, HOLDS, IN_PART, Claim, Verdict, not_run
 from drsne.experiments.claims._numbers import Mean, above, ends, grouped, listed, mean, trend
 from drsne.experiments.rows import Row
-from drsne.experiments.studies.ablations import NEAR, TABLES, Setting
+from drsne.experiments.studies.ablations import TABLES, WAYS, Setting
 
 TW, CONT, CC, STRESS = "trustworthiness", "continuity", "concentration_correlation", "stress"
-WAYS = ("as published", "controlled")
-STEADY = 0.02  # of a standard deviation over seeds
+STEADY = 0.02  # the largest standard deviation over seeds that counts as steady
 SMALL = 0.005  # the largest lambda that is called small
-CLEAR = 0.8  # of a rank correlation with what varies
-MOSTLY = 0.7  # of one that the paper says of a general tendency
-HIGH, NARROW = 0.95, 0.03  # concentration correlation: how high, over how wide a range
+CLEAR = 0.8  # rank correlation with what varies
+MOSTLY = 0.7  # the same for a general tendency
+HIGH, NARROW = 0.95, 0.03  # concentration correlation: its least value and its range
 
 Curves = Mapping[str, Mapping[float, Mean]]  # by score: means by what varies
-Judgement = tuple[float, str]  # the share of what is asked that is met, and the numbers
-
-
-def setting(row: Row) -> Setting:
-    """What a run was made with: a run that two tables share has the name of one of them only."""
-    scales, params = dict(row["scores"]), row["params"]
-    return Setting(
-        components=int(row["dataset"].split(",")[1].split()[0]),
-        k=params["k"] + 1,
-        lam=params["lam"],
-        perplexity=params["perplexity"],
-        search=params["perplexity_search"],
-        scale=scales[TW],
-        concentration=scales[CC],
-        against=int(row["against"].split(",")[1].split()[0]) if row.get("against") else None,
-        near_clusters=row["dataset"].endswith(NEAR),
-        every_pair=params.get("every_pair", False),
-    )
+Judgement = tuple[float, str]  # the share of the cases that meet the criterion, and the numbers
 
 
 def curves(rows: Sequence[Row], table: str, way: str) -> Curves:
-    """The means of a table, by score and value."""
-    found = grouped((setting(row), row) for row in rows if row["method"] == "drsne_code")
-    lines = {value: found[line] for value, line in TABLES[table, way].items() if line in found}
+    """Return the means of a table, by score and value."""
+    by_setting = grouped((Setting.of(row), row) for row in rows if row["method"] == "drsne_code")
+    lines = {value: by_setting[line] for value, line in TABLES[table, way].items() if line in by_setting}
     return {score: {value: mean(some, score) for value, some in lines.items()} for score in (TW, CONT, CC, STRESS)}
 
 
 def both(rows: Sequence[Row], *, table: str, judge: Callable[[Curves], Judgement | None]) -> Verdict:
-    """The verdict of a judge over the two ways of a table: both are asked to meet it."""
-    found = {way: judge(curves(rows, table, way)) for way in WAYS}
-    told = {way: one for way, one in found.items() if one is not None}
-    if not told:
+    """Return the verdict over both ways to run a table; the claim holds if both meet the criterion."""
+    judgements = {way: judge(curves(rows, table, way)) for way in WAYS}
+    known = {way: one for way, one in judgements.items() if one is not None}
+    if not known:
         return not_run()
-    met = [one[0] for one in told.values()]
+    met = [one[0] for one in known.values()]
     word = HOLDS if min(met) == 1 else IN_PART if max(met) > 0 else FAILS
-    return Verdict(word, "; ".join(f"{way}: {one[1]}" for way, one in told.items()))
+    return Verdict(word, "; ".join(f"{WAYS[way]}: {one[1]}" for way, one in known.items()))
 
 
 def steady(found: Curves) -> Judgement | None:
-    """At how many lambda scores vary little over seeds."""
+    """Judge at how many lambda the scores vary little over seeds."""
     spread = {
         (name, value): one.std
         for name, score in (("TW", TW), ("CC", CC))
@@ -70,13 +52,13 @@ def steady(found: Curves) -> Judgement | None:
         return None
     wide = [f"{name} ± {std:.3f} at {value:g}" for (name, value), std in spread.items() if std > STEADY]
     steady_at = {value for _, value in spread} - {value for (_, value), std in spread.items() if std > STEADY}
-    asked = len({value for _, value in spread})
-    told = f"met at {len(steady_at)} of {asked} lambda" + (f"; not {listed(wide)}" if wide else "")
-    return len(steady_at) / asked, told
+    total = len({value for _, value in spread})
+    numbers = f"met at {len(steady_at)} of {total} lambda" + (f"; not {listed(wide)}" if wide else "")
+    return len(steady_at) / total, numbers
 
 
 def small_helps(found: Curves) -> Judgement | None:
-    """Whether a small lambda has a larger trustworthiness than none."""
+    """Judge whether a small lambda has a larger trustworthiness than none."""
     trust = found[TW]
     small = {value: one for value, one in trust.items() if 0 < value <= SMALL}
     if 0.0 not in trust or not small:
@@ -87,7 +69,7 @@ def small_helps(found: Curves) -> Judgement | None:
 
 
 def trades(found: Curves) -> Judgement | None:
-    """Whether the concentration correlation rises all along while trustworthiness falls from its largest value."""
+    """Judge whether the concentration correlation always rises while trustworthiness falls from its largest value."""
     trust, concentration = found[TW], found[CC]
     if len(trust) < 3:
         return None
@@ -99,13 +81,13 @@ def trades(found: Curves) -> Judgement | None:
 
 
 def degrades(found: Curves) -> Judgement | None:
-    """Whether trustworthiness and continuity fall with the number of components."""
+    """Judge whether trustworthiness and continuity fall with the number of components."""
     trends = _trends(found)
     return None if trends is None else (max(trends) <= -MOSTLY, _both_ends(found, trends))
 
 
 def _trends(found: Curves) -> tuple[float, float] | None:
-    """Rank correlations of trustworthiness and continuity with what varies."""
+    """Return the rank correlations of trustworthiness and continuity with what varies."""
     return None if len(found[TW]) < 3 else (trend(found[TW]), trend(found[CONT]))
 
 
@@ -115,14 +97,14 @@ def _both_ends(found: Curves, trends: tuple[float, float]) -> str:
 
 
 def relaxes(found: Curves) -> Judgement | None:
-    """Whether the stress falls with the number of components."""
+    """Judge whether the stress falls with the number of components."""
     if len(found[STRESS]) < 3:
         return None
     return trend(found[STRESS]) <= -CLEAR, f"{ends(found[STRESS])} (rank correlation {trend(found[STRESS]):+.2f})"
 
 
 def stays_high(found: Curves) -> Judgement | None:
-    """Whether the concentration correlation is high everywhere and varies little."""
+    """Judge whether the concentration correlation is high everywhere and varies little."""
     means = [one.mean for one in found[CC].values()]
     if len(means) < 3:
         return None
@@ -131,7 +113,7 @@ def stays_high(found: Curves) -> Judgement | None:
 
 
 def improves(found: Curves) -> Judgement | None:
-    """Whether trustworthiness and continuity rise with k."""
+    """Judge whether trustworthiness and continuity rise with k."""
     trends = _trends(found)
     return None if trends is None else (min(trends) >= CLEAR, _both_ends(found, trends))
 
@@ -149,20 +131,20 @@ CLAIMS = (
     _claim(
         "The optimisation is stable: results vary little over three runs.",
         "Section 4.2, Table 2",
-        f"the standard deviations of TW and CC are at most {STEADY:g} at every lambda; in part: at some (that of CC at "
-        "0 is larger in the paper's table, too)",
+        f"the standard deviations of TW and CC are at most {STEADY:g} at every lambda; in part: at some (in the "
+        "paper's table, that of CC at 0 is larger too)",
         "lambda",
         steady,
     ),
     _claim(
-        "A small density term does not cost trustworthiness but raises it.",
+        "A small density term does not lower trustworthiness but raises it.",
         "Section 4.2, Table 2",
         f"TW at the best lambda up to {SMALL:g} is above TW at 0 by more than twice the standard error",
         "lambda",
         small_helps,
     ),
     _claim(
-        "A larger lambda trades trustworthiness for concentration correlation, which comes near one.",
+        "A larger lambda trades trustworthiness for concentration correlation, which approaches one.",
         "Section 4.2, Table 2",
         "CC rises from each lambda to the next, and TW at the last is below its largest by more than twice the "
         "standard error",
@@ -170,15 +152,15 @@ CLAIMS = (
         trades,
     ),
     _claim(
-        "With more principal components neighbourhoods are kept worse.",
+        "With more principal components, neighbourhoods are preserved less well.",
         "Appendix C, Table 4",
-        f"the rank correlations of TW and continuity with the number of components are at most {-MOSTLY:g} (controlled "
-        "they are measured against the same data, as published against the components that were embedded)",
+        f"the rank correlations of TW and continuity with the number of components are at most {-MOSTLY:g} "
+        "(controlled: scores against the same data; as published: against the components that were embedded)",
         "pca",
         degrades,
     ),
     _claim(
-        "With more principal components pairwise distances are kept better: the stress falls.",
+        "With more principal components, pairwise distances are preserved better: the stress falls.",
         "Appendix C, Table 4",
         f"the rank correlation of the stress with the number of components is at most {-CLEAR:g}",
         "pca",
@@ -192,17 +174,17 @@ CLAIMS = (
         stays_high,
     ),
     _claim(
-        "More neighbours k keep neighbourhoods better.",
+        "With more neighbours k, neighbourhoods are preserved better.",
         "Appendix C, Table 5",
-        f"the rank correlations of TW and continuity with k are at least {CLEAR:g} (as published the perplexity, the "
-        "neighbourhood of the scores and the pairs of the KL term grow with k, controlled they do not)",
+        f"the rank correlations of TW and continuity with k are at least {CLEAR:g} (as published: the perplexity, the "
+        "neighbourhood of the scores and the pairs of the KL term grow with k; controlled: they do not)",
         "k",
         improves,
     ),
     _claim(
         "The concentration correlation is insensitive to k.",
         "Appendix C, Table 5",
-        f"CC is at least {HIGH:g} and varies by at most {NARROW:g} (as published over k neighbours, controlled over "
+        f"CC is at least {HIGH:g} and varies by at most {NARROW:g} (as published: over k neighbours; controlled: over "
         "29)",
         "k",
         stays_high,

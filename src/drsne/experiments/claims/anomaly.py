@@ -1,24 +1,22 @@
-"""Claims of the anomaly detection, by the two oracle selections."""
+"""Claims about anomaly detection, judged by the two oracle choices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from drsne.anomaly import detectors, oracle_best, oracle_single
 from drsne.experiments.claims import Claim, Verdict, of_count
-from drsne.experiments.claims._numbers import Mean, above, grouped
+from drsne.experiments.claims._numbers import Mean, above
 from drsne.experiments.rows import Row
 from drsne.experiments.studies._anomaly_runs import DATASETS
+from drsne.experiments.studies._anomaly_tables import OTHER_FEATURES, results
 
 PEERS = ("high_d", "densne", "densmap", "pacmap", "umap", "tsne")
-OTHER_FEATURES = ("cifar10",)  # those of another network
-NOT_IN_TABLES = ("spiral",)  # in the figure alone
-NEAR = 0.9  # of the best
+NOT_IN_TABLES = ("spiral",)  # only in the figure
+NEAR = 0.9  # share of the best that counts as near
 FOREST = "isolation_forest"
-
-Results = dict[Any, list[dict[str, float]]]  # AUPRC of every detector, by setting and seed
 
 
 class Case(NamedTuple):
@@ -29,20 +27,8 @@ class Case(NamedTuple):
     reached: dict[str, float]
 
 
-def results(rows: Sequence[Row], dataset: str, method: str) -> Results:
-    """Those of the settings that have all seeds that any has."""
-    wanted = [row for row in rows if (row["dataset"], row["method"]) == (dataset, method)]
-    found = grouped((tuple(row["value"]) if isinstance(row["value"], list) else row["value"], row) for row in wanted)
-    seeds = max((len(some) for some in found.values()), default=0)
-    return {
-        setting: [{name: row["metrics"][f"auprc_{name}"] for name in detectors()} for row in some]
-        for setting, some in found.items()
-        if len(some) == seeds
-    }
-
-
 def cases(rows: Sequence[Row], method: str, *, single: bool = False) -> list[Case]:
-    """Every detector on every data set of the paper's tables, CIFAR-10 left out, that has the method and a peer."""
+    """Return every detector on every data set of the paper's tables, without CIFAR-10, with the method and a peer."""
     out = []
     for dataset in (name for name in DATASETS if name not in (*OTHER_FEATURES, *NOT_IN_TABLES)):
         found = {name: results(rows, dataset, name) for name in (method, *PEERS)}
@@ -56,19 +42,19 @@ def cases(rows: Sequence[Row], method: str, *, single: bool = False) -> list[Cas
 
 
 def competitive(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether a method is near the best for at least half of the detectors and data sets."""
-    told, near, asked = [], 0, 0
+    """Judge whether a method is near the best for at least half of the detectors and data sets."""
+    parts, near, total = [], 0, 0
     for label, single in (("chosen for each detector", False), ("chosen for the isolation forest", True)):
         found = cases(rows, method, single=single)
         best = sum(case.reached[method] >= max(case.reached.values()) for case in found)
         close = sum(case.reached[method] >= NEAR * max(case.reached.values()) for case in found)
-        near, asked = near + close, asked + len(found)
-        told.append(f"{label}: best in {best} and near the best in {close} of {len(found)} cases")
-    return of_count(near, asked, "; ".join(told), enough=0.5)
+        near, total = near + close, total + len(found)
+        parts.append(f"{label}: best in {best} and near the best in {close} of {len(found)} cases")
+    return of_count(near, total, "; ".join(parts), enough=0.5)
 
 
 def nobody_dominates(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether no map is the best for all detectors of a data set, by either selection."""
+    """Judge whether no method is the best for all detectors of a data set, by either choice."""
     winners: dict[tuple[str, bool], set[str]] = {}
     for single in (False, True):
         for case in cases(rows, method, single=single):
@@ -81,8 +67,8 @@ def nobody_dominates(rows: Sequence[Row], method: str) -> Verdict:
 
 
 def weight_helps(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether some density term is better than none for the isolation forest, and not the same everywhere."""
-    told, met, best = [], 0, set()
+    """Judge whether some density term is better than none for the isolation forest, and not the same everywhere."""
+    parts, met, best = [], 0, set()
     for dataset, title in DATASETS.items():
         if dataset in OTHER_FEATURES:
             continue
@@ -94,41 +80,41 @@ def weight_helps(rows: Sequence[Row], method: str) -> Verdict:
             seeds = len(next(iter(found.values())))
             met += above(Mean(some.mean, some.std, seeds), Mean(none.mean, none.std, seeds))
             best.add(some.setting[0])
-            told.append(f"{title.split(' (')[0]} {none.mean:.3f} at 0, {some.mean:.3f} at {some.setting[0]:g}")
-    numbers = f"better on {met} of {len(told)} data sets: {', '.join(told)}"
-    same = len(told) > 1 and len(best) == 1
-    return of_count(0 if same else met, len(told), numbers, enough=0.5)
+            parts.append(f"{title.short} {none.mean:.3f} at 0, {some.mean:.3f} at {some.setting[0]:g}")
+    numbers = f"better on {met} of {len(parts)} data sets: {', '.join(parts)}"
+    same = len(parts) > 1 and len(best) == 1
+    return of_count(0 if same else met, len(parts), numbers, enough=0.5)
 
 
 _OURS = "`drsne`, this package's method"
 
 CLAIMS = (
     Claim(
-        text="With settings chosen by the labels DR-SNE is competitive in anomaly detection, if not always the best.",
+        text="With settings chosen by the labels, DR-SNE is competitive in anomaly detection, if not always the best.",
         where="Section 4.3, Tables 3 and 6",
         criterion=f"its mean AUPRC is at least {NEAR:g} of the best one in at least half of the cases (a detector on a "
-        "data set of the tables; CIFAR-10, here features of another network, left out), the data themselves counted as "
-        "a method; the paper's method and the peers at the settings of the paper's tables, ours over the paper's grid",
+        "data set of the tables, without CIFAR-10, which has features of another network), where the data themselves "
+        "count as a method; the paper's method and the peers at the settings of the paper's tables, ours on its grid",
         judge=partial(competitive, method="drsne_code"),
         also={_OURS: partial(competitive, method="drsne")},
     ),
     Claim(
         text="No embedding method is the best for all detectors.",
         where="Section 4.3, Tables 3 and 6",
-        criterion="in no case (a data set of the tables, CIFAR-10 left out, and one of the two choices) have all "
-        "detectors their largest mean AUPRC on maps of the same method; ours over the paper's whole grid, the others "
-        "at the settings of its tables",
+        criterion="in no case (a data set of the tables, without CIFAR-10, and one of the two choices) do all "
+        "detectors have their largest mean AUPRC on maps of the same method; ours on the paper's whole grid, the "
+        "others at the settings of its tables",
         judge=partial(nobody_dominates, method="drsne_code"),
         also={_OURS: partial(nobody_dominates, method="drsne")},
     ),
     Claim(
-        text="On several data sets detection is best with some density term; how large it should be differs.",
+        text="On several data sets, detection is best with some density term; the best weight differs.",
         where="Appendix E, Figure 7",
-        criterion="on at least half of the data sets of the figure (CIFAR-10 left out) the best mean AUPRC of the "
-        "isolation forest over 30 settings with lambda > 0 is above that at lambda = 0 (the best of 3, equal but for "
-        "ties) by more than twice the standard error, and the best lambda is not the same on all; of this package's "
-        "method over the paper's grid, since the paper's is not run over all of it",
+        criterion="on at least half of the data sets of the figure (without CIFAR-10), the best mean AUPRC of the "
+        "isolation forest over 30 settings with lambda > 0 is above that at lambda = 0 (the best of 3, which differ "
+        "only by ties) by more than twice the standard error, and the best lambda is not the same on all of them; "
+        "measured for this package's method on the paper's grid, because the paper's was not run on all of it",
         judge=partial(weight_helps, method="drsne"),
-        whom=_OURS,
+        subject=_OURS,
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims of the main comparison: by the constrained choice, against the paper's peers on their grids."""
+"""Claims of the main comparison, judged by the constrained choice against the paper's peers on their grids."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ from drsne.experiments.studies.main import DATASETS
 PEERS = ("tsne", "umap", "pacmap", "densmap", "densne")
 DENSITY_PEERS = ("densmap", "densne")
 TW, CC, RHO = "trustworthiness", "concentration_correlation", "density_rank_correlation"
-TRUST = 0.03  # below the peers' median, at most: what the paper's own table meets
-STEADY = 0.02  # of a standard deviation over seeds
+TRUST = 0.03  # the largest distance below the peers' median; the paper's own table meets it
+STEADY = 0.02  # the largest standard deviation over seeds that counts as steady
 
 
 class Case(NamedTuple):
-    """A method beside the peers that were run on a data set; those without a trustworthy map are left out."""
+    """A method and the peers that were run on a data set, without peers that have no map above the threshold."""
 
     title: str
     ours: Choice
     peers: dict[str, Choice]
 
     def best(self, score: str) -> tuple[float, str]:
-        """The largest mean among the peers, and whose it is."""
+        """Return the largest mean among the peers, and the title of the peer."""
         return max((choice.mean(score), methods.find(name).title) for name, choice in self.peers.items())
 
 
 def cases(rows: Sequence[Row], method: str) -> list[Case]:
-    """The data sets on which ``method`` and a peer were run."""
+    """Return the data sets on which ``method`` and a peer were run."""
     out = []
-    for dataset, (title, least) in DATASETS.items():
+    for dataset, (title, threshold) in DATASETS.items():
         here = [row for row in rows if row["dataset"] == dataset]
-        ours = choose([row for row in here if row["method"] == method], least)
-        found = {name: choose([row for row in here if row["method"] == name], least) for name in PEERS}
-        peers = {name: choice for name, choice in found.items() if choice.rows}
+        ours = choose([row for row in here if row["method"] == method], threshold)
+        every = {name: choose([row for row in here if row["method"] == name], threshold) for name in PEERS}
+        peers = {name: choice for name, choice in every.items() if choice.rows}
         if ours.n_seeds and peers:
-            out.append(Case(title.split(" (")[0], ours, peers))
+            out.append(Case(title.short, ours, peers))
     return out
 
 
 def highest(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether the concentration correlation is the largest on every data set."""
+    """Judge whether the concentration correlation is the largest on every data set."""
     found = cases(rows, method)
     leads = {case.title: case.ours.mean(CC) - case.best(CC)[0] for case in found}
-    won = {title: lead for title, lead in leads.items() if lead > 0}  # nan: no map is trustworthy enough
-    lost = [f"{case.title} ({_told(case, CC)})" for case in found if case.title not in won]
+    won = {title: lead for title, lead in leads.items() if lead > 0}  # nan: no map is above the threshold
+    lost = [f"{case.title} ({_compared(case, CC)})" for case in found if case.title not in won]
     parts = [f"largest on {len(won)} of {len(found)} data sets"]
     if won:
         least, most = min(won, key=lambda title: won[title]), max(won, key=lambda title: won[title])
@@ -68,8 +68,8 @@ def highest(rows: Sequence[Row], method: str) -> Verdict:
     return of_count(len(won), len(found), "; ".join(parts))
 
 
-def trusty(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether the trustworthiness is near that of the peers."""
+def trustworthy(rows: Sequence[Row], method: str) -> Verdict:
+    """Judge whether the trustworthiness is near that of the peers."""
     found = cases(rows, method)
     if not found:
         return not_run()
@@ -85,12 +85,12 @@ def trusty(rows: Sequence[Row], method: str) -> Verdict:
             f"farthest below on {worst} ({-below[worst]:+.3f}; in the paper's table it is on {theirs}, {-deficit:+.3f})"
         )
     if none:
-        parts.append(f"no map is trustworthy enough on {listed(none)}")
+        parts.append(f"no map is above the threshold on {listed(none)}")
     return of_count(len(met), len(found), "; ".join(parts))
 
 
 def _published() -> tuple[str, float]:
-    """Where in the paper's own table the distance below the peers' median is largest, and how large."""
+    """Return the data set of the paper's own table with the largest distance below the peers' median, and that."""
 
     def below(dataset: str) -> float:
         peers = [published.main(dataset, name, TW)[0] for name in PEERS]
@@ -98,34 +98,34 @@ def _published() -> tuple[str, float]:
 
     known = [dataset for dataset in DATASETS if not math.isnan(published.main(dataset, "drsne", TW)[0])]
     worst = max(known, key=below)
-    return DATASETS[worst][0], below(worst)
+    return DATASETS[worst][0].short, below(worst)
 
 
 def less_dense(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether DensMAP or DenSNE have a larger density rank correlation on most data sets."""
+    """Judge whether DensMAP or DenSNE have a larger density rank correlation on most data sets."""
     found = [
         case._replace(peers={name: peer for name, peer in case.peers.items() if name in DENSITY_PEERS})
         for case in cases(rows, method)
     ]
     found = [case for case in found if case.peers and case.ours.rows]
     behind = [case for case in found if case.best(RHO)[0] > case.ours.mean(RHO)]
-    told = [f"{case.title} ({_told(case, RHO)})" for case in found if case not in behind]
+    ahead = [f"{case.title} ({_compared(case, RHO)})" for case in found if case not in behind]
     parts = [f"they are larger on {len(behind)} of {len(found)} data sets"]
     if behind:
         most = max(behind, key=lambda case: case.best(RHO)[0] - case.ours.mean(RHO))
-        parts.append(f"by most on {most.title} ({_told(most, RHO)})")
-    if told:
-        parts.append(f"not on {listed(told)}")
+        parts.append(f"by most on {most.title} ({_compared(most, RHO)})")
+    if ahead:
+        parts.append(f"not on {listed(ahead)}")
     return of_count(len(behind), len(found), "; ".join(parts), enough=0.5)
 
 
 def steady(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether scores vary little over seeds."""
+    """Judge whether scores vary little over seeds."""
     spread = {}
-    for dataset, (title, least) in DATASETS.items():
-        ours = choose([row for row in rows if (row["dataset"], row["method"]) == (dataset, method)], least)
+    for dataset, (title, threshold) in DATASETS.items():
+        ours = choose([row for row in rows if (row["dataset"], row["method"]) == (dataset, method)], threshold)
         if len(ours.rows) > 1:
-            spread[title.split(" (")[0]] = {"TW": ours.std(TW), "CC": ours.std(CC)}
+            spread[title.short] = {"TW": ours.std(TW), "CC": ours.std(CC)}
     wide = [
         f"{title} ({name} ± {std:.3f})" for title, stds in spread.items() for name, std in stds.items() if std > STEADY
     ]
@@ -134,9 +134,9 @@ def steady(rows: Sequence[Row], method: str) -> Verdict:
     return of_count(met, len(spread), numbers)
 
 
-def _told(case: Case, score: str) -> str:
+def _compared(case: Case, score: str) -> str:
     best, whose = case.best(score)
-    return f"{case.ours.mean(score):.3f}, {whose} {best:.3f}" if case.ours.rows else "no map is trustworthy enough"
+    return f"{case.ours.mean(score):.3f}, {whose} {best:.3f}" if case.ours.rows else "no map is above the threshold"
 
 
 _OTHERS = {
@@ -147,7 +147,7 @@ _OTHERS = {
 
 
 def _claim(judge: Callable[..., Verdict], text: str, where: str, criterion: str) -> Claim:
-    """Of the paper's method as its code has it, and asked of ours."""
+    """Return a claim about the paper's method as its code has it, which is also tested for ours."""
     return Claim(
         text=text,
         where=where,
@@ -160,27 +160,27 @@ def _claim(judge: Callable[..., Verdict], text: str, where: str, criterion: str)
 CLAIMS = (
     _claim(
         highest,
-        "Among maps that are trustworthy enough, those of DR-SNE have the highest concentration correlation on every "
-        "data set.",
+        "Among maps above the trustworthiness threshold, those of DR-SNE have the highest concentration correlation on "
+        "every data set.",
         "Section 4.1, Table 1",
         "its mean is above that of every peer, each with the best of the values that were run",
     ),
     _claim(
-        trusty,
+        trustworthy,
         "DR-SNE keeps a competitive trustworthiness on all data sets.",
         "Section 4.1, Table 1",
         f"its mean is at most {TRUST:g} below the median of the peers' means",
     ),
     _claim(
         less_dense,
-        "On the density rank correlation DR-SNE is mixed: DensMAP and DenSNE are often better.",
+        "The density rank correlation of DR-SNE is mixed: DensMAP and DenSNE are often better.",
         "Section 4.1, Table 1",
         "the mean of DensMAP or DenSNE is larger on at least half of the data sets",
     ),
     _claim(
         steady,
         "Results vary little from run to run.",
-        "Section 4.2, where it is said of the ablations; asked here of Table 1",
+        "Section 4.2, about the ablations; tested here for Table 1",
         f"the standard deviations of TW and CC over seeds are at most {STEADY:g} on every data set",
     ),
 )

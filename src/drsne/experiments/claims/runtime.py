@@ -1,6 +1,6 @@
 """Claims about the run time, judged by the exponents of n that the study fits.
 
-The rows are of this package's engines. The paper's own program was not timed, so no row judges its run time.
+The rows are runs of this package's engines. The paper's own program was not timed, so no row judges its run time.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ NEARLY_LINEAR = 1.3
 
 
 def times(rows: Sequence[Row], method: str) -> dict[int, float]:
-    """Return the median seconds by number of points, for those that exponents are fitted to."""
+    """Return the median seconds by number of points, for the numbers that exponents are fitted to."""
     wanted = [row for row in rows if row["method"] == method]
-    at = grouped((int(row["dataset"].split(",")[1].split()[0]), row) for row in wanted)
+    at = grouped((row["data"]["n_samples"], row) for row in wanted)
     return {n: median(row["seconds"]["total"] for row in at[n]) for n in sorted(at) if n >= FIT_FROM}
 
 
@@ -64,11 +64,11 @@ CLAIMS = (
         judge=partial(square, method="exact_one"),
     ),
     Claim(
-        text="t-SNE's faster sums fit this method too; the paper has none of them.",
+        text="The faster sums of t-SNE also work for this method; the paper does not use them.",
         where="Appendix F",
         criterion=f"the exponent of n of this package's fft engine on one thread, from medians of {FIT_FROM} points "
         f"and more, is at most {NEARLY_LINEAR:g}",
         judge=partial(at_most, method="fft_one", bound=NEARLY_LINEAR),
-        whom="this package's fft engine",
+        subject="this package's fft engine",
     ),
 )

@@ -1,35 +1,37 @@
-"""Claims of the theory, by the checks that test them.
-
-Of the rows: ``check``, its ``number`` and ``bound``, and whether it ``passed``.
-"""
+"""Claims of the theory, judged by the checks that test them, which are the methods of the rows."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
 from drsne.experiments.claims import FAILS, HOLDS, Claim, Verdict, not_run, of_count
 from drsne.experiments.claims._numbers import listed
 from drsne.experiments.rows import Row
+from drsne.experiments.theory import amplification, density, invariance
 
 
-def passed(rows: Sequence[Row], checks: str) -> Verdict:
-    """Whether the checks whose names match the pattern found what is claimed."""
-    some = [row for row in rows if re.fullmatch(checks, row.get("check", ""))]
-    missed = [f"{row['check']} ({row['number']:.2g}, bound {row['bound']:.2g})" for row in some if not row["passed"]]
+def held(rows: Sequence[Row], checks: Sequence[str]) -> Verdict:
+    """Judge whether the checks of these names hold."""
+    some = [row for row in rows if row["method"] in checks]
+    missed = [
+        f"{row['method']} on {row['dataset']} ({details['number']:.2g}, bound {details['bound']:.2g})"
+        for row in some
+        for details in [row["details"]]
+        if not details["holds"]
+    ]
     numbers = f"met by {len(some) - len(missed)} of {len(some)} checks"
     if len(some) == 1:
-        numbers += f" ({some[0]['number']:.1e}, bound {some[0]['bound']:.1e})"
+        numbers += f" ({some[0]['details']['number']:.1e}, bound {some[0]['details']['bound']:.1e})"
     return of_count(len(some) - len(missed), len(some), numbers + (f"; not by {listed(missed)}" if missed else ""))
 
 
-def refuted(rows: Sequence[Row], check: str, told: str) -> Verdict:
-    """The verdict of a check that passes where the claim does not hold."""
-    some = [row for row in rows if row.get("check") == check]
+def refuted(rows: Sequence[Row], check: str, numbers: str) -> Verdict:
+    """Return the verdict of a check that holds if the claim does not."""
+    some = [row["details"] for row in rows if row["method"] == check]
     if not some:
         return not_run()
-    return Verdict(FAILS if some[0]["passed"] else HOLDS, f"{told} {some[0]['number']:.2g}")
+    return Verdict(FAILS if some[0]["holds"] else HOLDS, numbers.format(some[0]["number"]))
 
 
 CLAIMS = (
@@ -38,12 +40,12 @@ CLAIMS = (
         where="Section 3.1, Appendix A.4",
         criterion="relative concentrations and the loss change by no more than rounding at factors from 0.001 to 1000, "
         "with epsilon relative to the radii; the paper's claim is for the limit of no epsilon",
-        judge=partial(passed, checks="map scaled"),
+        judge=partial(held, checks=[invariance.SCALED]),
         also={
             "the authors' code": partial(
                 refuted,
-                check="map scaled, epsilon under the root",
-                told="its epsilon stands under the root: relative concentrations change by up to",
+                check=invariance.ROOT,
+                numbers="its epsilon is under the root: relative concentrations change by up to {:.2g}",
             )
         },
     ),
@@ -51,18 +53,19 @@ CLAIMS = (
         text="The concentration term does not change when the map is moved.",
         where="Appendix A.4",
         criterion="relative concentrations and the loss change by no more than rounding up to 1000 spans away",
-        judge=partial(passed, checks="map moved"),
+        judge=partial(held, checks=[invariance.MOVED]),
     ),
     Claim(
-        text="The pointwise loss tells amplified from flattened differences of concentration, a correlation does not.",
+        text="The pointwise loss distinguishes amplified from flattened differences of concentration; a correlation "
+        "does not.",
         where="Appendix A.5",
-        criterion="with log radii times beta, the loss is 0 at beta = 1 alone and the correlations are 1 at every beta",
-        judge=partial(passed, checks="(zero at 1 alone|correlations), .*"),
+        criterion="with log radii times beta, the loss is 0 only at beta = 1 and the correlations are 1 at every beta",
+        judge=partial(held, checks=[amplification.ZERO, amplification.CORRELATIONS]),
     ),
     Claim(
         text="Relative concentration is an inverse length, not a density: the two differ by the dimension as exponent.",
         where="Appendix A.1 and A.3",
-        criterion="the slopes of log density on log concentration are what the theory says, on Gaussians and Digits",
-        judge=partial(passed, checks="(kNN|true) density, .*"),
+        criterion="the slopes of log density on log concentration are those of the theory, on Gaussians and Digits",
+        judge=partial(held, checks=[density.KNN_DENSITY, density.TRUE_DENSITY]),
     ),
 )

@@ -1,4 +1,4 @@
-"""Claims of the trade-off over lambda on several data sets."""
+"""Claims about the trade-off over lambda on several data sets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from drsne.experiments.studies.tradeoff import DATASETS, NEIGHBORS
 TW, CC = "trustworthiness", "concentration_correlation"
 # The largest lambda that is called small: as printed, and in the written objective (times n).
 SMALL, SMALL_WEIGHT = 0.005, 5.0
-ALIKE = 0.8  # rank correlation of two data sets' curves
-MOST = 0.8  # of the data sets, for what the paper says of them in general
+ALIKE = 0.8  # rank correlation of the curves of two data sets
+MOST = 0.8  # share of the data sets that a general claim requires
 
 Curve = Mapping[float, Mean]
 
 
 def curves(rows: Sequence[Row], method: str, score: str) -> dict[str, Curve]:
-    """By data set: means along lambda."""
+    """Return the means along lambda, by data set."""
     out: dict[str, Curve] = {}
     for dataset, title in DATASETS.items():
         at = grouped((row["value"], row) for row in rows if (row["dataset"], row["method"]) == (dataset, method))
@@ -32,21 +32,21 @@ def curves(rows: Sequence[Row], method: str, score: str) -> dict[str, Curve]:
 
 
 def small_helps(rows: Sequence[Row], method: str, at_most: float) -> Verdict:
-    """Whether a small lambda has a larger trustworthiness than none, on at least half of the data sets."""
-    told, met = [], []
+    """Judge whether a small lambda has a larger trustworthiness than none, on at least half of the data sets."""
+    parts, met = [], []
     for dataset, trust in curves(rows, method, TW).items():
         small = [value for value in trust if 0 < value <= at_most]
         if 0.0 in trust and small:
             best = max(small, key=lambda value: trust[value].mean)
-            told.append(f"{dataset} {trust[0.0].mean:.3f} -> {trust[best].mean:.3f} at {best:g}")
+            parts.append(f"{dataset} {trust[0.0].mean:.3f} -> {trust[best].mean:.3f} at {best:g}")
             if above(trust[best], trust[0.0]):
                 met.append(dataset)
-    numbers = f"met on {len(met)} of {len(told)} data sets: TW {'; '.join(told)}"
-    return of_count(len(met), len(told), numbers, enough=0.5)
+    numbers = f"met on {len(met)} of {len(parts)} data sets: TW {'; '.join(parts)}"
+    return of_count(len(met), len(parts), numbers, enough=0.5)
 
 
 def trades(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether concentration correlation rises and trustworthiness falls towards large lambda, on most data sets."""
+    """Judge whether concentration correlation rises and trustworthiness falls with lambda, on most data sets."""
     trust, concentration = curves(rows, method, TW), curves(rows, method, CC)
     both = [dataset for dataset in trust if dataset in concentration]
     met = [
@@ -55,25 +55,27 @@ def trades(rows: Sequence[Row], method: str) -> Verdict:
         if above(list(concentration[dataset].values())[-1], next(iter(concentration[dataset].values())))
         and above(max(trust[dataset].values()), list(trust[dataset].values())[-1])
     ]
-    told = [f"{name}: TW {ends(trust[name])}, CC {ends(concentration[name])}" for name in both]
-    numbers = f"met on {len(met)} of {len(both)} data sets; {listed(told)}"
+    parts = [f"{name}: TW {ends(trust[name])}, CC {ends(concentration[name])}" for name in both]
+    numbers = f"met on {len(met)} of {len(both)} data sets; {listed(parts)}"
     return of_count(len(met), len(both), numbers, enough=MOST)
 
 
 def alike(rows: Sequence[Row], method: str) -> Verdict:
-    """Whether the curves of any two data sets go up and down alike."""
-    found: list[float] = []
+    """Judge whether the curves of any two data sets rise and fall in the same way."""
+    correlations: list[float] = []
     for score in (TW, CC):
         for one, other in combinations(curves(rows, method, score).values(), 2):
             shared = [value for value in one if value in other]
             if len(shared) > 2:
-                found.append(ranks([one[value].mean for value in shared], [other[value].mean for value in shared]))
-    if not found:
+                correlations.append(
+                    ranks([one[value].mean for value in shared], [other[value].mean for value in shared])
+                )
+    if not correlations:
         return not_run()
-    enough = sum(value >= ALIKE for value in found)
-    word = HOLDS if enough >= MOST * len(found) else IN_PART if 2 * enough >= len(found) else FAILS
-    numbers = f"met by {enough} of {len(found)} rank correlations; least {min(found):.2f}, median {median(found):.2f}"
-    return Verdict(word, numbers)
+    total, enough = len(correlations), sum(value >= ALIKE for value in correlations)
+    word = HOLDS if enough >= MOST * total else IN_PART if 2 * enough >= total else FAILS
+    range_of = f"least {min(correlations):.2f}, median {median(correlations):.2f}"
+    return Verdict(word, f"met by {enough} of {total} rank correlations; {range_of}")
 
 
 _OURS = f"this package's method, k = {NEIGHBORS}"
@@ -82,15 +84,16 @@ CLAIMS = (
     Claim(
         text="On several data sets a small density term raises the trustworthiness.",
         where="Section 4.2, Figure 2",
-        criterion=f"on at least half of the data sets TW at the best lambda up to {SMALL:g} (of this package's method, "
-        f"whose lambda is that times n, up to {SMALL_WEIGHT:g}) is above TW at 0 by more than twice the standard error",
+        criterion=f"on at least half of the data sets, TW at the best lambda up to {SMALL:g} (for this package's "
+        f"method, whose lambda is multiplied by n, up to {SMALL_WEIGHT:g}) is above TW at 0 by more than twice the "
+        "standard error",
         judge=partial(small_helps, method="drsne_code", at_most=SMALL),
         also={_OURS: partial(small_helps, method="drsne_wide", at_most=SMALL_WEIGHT)},
     ),
     Claim(
         text="On most data sets a larger lambda trades trustworthiness for concentration correlation.",
         where="Section 4.2, Figure 2",
-        criterion="on at least four of five data sets CC at the largest lambda is above that at the smallest and TW "
+        criterion="on at least four of five data sets, CC at the largest lambda is above that at the smallest and TW "
         "there below its largest, both by more than twice the standard error",
         judge=partial(trades, method="drsne_code"),
         also={_OURS: partial(trades, method="drsne_wide")},
@@ -98,7 +101,7 @@ CLAIMS = (
     Claim(
         text="The trade-off has broadly the same shape on all data sets.",
         where="Section 4.2, Figure 2",
-        criterion="of the rank correlations of TW, and of CC, along lambda between any two data sets at least "
+        criterion="of the rank correlations of TW, and of CC, along lambda between any two data sets, at least "
         f"{MOST:.0%} are {ALIKE:g} or more; in part: half of them",
         judge=partial(alike, method="drsne_code"),
         also={_OURS: partial(alike, method="drsne_wide")},

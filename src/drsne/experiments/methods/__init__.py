@@ -1,6 +1,7 @@
 """Methods that are compared: one a file, ``methods/<name>.py``, which exposes ``METHOD``.
 
-A method varies one parameter over a grid. The registry reads file names only, so listing methods imports none.
+A method varies one parameter, or several at once, over a grid. Listing the methods imports none of the packages that
+they need: method files import them when a map is made.
 """
 
 from __future__ import annotations
@@ -8,58 +9,62 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
+from drsne.registry import Registry
 
-from drsne import checks
-from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.search import knn
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+    from drsne.neighbors.graph import KnnGraph
+
+    Array = NDArray[np.float64]
+else:
+    Array = Any  # so that listing methods does not import numpy
 T = TypeVar("T")
-_LATELY = 2  # affinities of all pairs of 5000 points take 700 MB
+_RECENT = 2  # affinities of all pairs of 5000 points take 700 MB
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # that a perplexity needs; with fewer neighbours the estimators lower it
 
 
 class Run(NamedTuple):
-    """One map."""
+    """One run of a method: a map, or numbers about the data."""
 
-    value: Any  # of what the grid varies: a number, a tuple of numbers, or None
-    embedding: Array
-    seconds: dict[str, float]  # "neighbors" and "optimization", as far as they can be told apart
-    found: Mapping[str, Any] = MappingProxyType({})  # what the method chose or measured itself, for the record
+    value: Any  # of what the grid varies: a number, a tuple of numbers and words, or None
+    embedding: Array | None  # None for a run that makes no map
+    seconds: dict[str, float]  # "neighbors" and "optimization", if they can be measured separately
+    details: Mapping[str, Any] = MappingProxyType({})  # what the method chose or measured itself, for the row
 
 
-class Ready:
-    """The data, and what runs on them share: found once, kept."""
+class Workspace:
+    """The data of several runs, with the results that these runs share."""
 
     def __init__(self, X: Array) -> None:
         self.X = X
         self._kept: dict[Any, Any] = {}
-        self._lately: dict[Any, Any] = {}
+        self._recent: dict[Any, Any] = {}
 
-    def once(self, key: Any, make: Callable[[], T]) -> T:
-        """What ``make`` returns, made at the first call with ``key``."""
+    def cached(self, key: Any, make: Callable[[], T]) -> T:
+        """Return the result of ``make``, which is called once for each ``key``."""
         if key not in self._kept:
             self._kept[key] = make()
-        found: T = self._kept[key]
-        return found
+        out: T = self._kept[key]
+        return out
 
-    def lately(self, key: Any, make: Callable[[], T]) -> T:
-        """The same for what takes much memory: of such things only the last few that were asked for are kept."""
-        found: T = self._lately.pop(key) if key in self._lately else make()
-        self._lately[key] = found
-        while len(self._lately) > _LATELY:
-            del self._lately[next(iter(self._lately))]
-        return found
+    def cached_recent(self, key: Any, make: Callable[[], T]) -> T:
+        """Do the same for results that need much memory: only the ones that were used last are kept."""
+        out: T = self._recent.pop(key) if key in self._recent else make()
+        self._recent[key] = out
+        while len(self._recent) > _RECENT:
+            del self._recent[next(iter(self._recent))]
+        return out
 
     def neighbors(self, k: int) -> tuple[KnnGraph, float]:
-        """The ``k`` nearest neighbours (as many as there are), and the seconds that the search took."""
+        """Return the ``k`` nearest neighbours (all points if there are fewer), and the seconds of the search."""
+        from drsne.neighbors.search import knn
+
         k = min(k, len(self.X) - 1)
 
         def search() -> tuple[KnnGraph, float]:
@@ -67,10 +72,24 @@ class Ready:
             graph = knn(self.X, k)
             return graph, time.perf_counter() - start
 
-        return self.once(("neighbors", k), search)
+        return self.cached(("neighbors", k), search)
+
+    def require(self, *, perplexity: float = 1.0, density_neighbors: int = 0) -> None:
+        """Raise an error if the data have too few points for these settings.
+
+        The estimators would lower the settings with a warning, and the row would not be the result that it says it is.
+        """
+        most = len(self.X) - 1
+        largest = max(1.0, most / _NEIGHBORS_PER_PERPLEXITY)
+        if perplexity > largest:
+            raise ValueError(f"perplexity must be at most {largest:g} for {most + 1} points; got {perplexity:g}.")
+        if density_neighbors > most:
+            raise ValueError(
+                f"density_neighbors must be at most {most} for {most + 1} points; got {density_neighbors}."
+            )
 
 
-Maps = Callable[[Ready, Sequence[Any], int], Iterator[Run]]
+Maps = Callable[[Workspace, Sequence[Any], int], Iterator[Run]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,52 +97,59 @@ class Method:
     """A method with its grid."""
 
     title: str  # as in the paper's tables
-    parameter: str | tuple[str, ...] | None = None  # what the grid varies: one thing, several at once, or nothing
+    parameter: str | tuple[str, ...] | None = None  # what the grid varies: one parameter, several at once, or none
     grid: tuple[Any, ...] = (None,)
-    maps: Maps  # (data, values, seed) -> a Run for each value
-    settings: dict[str, Any] = field(default_factory=dict)  # all other parameters, for the record
-    together: bool = False  # whether the values of a grid are one run, such as a path
+    maps: Maps  # (workspace, values, seed) -> a Run for each value
+    settings: Mapping[str, Any] = field(default_factory=dict)  # all other parameters, which are recorded in rows
+    together: bool = False  # whether all values of the grid are one run, such as a path
     seeded: bool = True  # whether maps depend on the seed
-    needs: tuple[str, ...] = ()  # modules that must be importable
-    extra: str = "experiments"  # what brings them
+    needs: tuple[str, ...] = ()  # modules that must be installed
+    extra: str = "experiments"  # the extra of this package that installs them
+
+
+REGISTRY: Registry[Method] = Registry("drsne.experiments.methods", "METHOD", parameter="method")
 
 
 def names() -> list[str]:
-    """Names of the methods in this folder."""
-    return sorted(module.name for module in iter_modules(__path__) if not module.name.startswith("_"))
+    """Return the names of the methods in this folder."""
+    return REGISTRY.names()
 
 
 def find(name: str) -> Method:
-    """The method in ``methods/<name>.py``, whether or not it can be run here."""
-    checks.choice("method", name, tuple(names()))
-    method: Method = import_module(f"drsne.experiments.methods.{name}").METHOD
-    return method
+    """Return the method in ``methods/<name>.py``, whether or not the packages that it needs are installed."""
+    return REGISTRY.load(name)
 
 
 def load(name: str) -> Method:
-    """The method in ``methods/<name>.py``; an error that names the extra where a package is missing."""
+    """Return the method in ``methods/<name>.py``; raise an error that names the extra if a package is missing."""
     method = find(name)
     check(name, method)
     return method
 
 
+def missing(method: Method) -> list[str]:
+    """Return the modules that a method needs and that are not installed."""
+    return [module for module in method.needs if find_spec(module) is None]
+
+
 def check(name: str, method: Method) -> None:
-    """An error that names the extra where a package is missing."""
-    missing = [module for module in method.needs if find_spec(module) is None]
-    if missing:
+    """Raise an error that names the extra if a package is missing."""
+    if modules := missing(method):
         raise ImportError(
-            f"method {name!r} needs {', '.join(missing)}: pip install 'drsne[{method.extra}]', or leave it out of "
+            f"method {name!r} needs {', '.join(modules)}: pip install 'drsne[{method.extra}]', or leave it out of "
             "methods."
         )
 
 
 def each(fit: Callable[[Array, Any, int], Any]) -> Maps:
-    """Maps of a function ``(X, value, seed) -> map``, one after the other; all the time counts as optimisation."""
+    """Return the maps of a function ``(X, value, seed) -> map``; all its time counts as optimisation."""
 
-    def maps(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
+    def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
+        import numpy as np
+
         for value in values:
             start = time.perf_counter()
-            Y = np.asarray(fit(ready.X, value, seed), dtype=np.float64)
+            Y = np.asarray(fit(workspace.X, value, seed), dtype=np.float64)
             yield Run(value, Y, {"optimization": time.perf_counter() - start})
 
     return maps

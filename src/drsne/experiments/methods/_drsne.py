@@ -1,4 +1,4 @@
-"""What the methods of this package share."""
+"""What the methods of this package share. The estimators are imported when a map is made."""
 
 from __future__ import annotations
 
@@ -6,51 +6,87 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from drsne.experiments.methods import Array, Maps, Run, Workspace
 
-from drsne import DRSNE, Objective, density_path, initialization
-from drsne.backends.numba.threads import Workers
-from drsne.estimators.path import Weighted
-from drsne.estimators.preparation import PreparationSettings, Prepared, prepare_drsne
-from drsne.experiments.methods import Array, Maps, Ready, Run
-from drsne.objectives.drsne import NEIGHBORHOODS, DRSNEProblem
-from drsne.optimization.loop import minimize
-from drsne.optimization.schedule import Schedule
-from drsne.presets import PATH_RATE, PATH_STEP, paper
+if TYPE_CHECKING:
+    from drsne.backends.numba.threads import Workers
+    from drsne.estimators.preparation import Prepared
+    from drsne.objectives.drsne import Objective
+    from drsne.optimization.schedule import Schedule
 
-STEPS = {"path_step": PATH_STEP, "path_rate": PATH_RATE}  # so that rows of another path are not taken for these
-# The method of this package with t-SNE's kernel, which is nearer to the paper's, by neighbourhoods; and its weights.
-FIXED_KERNEL = {
-    "input": Objective(kernel="fixed", target_quantile=0.0, small_groups=False),
-    "both": Objective(
-        input_weight=NEIGHBORHOODS["both"].input,
-        embedding_weight=NEIGHBORHOODS["both"].embedding,
-        input_exponent="auto",
-        kernel="fixed",
-        target_quantile=0.0,
-        small_groups=False,
-    ),
-}
-FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)
+# PATH_STEP and PATH_RATE of drsne.presets: recorded in rows, so that rows of another path are not taken for these.
+STEPS = {"path_step": 0.1, "path_rate": 1.0}
+FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)  # of paths with the fixed kernel
+PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)  # those of density_path
 PAPER_NEIGHBORS = 29  # of the main comparison
 PAPER_PERPLEXITY = 30.0
 PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)
 
 
-def along_a_path(**params: Any) -> Maps:
-    """Maps of ``density_path``, with neighbours found once for the data."""
+def fixed_kernel(neighborhoods: str) -> Objective:
+    """Return the objective of this package with t-SNE's kernel, which is nearer to the paper's than the default."""
+    from drsne import Objective
+    from drsne.objectives.drsne import NEIGHBORHOODS
 
-    def maps(ready: Ready, values: Sequence[float], seed: int) -> Iterator[Run]:
-        graph, searching = ready.neighbors(max(90, params.get("density_neighbors", 0)))
+    plain: dict[str, Any] = {"kernel": "fixed", "target_quantile": 0.0, "small_groups": False}
+    if neighborhoods == "input":
+        return Objective(**plain)
+    weights = NEIGHBORHOODS[neighborhoods]
+    return Objective(input_weight=weights.input, embedding_weight=weights.embedding, input_exponent="auto", **plain)
+
+
+def along_a_path(*, fixed: str | None = None, **params: Any) -> Maps:
+    """Return maps of ``density_path``, whose neighbours are searched once for the data.
+
+    ``fixed`` names the neighbourhoods of the objective with the fixed kernel; None is the default objective.
+    """
+
+    def maps(workspace: Workspace, values: Sequence[float], seed: int) -> Iterator[Run]:
+        from drsne import density_path
+
+        settings = params if fixed is None else params | {"objective": fixed_kernel(fixed)}
+        _require(workspace, settings)
+        graph, searching = workspace.neighbors(max(90, settings.get("density_neighbors", 0)))
         start = time.perf_counter()
-        path = density_path(ready.X, values, neighbors=tuple(graph), random_state=seed, keep_affinities=False, **params)
+        path = density_path(
+            workspace.X, values, neighbors=tuple(graph), random_state=seed, keep_affinities=False, **settings
+        )
         share = (time.perf_counter() - start) / len(path)
         for weight, Y in zip(path.weights, path.embeddings, strict=True):
             yield Run(float(weight), Y, {"neighbors": searching, "optimization": share})
 
     return maps
+
+
+def estimator_maps(name: str, **settings: Any) -> Maps:
+    """Return the maps of an estimator of this package, ``(settings, one for each value of density_weight)``.
+
+    The value None is a call with the default weight.
+    """
+
+    def maps(workspace: Workspace, values: Sequence[float | None], seed: int) -> Iterator[Run]:
+        import numpy as np
+
+        import drsne
+
+        for value in values:
+            weight = {} if value is None else {"density_weight": value}
+            model = getattr(drsne, name)(random_state=seed, **settings, **weight)
+            _require(workspace, model.get_params(deep=False))
+            start = time.perf_counter()
+            Y = model.fit_transform(workspace.X)
+            yield Run(value, np.asarray(Y, dtype=np.float64), {"optimization": time.perf_counter() - start})
+
+    return maps
+
+
+def _require(workspace: Workspace, settings: Mapping[str, Any]) -> None:
+    """Raise an error if the data have too few points for the settings of an estimator, whose defaults are 30."""
+    workspace.require(
+        perplexity=settings.get("perplexity", 30.0), density_neighbors=settings.get("density_neighbors", 30)
+    )
 
 
 def of_the_paper(
@@ -61,24 +97,45 @@ def of_the_paper(
     every_pair: bool = False,
     **numbers: Any,
 ) -> Maps:
-    """The paper's method at each printed lambda, with ``k`` density neighbours; ``numbers`` are those of the preset.
+    """Return maps of the paper's method at each printed lambda.
 
-    Its KL term is over those neighbours too; with ``every_pair`` it is that of t-SNE, so that k is the density's alone.
+    Parameters
+    ----------
+    variant : str
+        "code" or "text", as in :func:`drsne.presets.paper`.
+    k : int, default=29
+        Neighbours of the density term. The KL term is over the same pairs, as in the code.
+    perplexity : float, default=30.0
+        Perplexity of the affinities.
+    every_pair : bool, default=False
+        Whether the KL term is that of t-SNE instead, so that ``k`` concerns the density term alone.
+    **numbers
+        Other parameters of the preset.
+
+    Returns
+    -------
+    callable
+        The ``maps`` of a method.
     """
 
-    def maps(ready: Ready, values: Sequence[float], seed: int) -> Iterator[Run]:
-        n = len(ready.X)
+    def maps(workspace: Workspace, values: Sequence[float], seed: int) -> Iterator[Run]:
+        from drsne import DRSNE
+        from drsne.estimators.preparation import PreparationSettings, prepare_drsne
+        from drsne.presets import paper
+
+        workspace.require(perplexity=perplexity, density_neighbors=k)
+        n = len(workspace.X)
         settings = paper(n, 1.0 / n, k, variant=variant, **numbers) | {"perplexity": perplexity}  # the weight one
         if every_pair:
             settings |= _over_every_pair(**settings)
 
-        def prepare(workers: Workers) -> Prepared[DRSNEProblem]:
+        def prepare(workers: Workers) -> Prepared[Any]:
             parameters = PreparationSettings.of(DRSNE(**settings).get_params(deep=False))
-            return prepare_drsne(parameters, ready.X, settings["objective"], 1.0, workers)
+            return prepare_drsne(parameters, workspace.X, settings["objective"], 1.0, workers)
 
         key = ("paper", variant, k, perplexity, every_pair, *numbers.items())
         yield from from_one_preparation(
-            ready, key, prepare, settings["schedule"], {value: n * value for value in values}, seed
+            workspace, key, prepare, settings["schedule"], {value: n * value for value in values}, seed
         )
 
     return maps
@@ -90,7 +147,7 @@ def _over_every_pair(*, objective: Objective, schedule: Schedule, **_: Any) -> d
 
 
 def from_one_preparation(
-    ready: Ready,
+    workspace: Workspace,
     key: Any,
     prepare: Callable[[Workers], Prepared[Any]],
     schedule: Schedule,
@@ -99,10 +156,13 @@ def from_one_preparation(
     *,
     term: str = "concentration",
 ) -> Iterator[Run]:
-    """Return maps at the ``weights`` of values, from a random start; affinities and target are found once for the data.
+    """Yield a map for each value of ``weights``, from a random start; affinities and target are computed once.
 
-    What is prepared, and kept under ``key``, has the weight one.
+    ``prepare`` returns the problem at the weight one, which is kept in the workspace under ``key``.
     """
+    from drsne.backends.numba.threads import Workers
+    from drsne.estimators.path import Weighted
+    from drsne.optimization.loop import minimize
 
     def on_one_thread() -> Prepared[Any]:
         with Workers(1) as workers:
@@ -110,36 +170,40 @@ def from_one_preparation(
 
     start = time.perf_counter()
     plain = sum(phase.n_iter for phase in takewhile(lambda phase: not phase.density, schedule.phases))
-    problem = ready.lately(key, lambda: Remembered(on_one_thread().problem, plain))
+    problem = workspace.cached_recent(key, lambda: RememberedProblem(on_one_thread().problem, plain))
     preparing = time.perf_counter() - start
     for value, weight in weights.items():
         start = time.perf_counter()
-        outcome = minimize(Weighted(problem, weight), _start(len(ready.X), seed), schedule, term=term)
+        outcome = minimize(Weighted(problem, weight), _random_start(len(workspace.X), seed), schedule, term=term)
         yield Run(value, outcome.embedding, {"neighbors": preparing, "optimization": time.perf_counter() - start})
 
 
-class Remembered:
-    """A problem that knows its answers of the first ``n_iter`` iterations, before the density term joins.
+class RememberedProblem:
+    """A problem that remembers its evaluations of the first ``n_iter`` iterations, before the density term starts.
 
-    They are the same for every weight from the same start, which is most of the work where the term joins late.
+    They are the same for every weight if the start is the same. If the term starts late, this is most of the work.
     """
 
     def __init__(self, problem: Any, n_iter: int) -> None:
         self._problem, self._n_iter = problem, n_iter
-        self._known: dict[int, tuple[Array, Any]] = {}
+        self._remembered: dict[int, tuple[Array, Any]] = {}
         self.backend, self.start = problem.backend, problem.start
 
     def evaluate(self, Y: Array, *, iteration: int | None, **options: Any) -> Any:
-        """As of the problem; known again where the map is the same."""
+        """Return the evaluation of the problem, from memory if the map is the same as before."""
+        import numpy as np
+
         if iteration is None or iteration >= self._n_iter:
             return self._problem.evaluate(Y, iteration=iteration, **options)
-        known = self._known.get(iteration)
-        if known is None or not np.array_equal(known[0], Y):
-            known = self._known[iteration] = (Y, self._problem.evaluate(Y, iteration=iteration, **options))
-        return known[1]
+        remembered = self._remembered.get(iteration)
+        if remembered is None or not np.array_equal(remembered[0], Y):
+            remembered = self._remembered[iteration] = (Y, self._problem.evaluate(Y, iteration=iteration, **options))
+        return remembered[1]
 
 
-def _start(n: int, seed: int) -> Array:
+def _random_start(n: int, seed: int) -> Array:
     from sklearn.utils import check_random_state
+
+    from drsne import initialization
 
     return initialization.random(n, 2, check_random_state(seed))

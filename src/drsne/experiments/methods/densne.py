@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from drsne import DenSNE
-from drsne.backends.numba.threads import Workers
-from drsne.estimators.preparation import PreparationSettings, Prepared, prepare_densne
-from drsne.experiments.methods import Method, Ready, Run
+from drsne.experiments.methods import Method, Run, Workspace
 from drsne.experiments.methods._drsne import from_one_preparation
-from drsne.objectives.densne import DenSNEProblem
-from drsne.presets import densne
+
+if TYPE_CHECKING:
+    from drsne.backends.numba.threads import Workers
+    from drsne.estimators.preparation import Prepared
 
 _GRID = (1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0)
 
 
-def maps(ready: Ready, values: Sequence[float], seed: int, **numbers: Any) -> Iterator[Run]:
-    """A map for each density weight."""
-    settings = densne(len(ready.X), 1.0, **numbers)
+def maps(workspace: Workspace, values: Sequence[float], seed: int, **numbers: Any) -> Iterator[Run]:
+    """Yield a map for each density weight; ``numbers`` are parameters of the preset."""
+    from drsne import DenSNE
+    from drsne.estimators.preparation import PreparationSettings, prepare_densne
+    from drsne.presets import densne
 
-    def prepare(workers: Workers) -> Prepared[DenSNEProblem]:
-        parameters = DenSNE(**settings).get_params(deep=False)
+    settings = densne(len(workspace.X), 1.0, **numbers)
+    parameters = DenSNE(**settings).get_params(deep=False)
+    workspace.require(perplexity=parameters["perplexity"])
+
+    def prepare(workers: Workers) -> Prepared[Any]:
         return prepare_densne(
             PreparationSettings.of(parameters),
-            ready.X,
+            workspace.X,
             weight=1.0,
             variance_shift=parameters["variance_shift"],
             precision=parameters["precision"],
@@ -33,7 +37,7 @@ def maps(ready: Ready, values: Sequence[float], seed: int, **numbers: Any) -> It
 
     weights = {value: value for value in values}
     key = ("densne", *numbers.items())
-    yield from from_one_preparation(ready, key, prepare, settings["schedule"], weights, seed, term="correlation")
+    yield from from_one_preparation(workspace, key, prepare, settings["schedule"], weights, seed, term="correlation")
 
 
 METHOD = Method(

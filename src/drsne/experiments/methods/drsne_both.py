@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path
+from drsne.experiments.methods._drsne import FIXED_WEIGHTS, STEPS, along_a_path
 
 METHOD = Method(
     title="DR-SNE (ours, fixed kernel, both)",
     parameter="density_weight",
     grid=FIXED_WEIGHTS[1:],
-    maps=along_a_path(objective=FIXED_KERNEL["both"]),
+    maps=along_a_path(fixed="both"),
     settings={"neighborhoods": "both", **STEPS},
     together=True,
 )

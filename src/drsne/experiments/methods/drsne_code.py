@@ -1,4 +1,4 @@
-"""The paper's DR-SNE to the letter of its code."""
+"""The paper's DR-SNE, exactly as its code has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data themselves: what a score is worth that asks for no map."""
+"""The data themselves, for scores that need no map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the anomaly study runs: data with marked anomalies, and methods over the settings of the paper's grids."""
+"""The runs of the anomaly study: data with marked anomalies, and methods over the settings of the paper's grids."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from typing import Any
 from drsne import datasets as sets
 from drsne.datasets import recipes
 from drsne.experiments import published
-from drsne.experiments.methods import Array, Method, Ready, Run, each
-from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path, of_the_paper
+from drsne.experiments.methods import Method, Run, Workspace, _peers
+from drsne.experiments.methods._drsne import FIXED_WEIGHTS, STEPS, along_a_path, fixed_kernel, of_the_paper
+from drsne.experiments.methods._peers import peer
 from drsne.experiments.methods.densne import maps as densne_maps
+from drsne.experiments.tables import Title
 
 SEEDS = (0, 1, 2)
 DATASETS = {
-    "thyroid": "Thyroid",
-    "cifar10": "CIFAR-10 (features of EfficientNet-Lite0; the paper's are ResNet-50's)",
-    "shuttle": "Shuttle",
-    "pbmc3k": "PBMC",
-    "fashion_mnist": "Fashion-MNIST",
-    "spiral": "Spiral (not in the paper's tables)",
+    "thyroid": Title("Thyroid"),
+    "cifar10": Title("CIFAR-10", "features of EfficientNet-Lite0; the paper's are ResNet-50's"),
+    "shuttle": Title("Shuttle"),
+    "pbmc3k": Title("PBMC"),
+    "fashion_mnist": Title("Fashion-MNIST"),
+    "spiral": Title("Spiral", "not in the paper's tables"),
 }
-LAMBDAS = (0.0, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1.0)  # as printed: times n in our objective
+LAMBDAS = (0.0, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1.0)  # as printed; times n in our objective
 NEIGHBORS = (40, 80, 300)
-AUTO_DROP = 0.01  # of trustworthiness, the default of DRSNE
-# Weights that a path of ours passes between the printed ones, whose last steps are tenfold.
+AUTO_DROP = 0.01  # of trustworthiness; the default of DRSNE
+# Weights of our path between the printed ones, whose last steps are tenfold.
 BETWEEN = (2e-2, 5e-2, 2e-1, 5e-1)
 MAX_ITER = {"fashion_mnist": 600, "spiral": 600}  # of the authors' runs; 1200 on the others
-# Of the Spiral, which has no table: usual settings, and the paper's best lambda.
-USUAL = {
+# The settings for the Spiral, which has no table in the paper: common ones, and the paper's best lambda.
+SPIRAL_SETTINGS = {
     "drsne_code": ((0.0, 80), (1.0, 40), (1.0, 80)),
     "densne": ((30, 0.1), (30, 1.0)),
     "densmap": ((0.5, 0.3), (2.0, 0.3)),
@@ -43,34 +45,34 @@ QUICK_SAMPLES, QUICK_LAMBDAS = 500, (0.0, 1e-3, 1e-2)
 
 
 def labelled_data(name: str) -> Any:
-    """A set with y = 1 for anomalies, standardised, as the authors' pipeline does with every set."""
-    made: dict[str, Callable[[], Any]] = {
+    """Return a data set with y = 1 for anomalies, standardised as every set is in the authors' pipeline."""
+    loaders: dict[str, Callable[[], Any]] = {
         "cifar10": recipes.cifar10_anomalies,
         "shuttle": recipes.shuttle_sample,
         "pbmc3k": recipes.pbmc_anomalies,
         "fashion_mnist": recipes.fashion_anomalies,
         "spiral": partial(sets.load, "spiral", n_samples=5000),
     }
-    data = made[name]() if name in made else sets.load(name)
+    data = loaders[name]() if name in loaders else sets.load(name)
     return replace(data, X=recipes.standardise(data.X))
 
 
 def quick_data(name: str) -> Any:
-    """A short Spiral."""
+    """Return a short Spiral."""
     data = sets.load("spiral", n_samples=QUICK_SAMPLES)
     return replace(data, X=recipes.standardise(data.X))
 
 
-def paths(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
-    """Maps of our DR-SNE at pairs of a printed lambda and k: a path for every k."""
-    n, failed = len(ready.X), None
+def paths(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
+    """Yield maps of our DR-SNE at pairs of a printed lambda and k, along a path for every k."""
+    n, failed = len(workspace.X), None
     for k in dict.fromkeys(k for _, k in values):
         wanted = [lam for lam, other in values if other == k]
         weights = {n * lam: lam for lam in sorted({*wanted, *(lam for lam in BETWEEN if lam < max(wanted))})}
         try:
-            maps = along_a_path(objective=FIXED_KERNEL["input"], density_neighbors=min(int(k), n - 1))
-            walked = list(maps(ready, list(weights), seed))
-        except Exception as error:  # those with another k count
+            maps = along_a_path(fixed="input", density_neighbors=min(int(k), n - 1))
+            walked = list(maps(workspace, list(weights), seed))
+        except Exception as error:  # the paths with another k are still made
             failed = error
             continue
         for run in walked:
@@ -83,24 +85,25 @@ def paths(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
         raise failed
 
 
-def automatic(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
+def automatic(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
     """Yield the map of a path with the largest concentration correlation near t-SNE's trustworthiness, by mode."""
     from drsne import density_path
 
+    workspace.require(perplexity=30.0, density_neighbors=30)
     for mode in values:
-        graph, searching = ready.neighbors(90)
+        graph, searching = workspace.neighbors(90)
         start = time.perf_counter()
         settings = {"neighbors": tuple(graph), "random_state": seed, "n_jobs": 1}
-        path = density_path(ready.X, FIXED_WEIGHTS, objective=FIXED_KERNEL[mode], **settings)
+        path = density_path(workspace.X, FIXED_WEIGHTS, objective=fixed_kernel(mode), **settings)
         chosen = path.select(max_trustworthiness_drop=AUTO_DROP)
         seconds = {"neighbors": searching, "optimization": time.perf_counter() - start}
         yield Run(mode, path.embeddings[chosen], seconds, {"density_weight": float(path.weights[chosen])})
 
 
 def _code(max_iter: int) -> Method:
-    def maps(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
+    def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
         for lam, k in values:
-            for run in of_the_paper("code", k=int(k), max_iter=max_iter)(ready, [lam], seed):
+            for run in of_the_paper("code", k=int(k), max_iter=max_iter)(workspace, [lam], seed):
                 yield run._replace(value=(lam, k))
 
     return Method(
@@ -111,46 +114,16 @@ def _code(max_iter: int) -> Method:
     )
 
 
-def _densne(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
+def _densne(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
     for perplexity, weight in values:
-        for run in densne_maps(ready, [weight], seed, perplexity=perplexity):
+        for run in densne_maps(workspace, [weight], seed, perplexity=perplexity):
             yield run._replace(value=(perplexity, weight))
 
 
-def _tsne(X: Array, value: Any, seed: int) -> Any:
-    from sklearn.manifold import TSNE
-
-    perplexity, rate = value
-    return TSNE(perplexity=perplexity, learning_rate=rate, init="random", random_state=seed).fit_transform(X)
-
-
-def _umap(X: Array, value: Any, seed: int) -> Any:
-    from umap import UMAP
-
-    return UMAP(n_neighbors=int(value[0]), min_dist=value[1], random_state=seed, n_jobs=1).fit_transform(X)
-
-
-def _densmap(X: Array, value: Any, seed: int) -> Any:
-    from umap import UMAP
-
-    weight, share = value
-    return UMAP(
-        densmap=True, n_neighbors=30, min_dist=0.1, init="random", dens_lambda=weight, dens_frac=share,
-        random_state=seed, n_jobs=1,
-    ).fit_transform(X)  # fmt: skip
-
-
-def _pacmap(X: Array, value: Any, seed: int) -> Any:
-    from pacmap import PaCMAP
-
-    return PaCMAP(n_neighbors=int(value[0]), MN_ratio=0.5, FP_ratio=value[1], random_state=seed).fit_transform(X)
-
-
 def variants(dataset: str) -> dict[str, Method]:
-    """The methods with the parameters that the anomaly grids vary."""
+    """Return the methods with the parameters that the anomaly grids vary."""
     of_ours = {"between": list(BETWEEN), **STEPS}
     of_densne = {"max_iter": 800, "density_fraction": 0.5}
-    of_densmap = {"n_neighbors": 30, "min_dist": 0.1, "init": "random"}
     return {
         "drsne": Method(
             title="DR-SNE (ours, fixed kernel)", parameter=("lam", "k"), maps=paths, together=True, settings=of_ours
@@ -163,24 +136,22 @@ def variants(dataset: str) -> dict[str, Method]:
         ),
         "drsne_code": _code(MAX_ITER.get(dataset, 1200)),
         "densne": Method(title="DenSNE", parameter=("perplexity", "lam"), maps=_densne, settings=of_densne),
-        "densmap": Method(
-            title="DensMAP",
+        "densmap": peer(
+            "DensMAP",
+            _peers.densmap,
             parameter=("dens_lambda", "dens_frac"),
-            maps=each(_densmap),
-            settings=of_densmap,
+            settings={"n_neighbors": 30, "min_dist": 0.1, "init": "random"},
             needs=("umap",),
         ),
-        "pacmap": Method(
-            title="PaCMAP",
+        "pacmap": peer(
+            "PaCMAP",
+            _peers.pacmap,
             parameter=("n_neighbors", "FP_ratio"),
-            maps=each(_pacmap),
             settings={"MN_ratio": 0.5},
             needs=("pacmap",),
         ),
-        "umap": Method(title="UMAP", parameter=("n_neighbors", "min_dist"), maps=each(_umap), needs=("umap",)),
-        "tsne": Method(
-            title="t-SNE", parameter=("perplexity", "learning_rate"), maps=each(_tsne), settings={"init": "random"}
-        ),
+        "umap": peer("UMAP", _peers.umap, parameter=("n_neighbors", "min_dist"), needs=("umap",)),
+        "tsne": peer("t-SNE", _peers.tsne, parameter=("perplexity", "learning_rate"), settings={"init": "random"}),
     }
 
 
@@ -188,11 +159,11 @@ METHODS = ("high_d", "drsne_auto", "drsne", "drsne_code", "densne", "densmap", "
 
 
 def grids(dataset: str) -> dict[str, tuple[Any, ...]]:
-    """The whole grid of ours; of the others the settings that the paper's tables rest on."""
+    """Return the whole grid of ours; for the others, the settings behind the paper's tables."""
     out: dict[str, tuple[Any, ...]] = {
         "drsne": tuple((lam, k) for k in NEIGHBORS for lam in LAMBDAS),
         "drsne_auto": ("input", "both"),
     }
-    for method, usual in USUAL.items():
-        out[method] = tuple(published.anomaly_settings(dataset, method)) or usual
+    for method, common in SPIRAL_SETTINGS.items():
+        out[method] = tuple(published.anomaly_settings(dataset, method)) or common
     return out

@@ -10,41 +10,41 @@ from typing import Any
 
 from drsne.anomaly import detectors, oracle_best, oracle_single
 from drsne.experiments import published, tables
-from drsne.experiments.document import DIFFERENCE, OTHER, Block, Bullets, Heading, Table, Text
+from drsne.experiments.document import DIFFERENCE, OTHER, PAPER, Block, Bullets, Heading, Table, Text
 from drsne.experiments.rows import Row
 from drsne.experiments.studies._anomaly_runs import DATASETS
 from drsne.experiments.study import Study
 
 TITLES = {"knn": "kNN", "lof": "LOF", "isolation_forest": "IF", "centroid": "Cent"}
-# Methods of the paper's tables, and how many settings its grids have.
+# Methods of the paper's tables, and the number of settings in its grids.
 PEERS = ("drsne_code", "densne", "densmap", "pacmap", "umap", "tsne")
 SIZES = {"drsne": 33, "drsne_code": 33, "densne": 49, "densmap": 30, "pacmap": 30, "umap": 30, "tsne": 30}
 OTHER_FEATURES = ("cifar10",)  # data sets that differ from the paper's
 Results = dict[Any, list[dict[str, float]]]  # AUPRC of every detector, by setting and seed
 
 _AT_THE_BEST = (
-    "A difference above may come from another choice or from another score. Here nothing is chosen: for each "
-    "detector the setting is the one that the paper's table has as the best. CIFAR-10 are other features."
+    "A difference in the tables above can come from another choice or from another score. Here nothing is chosen: the "
+    "setting of each detector is the one that is the best in the paper's table. CIFAR-10 has other features."
 )
 _AT_THE_SINGLE = (
-    "The same for the paper's oracle-IF table: all detectors at the one setting that the paper's table rests on, "
+    "The same for the paper's oracle-IF table: all detectors are at the one setting behind the paper's table, "
     "whichever setting is the best for IF in our runs."
 )
 
 
-def _labelled(row: Row) -> dict[str, float]:
+def _auprc(row: Row) -> dict[str, float]:
     return {name: row["metrics"][f"auprc_{name}"] for name in detectors()}
 
 
-def results(part: Study, rows: list[Row], method: str) -> Results:
-    """Return the AUPRC of every setting that has all seeds that any has."""
-    found: Results = defaultdict(list)
+def results(rows: Sequence[Row], dataset: str, method: str) -> Results:
+    """Return the AUPRC of every setting for which all seeds were run."""
+    out: Results = defaultdict(list)
     for row in rows:
-        if (row["dataset"], row["method"], row["error"]) == (part.datasets[0], method, None):
+        if (row["dataset"], row["method"], row["error"]) == (dataset, method, None):
             value = row["value"]
-            found[tuple(value) if isinstance(value, list) else value].append(_labelled(row))
-    most = max((len(runs) for runs in found.values()), default=0)
-    return {setting: runs for setting, runs in found.items() if len(runs) == most}
+            out[tuple(value) if isinstance(value, list) else value].append(_auprc(row))
+    most = max((len(runs) for runs in out.values()), default=0)
+    return {setting: runs for setting, runs in out.items() if len(runs) == most}
 
 
 def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
@@ -54,7 +54,7 @@ def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
     for section, label in (("best", "best"), ("oracle_if", "oracle-IF")):
         body = []
         for method in part.methods:
-            found = results(part, rows, method)
+            found = results(rows, part.datasets[0], method)
             if found and method != "drsne_auto":
                 body.append(_oracle_line(part, method, found, section))
         if body:
@@ -63,7 +63,11 @@ def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
             title = f"{DATASETS[dataset]}: {label}"
             caption = f"{title}. AUPRC, mean ± standard deviation over seeds; the best in bold"
             out += [Heading(title, 3), Table(header, body, caption, best=list(TITLES.values()))]
-    run = {method: results(part, rows, method) for method in part.methods if method not in ("high_d", "drsne_auto")}
+    run = {
+        method: results(rows, part.datasets[0], method)
+        for method in part.methods
+        if method not in ("high_d", "drsne_auto")
+    }
     if any(run.values()):
         listed = [
             f"{part.method(method).title} ({', '.join(part.method(method).parameter or ())}) "
@@ -76,7 +80,7 @@ def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
 
 
 def _detector_header() -> list[str]:
-    return [text for title in TITLES.values() for text in (title, "paper", DIFFERENCE)]
+    return [text for title in TITLES.values() for text in (title, PAPER, DIFFERENCE)]
 
 
 def _oracle_line(part: Study, method: str, found: Results, section: str) -> list[str]:
@@ -129,10 +133,10 @@ def at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
 def _line_at_the_settings(part: Study, rows: list[Row], method: str, section: str) -> tuple[list[str], list[bool]]:
     """Return a line of the table, and for each cell whether it is within the paper's standard deviation."""
     dataset, within = part.datasets[0], []
-    found, settings = results(part, rows, method), published.anomaly_selected(dataset, method, section)
+    found, settings = results(rows, part.datasets[0], method), published.anomaly_selected(dataset, method, section)
     if not found or not settings:
         return [], []
-    line = [short(dataset), part.method(method).title]
+    line = [DATASETS[dataset].short, part.method(method).title]
     for name in TITLES:
         runs = [run[name] for run in found.get(settings[name], [])]
         paper = published.anomaly(dataset, method, section, name)
@@ -153,7 +157,7 @@ def _agreement(near: dict[str, list[bool]], part: Study) -> list[Block]:
     if peers:
         items.append(f"the peers together: {sum(peers)} of {len(peers)}")
     return [
-        Text("Cells whose mean is within the printed standard deviation of the printed mean, CIFAR-10 left out:"),
+        Text("Cells whose mean is within the printed standard deviation of the printed mean, without CIFAR-10:"),
         Bullets(items),
     ]
 
@@ -163,12 +167,7 @@ def _setting(setting: Any) -> str:
 
 
 def _by_detector(chosen: dict[str, str]) -> str:
-    """One setting where all detectors have the same, else that of each."""
+    """Return the setting if it is the same for all detectors, or else that of each."""
     if len(set(chosen.values())) == 1:
         return next(iter(chosen.values()))
     return ", ".join(f"{name} {setting}" for name, setting in chosen.items())
-
-
-def short(dataset: str) -> str:
-    """Return the title of a data set without its remark."""
-    return DATASETS[dataset].split(" (")[0]

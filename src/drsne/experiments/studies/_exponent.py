@@ -9,79 +9,86 @@ from typing import Any
 from drsne.experiments import tables
 from drsne.experiments.dimension import dimension
 from drsne.experiments.document import Block, Heading, Table, Text
-from drsne.experiments.methods import Method, Ready, Run
+from drsne.experiments.methods import Method, Run, Workspace
 from drsne.experiments.rows import Row
 
 EXPONENT = "exponents"  # the name of the method
 STRENGTHS = (2.1, 9.0)  # lambda * alpha^2, at which exponents are compared
 MAX_ITER, NEIGHBORS = 1000, 30  # the defaults of DRSNE
-EXPONENTS = ("alpha = 0.5", "alpha = 1", "alpha = 2", "alpha = 1, mean detached", "alpha by dimension")
+DIMENSION = "dimension"  # stands for the local dimension of the data as their exponent
+# The exponent of the data, that of the map, and the normaliser; and their titles in the table.
+SETTINGS: dict[tuple[float | str, float, str], str] = {
+    (0.5, 0.5, "attached"): "alpha = 0.5",
+    (1.0, 1.0, "attached"): "alpha = 1",
+    (2.0, 2.0, "attached"): "alpha = 2",
+    (1.0, 1.0, "detached"): "alpha = 1, mean detached",
+    (DIMENSION, 2.0, "attached"): "alpha by dimension",
+}
 
 
-def maps(ready: Ready, values: Sequence[Any], seed: int) -> Iterator[Run]:
-    """Maps of our DR-SNE by name of the exponents and lambda * alpha^2, alpha that of the map."""
+def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
+    """Yield maps of our DR-SNE at a setting and lambda * alpha^2, where alpha is the exponent of the map."""
     from drsne import DRSNE, Objective
 
-    graph = tuple(ready.neighbors(90)[0])
-    for label, strength in values:
-        if label == "alpha by dimension":
-            alpha, of_the_data = 2.0, ready.once("dimension", lambda: dimension(ready.neighbors(30)[0].distances))
-        else:
-            alpha = of_the_data = float(label.split()[2].rstrip(","))
+    workspace.require(perplexity=30.0, density_neighbors=NEIGHBORS)
+    graph = tuple(workspace.neighbors(90)[0])
+    for value in values:
+        of_the_data, alpha, normalizer, strength = value
+        if of_the_data == DIMENSION:
+            of_the_data = workspace.cached("dimension", lambda: dimension(workspace.neighbors(30)[0].distances))
         objective = Objective(
             input_exponent=of_the_data,
             embedding_exponent=alpha,
-            normalizer="detached" if "detached" in label else "attached",
+            normalizer=normalizer,
             kernel="fixed",
             target_quantile=0.0,
             small_groups=False,
         )
         start = time.perf_counter()
-        weight = strength / alpha**2
         model = DRSNE(
-            density_weight=weight, objective=objective, neighbors=graph, max_iter=MAX_ITER, density_neighbors=NEIGHBORS,
-            random_state=seed, n_jobs=1,
+            density_weight=strength / alpha**2, objective=objective, neighbors=graph, max_iter=MAX_ITER,
+            density_neighbors=NEIGHBORS, random_state=seed, n_jobs=1,
         )  # fmt: skip
-        Y = model.fit_transform(ready.X)
+        Y = model.fit_transform(workspace.X)
         seconds = {"optimization": time.perf_counter() - start}
-        yield Run((label, strength), Y, seconds, {"input_exponent": of_the_data})
+        yield Run(value, Y, seconds, {"input_exponent": of_the_data})
 
 
 METHOD = Method(
     title="DR-SNE",
-    parameter=("exponents", "strength"),
-    grid=tuple((label, strength) for strength in STRENGTHS for label in EXPONENTS),
+    parameter=("input_exponent", "embedding_exponent", "normalizer", "strength"),
+    grid=tuple((*setting, strength) for strength in STRENGTHS for setting in SETTINGS),
     maps=maps,
     settings={"max_iter": MAX_ITER, "density_neighbors": NEIGHBORS},
 )
 
 
 def exponent_blocks(rows: Sequence[Row], scores: Sequence[str]) -> list[Block]:
-    """A table of the ``scores``, or nothing where there are no rows."""
-    found = [row for row in rows if not row["error"]]
-    if not found:
+    """Return a table of the ``scores``, or nothing if there are no rows."""
+    succeeded = [row for row in rows if not row["error"]]
+    if not succeeded:
         return []
     header = ["lambda alpha^2", "exponent", "alpha of the data", "seeds", *(tables.SHORT[score] for score in scores)]
     header.append("seconds")
     body = []
     for strength in STRENGTHS:
-        for label in EXPONENTS:
-            some = [row for row in found if tuple(row["value"]) == (label, strength)]
+        for setting, title in SETTINGS.items():
+            some = [row for row in succeeded if tuple(row["value"]) == (*setting, strength)]
             if some:
-                told = [tables.number(*tables.mean(some, score)) for score in scores]
-                alpha = some[0]["found"]["input_exponent"]
-                line = [f"{strength:g}", label, f"{alpha:.3g}", str(len(some))]
-                body.append([*line, *told, f"{tables.fastest(some):.1f}"])
+                cells = [tables.number(*tables.mean(some, score)) for score in scores]
+                alpha = some[0]["details"]["input_exponent"]
+                line = [f"{strength:g}", title, f"{alpha:.3g}", str(len(some))]
+                body.append([*line, *cells, f"{tables.fastest(some):.1f}"])
     return [
         Heading("The exponent and the mean"),
         Text(
-            "Our own: DR-SNE with its default schedule, k = 30, on 30 components. c = r^-alpha in both spaces, "
-            "compared at equal lambda alpha^2 (alpha that of the map), since loss and gradient grow as alpha^2. "
-            '"By dimension": alpha is 2 in the map and the local dimension of the data (the estimate of Levina and '
-            "Bickel over 30 neighbours) in the data, which makes both profiles estimates of density; the profile that "
-            "the map should have is then steeper by alpha of the data over 2. Detached: the gradient does not go "
-            "through the mean concentration of the map, as in the authors' code. CC is over 29 neighbours, as in the "
-            "tables above."
+            "This ablation is our own: DR-SNE with its default schedule, k = 30, on 30 components. c = r^-alpha in "
+            "both spaces, compared at equal lambda alpha^2 (alpha is the exponent of the map), because loss and "
+            'gradient grow as alpha^2. "By dimension": alpha is 2 in the map and the local dimension of the data (the '
+            "estimate of Levina and Bickel over 30 neighbours) in the data, so that both profiles are estimates of "
+            "density. The target profile of the map is then steeper by alpha of the data over 2. Detached: the "
+            "gradient does not go through the mean concentration of the map, as in the authors' code. CC is over 29 "
+            "neighbours, as in the tables above."
         ),
-        Table(header, body),
+        Table(header, body, "Scores by exponent of the concentration: mean ± standard deviation over seeds"),
     ]

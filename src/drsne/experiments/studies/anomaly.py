@@ -1,4 +1,4 @@
-"""The paper's anomaly detection: detectors on maps, oracle choices, and a choice without labels of our own."""
+"""The paper's anomaly detection: detectors on maps, oracle choices, and our own choice without labels."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from drsne.experiments.studies._anomaly_runs import (
     quick_data,
     variants,
 )
-from drsne.experiments.studies._anomaly_tables import TITLES, at_the_settings, of_dataset, results, short
-from drsne.experiments.study import USUAL, Asked, Study, check_names
+from drsne.experiments.studies._anomaly_tables import TITLES, at_the_settings, of_dataset, results
+from drsne.experiments.study import EVERYTHING, Selection, Study, check_names
 
 FIXED_NEIGHBORS = 80
 
@@ -38,25 +38,25 @@ class Anomaly(PaperStudy):
     description = "anomaly detection on maps of six data sets: oracle choices, and one without labels"
     keeps_maps = False
 
-    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
-        """A study for each data set, since grids differ."""
-        known = ("spiral",) if asked.quick else tuple(DATASETS)
-        some = ("high_d", "drsne_auto", "drsne", "tsne") if asked.quick else METHODS
-        chosen = check_names("methods", asked.methods, some)
+    def parts(self, selection: Selection = EVERYTHING) -> tuple[Study, ...]:
+        """Return a study for each data set, because the grids differ."""
+        known = ("spiral",) if selection.quick else tuple(DATASETS)
+        some = ("high_d", "drsne_auto", "drsne", "tsne") if selection.quick else METHODS
+        chosen = check_names("methods", selection.methods, some)
         out = []
-        for dataset in check_names("datasets", asked.datasets, known):
+        for dataset in check_names("datasets", selection.datasets, known):
             grid = grids(dataset)
-            if asked.quick:
+            if selection.quick:
                 grid |= {"drsne": tuple((lam, 40) for lam in QUICK_LAMBDAS), "tsne": ((30, 200),)}
             out.append(
                 Study(
-                    name="anomaly, quick" if asked.quick else "anomaly",
+                    name="anomaly",
                     datasets=(dataset,),
                     methods=chosen,
-                    seeds=asked.seeds_or(SEEDS, quick=SEEDS[:2]),
+                    seeds=selection.seeds_or(SEEDS, quick=SEEDS[:2]),
                     scores=(("anomaly", None),),
-                    data=quick_data if asked.quick else labelled_data,
-                    sample=asked.sample,
+                    data=quick_data if selection.quick else labelled_data,
+                    sample=selection.sample,
                     grids=grid,
                     variants=variants(dataset),
                 )
@@ -64,15 +64,15 @@ class Anomaly(PaperStudy):
         return tuple(out)
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
-        """The sweep over lambda."""
+        """Write the figure of the sweep over lambda."""
         curves = {part.datasets[0]: _sweep(part, rows) for part in parts if "drsne" in part.methods}
         if any(curves.values()):
-            shown = {short(name): found for name, found in curves.items() if found}
+            shown = {DATASETS[name].short: one for name, one in curves.items() if one}
             figure = figures.sweeps(shown, _SWEEP_LABELS)
             figures.save(figure, folder / "figure_lambda.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """The choice without labels beside the oracles, then a table for every data set."""
+        """Return the choice without labels next to the oracles, then a table for every data set."""
         out: list[Block] = [Heading("Anomaly detection", 1), Text(_INTRODUCTION)]
         out += _without_labels(parts, rows)
         grids = _QUICK_GRIDS if any(part.sample for part in parts) else _GRIDS
@@ -87,25 +87,23 @@ class Anomaly(PaperStudy):
 STUDY = Anomaly()
 
 _INTRODUCTION = (
-    "Made by `drsne reproduce anomaly`. Every set is standardised; maps know nothing of the labels; four detectors "
-    "score the points of a map: the sum of distances to 50 neighbours (kNN), the local outlier factor (LOF, 20), an "
-    "isolation forest (IF, 500 trees), the distance to the centroid (Cent). Numbers are areas under the "
-    "precision-recall curve (AUPRC), mean ± standard deviation (ddof 1) over seeds; HIGH-D is the data without a "
-    "map."
+    "Made by `drsne reproduce anomaly`. Every data set is standardised, and maps are made without the labels. Four "
+    "detectors score the points of a map: the sum of distances to 50 neighbours (kNN), the local outlier factor (LOF, "
+    "20), an isolation forest (IF, 500 trees) and the distance to the centroid (Cent). Numbers are areas under the "
+    "precision-recall curve (AUPRC), mean ± standard deviation (ddof 1) over seeds. HIGH-D is the data without a map."
 )
 _ORACLES = (
-    '"Best": for each detector the setting with the largest mean AUPRC. "Oracle-IF": one setting, the best for IF, '
-    "with all detectors. Both need the labels that they are scored by, so nobody can have them in practice. A "
-    f'difference is printed only if both numbers are of the same setting. "{OTHER.capitalize()}" stands in its place '
-    "if the setting chosen here is not the one behind the paper's number; the tables at the paper's own settings are "
-    "below."
+    '"Best": for each detector, the setting with the largest mean AUPRC. "Oracle-IF": one setting for all detectors, '
+    "the best for IF. Both choices use the labels that the result is scored by, so they are not possible in practice. "
+    f'A difference is printed only if both numbers are of the same setting. Otherwise "{OTHER}" is in its place: the '
+    "setting chosen here is not the one behind the paper's number. The tables at the paper's own settings are below."
 )
-_QUICK_GRIDS = "Of the paper's grids only a few settings were run, on few points."
+_QUICK_GRIDS = "Only a few settings of the paper's grids were run, on few points."
 _GRIDS = (
-    "The grid of our DR-SNE is the paper's whole one (11 lambda x 3 k, lambda as printed: times n in our objective). "
-    "The others were run at the settings that the paper's tables rest on (on the Spiral, which has none, at usual "
-    "ones), listed below each pair of tables. "
-    "Where the paper's table differs from the authors' own result files, the number is that of the files."
+    "Our DR-SNE was run on the paper's whole grid (11 lambda x 3 k, lambda as printed, which is multiplied by n in our "
+    "objective). The others were run at the settings behind the paper's tables (on the Spiral, which has no table, at "
+    "common ones), listed below each pair of tables. If the paper's table differs from the authors' own result files, "
+    "the number is that of the files."
 )
 
 
@@ -113,7 +111,7 @@ _SWEEP_LABELS = ("ours, k fixed", "ours, best k", "the paper's code")
 
 
 def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """Means over detectors: our choice without labels beside the oracles and the data themselves."""
+    """Return means over detectors: our choice without labels, the oracles, and the data themselves."""
     header = [
         "data", "no labels (ours)", "paper's best DR-SNE", DIFFERENCE, "HIGH-D", DIFFERENCE, "paper's HIGH-D",
         "no labels, both", "best of ours", "oracle-IF of ours", "lambda chosen", "seeds", "anomalies", "in the paper",
@@ -124,14 +122,14 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         of_set = [row for row in rows if row["dataset"] == dataset]
         if not of_set:
             continue
-        free, high = results(part, rows, "drsne_auto"), results(part, rows, "high_d")
-        ours, count = results(part, rows, "drsne"), published.everything()["anomaly_counts"].get(dataset)
+        free, high = results(rows, part.datasets[0], "drsne_auto"), results(rows, part.datasets[0], "high_d")
+        ours, count = results(rows, part.datasets[0], "drsne"), published.everything()["anomaly_counts"].get(dataset)
         runs = [row for row in of_set if (row["method"], row["value"], row["error"]) == ("drsne_auto", "input", None)]
         chosen, paper = _overall(free.get("input", [])), _paper_mean(dataset, "drsne")
         plain = _overall(high.get(None, []))[0]
         body.append(
             [
-                DATASETS[dataset],
+                str(DATASETS[dataset]),
                 tables.number(*chosen),
                 tables.number(paper),
                 tables.signed(chosen[0] - paper),
@@ -141,7 +139,7 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
                 tables.number(*_overall(free.get("both", []))),
                 tables.number(_choice_mean(oracle_best(ours))) if ours else "-",
                 tables.number(_choice_mean(oracle_single(ours))) if ours else "-",
-                ", ".join(f"{row['found']['density_weight']:g}" for row in runs),
+                ", ".join(f"{row['details']['density_weight']:g}" for row in runs),
                 str(len(runs)),
                 str(next((row["anomalies"] for row in of_set if "anomalies" in row), "-")),
                 "-" if count is None else f"{count[0]} of {count[1]}",
@@ -150,12 +148,12 @@ def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
     if not body:
         return []
     text = (
-        'The mean AUPRC over the four detectors. "No labels": `DRSNE(density_weight="auto")`, which takes the '
-        "largest concentration correlation among maps that lose at most .01 of trustworthiness against lambda = 0; "
-        "labels play no part, and k is the default; the differences are of this choice from the paper's best, which "
-        "saw the labels, and from the data without a map (HIGH-D). The paper's best are of the authors' result files "
-        'where its table differs. "Both": the same with `neighborhoods="both"`. Chance scores the share of anomalies. '
-        "Where no lambda but 0 keeps the trustworthiness, the map at 0 is taken here (the estimator refuses)."
+        'The mean AUPRC over the four detectors. "No labels" chooses the map of our path (fixed kernel, default k) '
+        "with the largest concentration correlation among maps that lose at most .01 of trustworthiness against "
+        "lambda = 0. It does not use the labels. The differences are those of this choice from the paper's best, which "
+        "used the labels, and from the data without a map (HIGH-D). The paper's best are those of the authors' result "
+        'files if its table differs. "Both": the same with `neighborhoods="both"`. The score of chance is the share '
+        "of anomalies. If only lambda = 0 keeps the trustworthiness, the map at 0 is chosen."
     )
     caption = "Mean AUPRC over the four detectors, without labels and with them"
     return [Heading("Without labels"), Text(text), Table(header, body, caption)]
@@ -177,17 +175,17 @@ def _choice_mean(choices: dict[str, Choice]) -> float:
 
 
 def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """The figure of the sweep, and what the best lambda adds for the isolation forest, beside the authors' files."""
+    """Return the figure of the sweep, and a table of the gain by the best lambda, with that of the authors."""
     body, fixed = [], FIXED_NEIGHBORS
     for part in parts:
         dataset = part.datasets[0]
-        found = results(part, rows, "drsne")
+        found = results(rows, part.datasets[0], "drsne")
         none = {setting: runs for setting, runs in found.items() if setting[0] == 0}
         some = {setting: runs for setting, runs in found.items() if setting[0] > 0}
         if none and some:
             fixed = _fixed(found)
             one, best = (oracle_best(runs)["isolation_forest"] for runs in (none, some))
-            line = [short(dataset), tables.number(one.mean, one.std), tables.number(best.mean, best.std)]
+            line = [DATASETS[dataset].short, tables.number(one.mean, one.std), tables.number(best.mean, best.std)]
             known = {} if part.sample else published.everything()["anomaly_sweep"]  # of all points
             theirs = known.get(dataset, [math.nan, math.nan, math.nan])
             line += [f"{best.setting[0]:g}", tables.number(theirs[0]), tables.number(theirs[1])]
@@ -196,16 +194,15 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
         return []
     caption = (
         f"AUPRC over lambda as printed. Lines and bands: this package's DR-SNE with k = {fixed}, mean and one standard "
-        "deviation over seeds; dashed: this package's DR-SNE with the best k for every lambda. Diamonds: the paper's "
-        "code at the settings that were run, those of the paper's tables, with one standard deviation. It was not run "
-        "over the whole grid."
+        "deviation over seeds. Dashed: this package's DR-SNE with the best k for every lambda. Diamonds: the paper's "
+        "code at the settings of the paper's tables, with one standard deviation. It was not run on the whole grid."
     )
     text = (
         "AUPRC of the isolation forest without a density term and at the best lambda and k: ours, and the paper's "
-        "method in the authors' files (of CIFAR-10 with other features). The best of many settings is better by chance "
-        "alone, too. Without a density term ours does not depend on k, but for the order of neighbours that are "
-        "equally far, so that the best of three k is nearly one setting; theirs does, since their KL term is over k "
-        "pairs."
+        "method in the authors' files (for CIFAR-10 with other features). The best of many settings is also better by "
+        "chance. Without a density term ours does not depend on k, except for the order of neighbours at equal "
+        "distances, so that the best of three k is nearly one setting. Theirs depends on k, because their KL term is "
+        "over k pairs."
     )
     header = ["data", "ours, lambda = 0", "ours, best", "lambda", "authors, lambda = 0", "authors, best", "lambda"]
     title = "AUPRC of the isolation forest without a density term and at the best lambda and k"
@@ -213,13 +210,13 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
 
 
 def _fixed(found: Any) -> int:
-    """The k of the lines in the sweep."""
+    """Return the k of the lines in the sweep."""
     return FIXED_NEIGHBORS if any(k == FIXED_NEIGHBORS for _, k in found) else int(next(iter(found))[1])
 
 
 def _sweep(part: Study, rows: list[Row]) -> dict[str, figures.Sweep]:
     """Return the AUPRC over lambda by detector: ours with k fixed and with the best k, and the paper's code."""
-    found, theirs = results(part, rows, "drsne"), results(part, rows, "drsne_code")
+    found, theirs = results(rows, part.datasets[0], "drsne"), results(rows, part.datasets[0], "drsne_code")
     lambdas = sorted({lam for lam, _ in found})
     if not any(lam > 0 for lam in lambdas):
         return {}

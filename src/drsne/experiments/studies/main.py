@@ -1,4 +1,4 @@
-"""The paper's main comparison: eight data sets, all methods, the constrained choice; a table and two figures."""
+"""The paper's main comparison: eight data sets, all methods, the constrained choice, a table and two figures."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from drsne.experiments.protocol import Choice, choose
 from drsne.experiments.rows import Row
 from drsne.experiments.scoring import MAIN
 from drsne.experiments.studies import PaperStudy
-from drsne.experiments.studies._beside import beside_the_authors
-from drsne.experiments.study import USUAL, Asked, Study, check_names
+from drsne.experiments.studies._authors_runs import at_the_authors_parameters
+from drsne.experiments.study import EVERYTHING, Selection, Study, check_names
+from drsne.experiments.tables import Title
 
-# Name: title, least trustworthiness (the authors' code; for Clusters, Helix and MNIST ours).
+# Title and trustworthiness threshold (of the authors' code; of Clusters, Helix and MNIST our choice).
 DATASETS = {
-    "digits": ("Digits", 0.95),
-    "fashion_mnist": ("Fashion-MNIST", 0.95),
-    "mnist": ("MNIST", 0.88),
-    "gaussians50": ("4 Gaussians 50-d (the paper's MNIST)", 0.88),
-    "pbmc3k": ("PBMC", 0.85),
-    "shuttle": ("Shuttle", 0.99),
-    "controlled_clusters": ("Controlled Clusters", 0.95),
-    "helix": ("Helix", 0.95),
+    "digits": (Title("Digits"), 0.95),
+    "fashion_mnist": (Title("Fashion-MNIST"), 0.95),
+    "mnist": (Title("MNIST"), 0.88),
+    "gaussians50": (Title("4 Gaussians 50-d", "the paper's MNIST"), 0.88),
+    "pbmc3k": (Title("PBMC"), 0.85),
+    "shuttle": (Title("Shuttle"), 0.99),
+    "controlled_clusters": (Title("Controlled Clusters"), 0.95),
+    "helix": (Title("Helix"), 0.95),
 }
 METHODS = (
     "drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "drsne_text",
     "tsne", "umap", "pacmap", "densmap", "pca",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
-# Of the ten values of the paper's grids: those that its runs selected, and some between.
+# Of the ten values of the paper's grids, those that its runs selected and some between them.
 GRIDS = {
     "tsne": (3, 10, 40, 50, 100, 150),
     "umap": (5, 10, 20, 30, 40, 75, 150),
@@ -57,7 +58,7 @@ FIGURE_CAPTIONS = {
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both", "drsne_adaptive")
 FURTHER_SCORES = ("continuity", "local_density_rank_correlation")  # shown if rows have them
 SOLID = ("controlled_clusters", "helix")
-OTHER_SAMPLES, OTHER_LEAST = 5000, 0.95  # of data sets that the paper does not have
+OTHER_SAMPLES, OTHER_THRESHOLD = 5000, 0.95  # of data sets that are not in the paper
 QUICK_SAMPLES = 600
 QUICK_DATASETS = ("digits", "gaussians50", "controlled_clusters", "helix")
 QUICK_METHODS = ("drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "tsne", "drsne_text", "pca")
@@ -73,7 +74,7 @@ QUICK_GRIDS = {
 
 
 def paper_data(name: str) -> Any:
-    """A data set as the paper feeds it to methods; one that it does not have, standardised, 5000 points of it."""
+    """Return a data set as methods receive it in the paper; for other sets, 5000 points, standardised."""
     if name in DATASETS:
         return recipes.paper(name)
     data = datasets.load(name)
@@ -83,7 +84,7 @@ def paper_data(name: str) -> Any:
 
 
 def quick_data(name: str) -> Any:
-    """``QUICK_SAMPLES`` points of a set that needs no file; standardised where the paper does."""
+    """Return ``QUICK_SAMPLES`` points of a set that needs no file, standardised if the paper does so."""
     data = datasets.load(name, n_samples=QUICK_SAMPLES)
     return data if name in SOLID else replace(data, X=recipes.standardise(data.X))
 
@@ -94,28 +95,28 @@ class Main(PaperStudy):
     name = "main"
     description = "the main comparison: eight data sets, all methods, table and figures"
 
-    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
-        """The runs, all of them or those of some data sets, methods and seeds."""
+    def parts(self, selection: Selection = EVERYTHING) -> tuple[Study, ...]:
+        """Return the runs, all of them or those of some data sets, methods and seeds."""
         study = Study(
-            name="main, quick" if asked.quick else "main",
-            datasets=check_names("datasets", asked.datasets, *_known(asked.quick)[0]),
-            methods=check_names("methods", asked.methods, *_known(asked.quick)[1]),
-            seeds=asked.seeds_or(SEEDS, quick=SEEDS[:2]),
+            name="main",
+            datasets=check_names("datasets", selection.datasets, *_known(selection.quick)[0]),
+            methods=check_names("methods", selection.methods, *_known(selection.quick)[1]),
+            seeds=selection.seeds_or(SEEDS, quick=SEEDS[:2]),
             scores=MAIN,
-            data=quick_data if asked.quick else paper_data,
-            sample=asked.sample,
-            grids=QUICK_GRIDS if asked.quick else GRIDS,
+            data=quick_data if selection.quick else paper_data,
+            sample=selection.sample,
+            grids=QUICK_GRIDS if selection.quick else GRIDS,
         )
         return (study,)
 
-    def shown(self, asked: Asked) -> tuple[Study, ...]:
-        """The usual runs, and those that were asked for."""
-        (usual,) = self.parts(Asked(quick=asked.quick))
-        more = Asked(
-            quick=asked.quick,
-            datasets=[*usual.datasets, *(asked.datasets or ())],
-            methods=[*usual.methods, *(asked.methods or ())],
-            seeds=sorted({*usual.seeds, *(asked.seeds or ())}),
+    def displayed(self, selection: Selection) -> tuple[Study, ...]:
+        """Return all runs of the study, and those that are selected."""
+        (default,) = self.parts(Selection(quick=selection.quick))
+        more = Selection(
+            quick=selection.quick,
+            datasets=[*default.datasets, *(selection.datasets or ())],
+            methods=[*default.methods, *(selection.methods or ())],
+            seeds=sorted({*default.seeds, *(selection.seeds or ())}),
         )
         return self.parts(more)
 
@@ -133,7 +134,7 @@ class Main(PaperStudy):
         draw(study, choices(study, rows), folder)
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """The table, what was seen at the authors' parameters, and the figures."""
+        """Return the tables, the runs at the authors' parameters, and the figures."""
         (study,) = parts
         scores = shown_scores(study, rows)
         lines = _lines(study, choices(study, rows), scores)
@@ -141,10 +142,10 @@ class Main(PaperStudy):
             Heading("The main comparison", 1),
             *_text(study),
             *tables.blocks(lines, scores),
-            *(beside_the_authors(study, rows, _title) if study.data is paper_data else []),
+            *(at_the_authors_parameters(study, rows, _title) if study.data is paper_data else []),
         ]
         if missing := [_title(name) for name in study.datasets if all(row["dataset"] != name for row in rows)]:
-            out.append(Text(f"Not run, or their data could not be had: {', '.join(missing)}."))
+            out.append(Text(f"Not run, or the data are not available: {', '.join(missing)}."))
         out += tables.failures(rows)
         return out + [Figure(f"figure_{label}.png", caption) for label, caption in FIGURE_CAPTIONS.items()]
 
@@ -153,25 +154,29 @@ STUDY = Main()
 
 
 def _known(quick: bool) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Data sets and methods: those that are run unasked, and all that can be asked for."""
-    usual = (QUICK_DATASETS, QUICK_METHODS) if quick else (tuple(DATASETS), METHODS)
+    """Return data sets and methods: those that are run by default, and all that can be selected."""
+    default = (QUICK_DATASETS, QUICK_METHODS) if quick else (tuple(DATASETS), METHODS)
     every = (QUICK_DATASETS if quick else datasets.names(), methods.names())
-    return [(some, tuple(dict.fromkeys((*some, *more)))) for some, more in zip(usual, every, strict=True)]
+    return [(some, tuple(dict.fromkeys((*some, *more)))) for some, more in zip(default, every, strict=True)]
 
 
 def _title(dataset: str) -> str:
-    return DATASETS[dataset][0] if dataset in DATASETS else dataset
+    return str(DATASETS[dataset][0]) if dataset in DATASETS else dataset
 
 
-def _least(dataset: str) -> float:
-    return DATASETS[dataset][1] if dataset in DATASETS else OTHER_LEAST
+def _short(dataset: str) -> str:
+    return DATASETS[dataset][0].short if dataset in DATASETS else dataset
+
+
+def _threshold(dataset: str) -> float:
+    return DATASETS[dataset][1] if dataset in DATASETS else OTHER_THRESHOLD
 
 
 def choices(study: Study, rows: list[Row]) -> dict[tuple[str, str], Choice]:
-    """What was chosen, by method and data set."""
+    """Return the choices by method and data set."""
     return {
         (method, dataset): choose(
-            [row for row in rows if (row["method"], row["dataset"]) == (method, dataset)], _least(dataset)
+            [row for row in rows if (row["method"], row["dataset"]) == (method, dataset)], _threshold(dataset)
         )
         for dataset in study.datasets
         for method in study.methods
@@ -197,7 +202,7 @@ def _line(study: Study, method: str, dataset: str, choice: Choice, scores: Seque
         for row, edge in zip(choice.rows, choice.edges, strict=True)
     ]
     cells = {
-        score: tables.Cell(choice.mean(score), choice.std(score), *published.main(dataset, method, score))
+        score: tables.Score(choice.mean(score), choice.std(score), *published.main(dataset, method, score))
         for score in scores
     }
     seeds = f"{len(choice.rows)} of {choice.n_seeds}"
@@ -209,15 +214,15 @@ def _text(study: Study) -> list[Block]:
     size = f" of {QUICK_SAMPLES} points of each set (a quick look)" if study.data is quick_data else ""
     return [
         Text(
-            f"Made by `drsne reproduce main`{size}. For each seed the value of a method's parameter with the largest "
-            "concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) is at or above "
-            "the data set's threshold: mean ± standard deviation (ddof 1) over seeds. rho_S is the density rank "
-            'correlation (30). A star marks a value at the edge of what was run; "seeds" says how many seeds have a '
-            'map that is trustworthy enough; "grid" how many values were run. The paper\'s rho_S of the 4 Gaussians '
-            "are the corrected ones (paper.json)."
+            f"Made by `drsne reproduce main`{size}. For each seed, the value of a method's parameter is chosen that "
+            "has the largest concentration correlation (CC, 29 neighbours) among those whose trustworthiness (TW, 10) "
+            "is at or above the data set's threshold. The tables have the mean ± standard deviation (ddof 1) over "
+            "seeds. rho_S is the density rank correlation (30). A star marks a value at the edge of those that were "
+            'run. "Seeds" says how many seeds have a map above the threshold, and "grid" how many values were run. The '
+            "paper's rho_S of the 4 Gaussians are the corrected ones (paper.json)."
         ),
         Text(f"Values that were run: {'; '.join(_values(study, method) for method in study.methods)}."),
-        Text("Thresholds: " + ", ".join(f"{_title(name)} {_least(name):g}" for name in study.datasets) + "."),
+        Text("Thresholds: " + ", ".join(f"{_title(name)} {_threshold(name):g}" for name in study.datasets) + "."),
     ]
 
 
@@ -230,27 +235,27 @@ def _values(study: Study, method: str) -> str:
 
 
 def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> None:
-    """The grids of maps; those of the first seed that has a choice. Maps are kept in maps.npz for the next time."""
+    """Write the grids of maps, of the first seed that has a choice. Maps are kept in maps.npz for the next time."""
     maps, captions = _maps(chosen, folder)
     for label, columns in FIGURES.items():
         wanted = [name for name in columns if any(place[1] == name for place in maps)]
         if not wanted:
             continue
-        data = {name: found for name in wanted if (found := _had(study, name)) is not None}
+        data = {name: one for name in wanted if (one := _available(study, name)) is not None}
         shown = [name for name in DRAWN if any((name, column) in maps for column in wanted)]
         figure = figures.grid_of_maps(
             maps,
-            {name: found.y for name, found in data.items()},
+            {name: one.y for name, one in data.items()},
             [(name, study.method(name).title) for name in shown],
-            [(name, _title(name).split(" (")[0]) for name in wanted],
-            solids={name: found.X for name, found in data.items() if name in SOLID},
+            [(name, _short(name)) for name in wanted],
+            solids={name: one.X for name, one in data.items() if name in SOLID},
             captions=captions,
         )
         figures.save(figure, folder / f"figure_{label}.png")
 
 
-def _had(study: Study, name: str) -> Any:
-    """The data, or None where they cannot be had now: maps are then drawn without colours."""
+def _available(study: Study, name: str) -> Any:
+    """Return the data, or None if they are not available: maps are then drawn without colours."""
     try:
         return study.data(name)
     except (OSError, ImportError, ValueError):
@@ -282,12 +287,12 @@ def _maps(
 
 
 def _kept(pack: Path) -> dict[str, Any]:
-    """Maps of the choices before; none where the file is not there or is not whole."""
+    """Return the maps of earlier choices; none if the file does not exist or is damaged."""
     try:
         with pack.open("rb") as file:
             return dict(np.load(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, BadZipFile) as error:
-        checks.warn(f"{pack} cannot be read ({error}) and is made again of the maps that are at hand.")
+        checks.warn(f"{pack} cannot be read ({error}). It is replaced by one with the maps that are available.")
         return {}

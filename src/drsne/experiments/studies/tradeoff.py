@@ -1,4 +1,4 @@
-"""The paper's trade-off between trustworthiness and concentration over lambda, and ours beside it."""
+"""The paper's trade-off between trustworthiness and concentration over lambda, and ours for comparison."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from drsne import datasets as sets
 from drsne.datasets import recipes
 from drsne.experiments import figures, published, tables
-from drsne.experiments.document import DIFFERENCE, Block, Figure, Heading, Table, Text
+from drsne.experiments.document import AUTHORS, DIFFERENCE, Block, Figure, Heading, Table, Text
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import FIXED_KERNEL, FIXED_WEIGHTS, STEPS, along_a_path, of_the_paper
+from drsne.experiments.methods._drsne import FIXED_WEIGHTS, STEPS, along_a_path, of_the_paper
 from drsne.experiments.rows import Row
 from drsne.experiments.studies import PaperStudy
-from drsne.experiments.study import USUAL, Asked, Study, check_names
+from drsne.experiments.study import EVERYTHING, Selection, Study, check_names
 
 DATASETS = {
     "pbmc3k": "PBMC",
@@ -36,7 +36,7 @@ QUICK_SAMPLES, QUICK_WEIGHTS = 400, (0.0, 2.0, 9.0)
 
 
 def drawn_data(name: str, seed: int) -> Any:
-    """The data of a seed: drawn anew where there are more than are needed; PBMC as 30 principal components."""
+    """Return the data of a seed: another sample for every seed if there are enough points; PBMC as 30 components."""
     if name == "pbmc3k":
         return recipes.pbmc(n_components=30)
     data = sets.load(name) if name == "digits" else sets.load(name, n_samples=SAMPLES, random_state=seed)
@@ -44,13 +44,13 @@ def drawn_data(name: str, seed: int) -> Any:
 
 
 def quick_data(name: str, seed: int) -> Any:
-    """Few points of a set that needs no file."""
+    """Return a few points of a set that needs no file."""
     data = sets.load(name, n_samples=QUICK_SAMPLES, random_state=seed)
     return replace(data, X=recipes.standardise(data.X))
 
 
 def variants(quick: bool) -> dict[str, Method]:
-    """The paper's code as its figure has it, and our path with our neighbours and with its."""
+    """Return the paper's code with the settings of its figure, and our path with our and with its neighbours."""
     numbers: dict[str, Any] = {"max_iter": 100 if quick else 600, "perplexity_search": "doubling"}
     weights = QUICK_WEIGHTS if quick else FIXED_WEIGHTS
     return {
@@ -65,7 +65,7 @@ def variants(quick: bool) -> dict[str, Method]:
             title="DR-SNE (ours, fixed kernel, k = 30)",
             parameter="density_weight",
             grid=weights,
-            maps=along_a_path(objective=FIXED_KERNEL["input"]),
+            maps=along_a_path(fixed="input"),
             settings=STEPS,
             together=True,
         ),
@@ -73,7 +73,7 @@ def variants(quick: bool) -> dict[str, Method]:
             title=f"DR-SNE (ours, fixed kernel, k = {NEIGHBORS})",
             parameter="density_weight",
             grid=weights,
-            maps=along_a_path(objective=FIXED_KERNEL["input"], density_neighbors=NEIGHBORS),
+            maps=along_a_path(fixed="input", density_neighbors=NEIGHBORS),
             settings={"density_neighbors": NEIGHBORS, **STEPS},
             together=True,
         ),
@@ -87,24 +87,24 @@ class TradeOff(PaperStudy):
     description = "trustworthiness against concentration over lambda on five data sets, as published and ours"
     keeps_maps = False
 
-    def parts(self, asked: Asked = USUAL) -> tuple[Study, ...]:
-        """One study, with data drawn anew for every seed."""
-        known = ("digits", "gaussians50") if asked.quick else tuple(DATASETS)
+    def parts(self, selection: Selection = EVERYTHING) -> tuple[Study, ...]:
+        """Return one study, with another sample of the data for every seed."""
+        known = ("digits", "gaussians50") if selection.quick else tuple(DATASETS)
         study = Study(
-            name="tradeoff, quick" if asked.quick else "tradeoff",
-            datasets=check_names("datasets", asked.datasets, known),
-            methods=check_names("methods", asked.methods, METHODS),
-            seeds=asked.seeds_or(SEEDS, quick=SEEDS[:2]),
+            name="tradeoff",
+            datasets=check_names("datasets", selection.datasets, known),
+            methods=check_names("methods", selection.methods, METHODS),
+            seeds=selection.seeds_or(SEEDS, quick=SEEDS[:2]),
             scores=SCORES,
-            data=quick_data if asked.quick else drawn_data,
-            sample=asked.sample,
+            data=quick_data if selection.quick else drawn_data,
+            sample=selection.sample,
             resampled=True,
-            variants=variants(asked.quick),
+            variants=variants(selection.quick),
         )
         return (study,)
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
-        """A panel for each method, a curve for each data set."""
+        """Write the figure: a panel for each method, a curve for each data set."""
         (study,) = parts
         panels = {study.method(method).title: _curves(study, rows, method) for method in study.methods}
         panels = {title: curves for title, curves in panels.items() if curves}
@@ -113,7 +113,7 @@ class TradeOff(PaperStudy):
             figures.save(figure, folder / "figure_tradeoff.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """The means behind the curves, with those of the authors' files."""
+        """Return the means behind the curves, with those of the authors' files."""
         (study,) = parts
         out: list[Block] = [
             Heading("The trade-off", 1),
@@ -125,12 +125,12 @@ class TradeOff(PaperStudy):
             body = []
             for dataset in study.datasets:
                 for value in study.values(method):
-                    found = _rows_of(rows, dataset, method, value)
-                    if found:
-                        body.append([DATASETS[dataset], f"{value:g}", str(len(found))])
+                    runs = _rows_of(rows, dataset, method, value)
+                    if runs:
+                        body.append([DATASETS[dataset], f"{value:g}", str(len(runs))])
                         paper = published.tradeoff(dataset, value)
                         for place, (score, _) in enumerate(SCORES):
-                            mean, std = tables.mean(found, score)
+                            mean, std = tables.mean(runs, score)
                             body[-1].append(tables.number(mean, std))
                             if method == "drsne_code" and compared:
                                 body[-1] += [tables.number(paper[place]), tables.signed(mean - paper[place])]
@@ -140,7 +140,7 @@ class TradeOff(PaperStudy):
             for score, _ in SCORES:
                 header.append(tables.SHORT[score])
                 if method == "drsne_code" and compared:
-                    header += ["authors", DIFFERENCE]
+                    header += [AUTHORS, DIFFERENCE]
             title = study.method(method).title
             caption = f"{title}: trustworthiness and concentration correlation over lambda, mean ± standard deviation"
             out += [Heading(title), Table(header, body, caption)]
@@ -151,11 +151,11 @@ STUDY = TradeOff()
 
 _INTRODUCTION = (
     "Made by `drsne reproduce tradeoff`: trustworthiness (TW, 10 neighbours) against the concentration correlation "
-    "over 299 neighbours (CC), seeds 42 to 46, data drawn anew for every seed, mean ± standard deviation (ddof 1). "
-    "As published: 600 iterations, a perplexity search that does not close in, lambda as printed. Ours: a path of "
-    "the default schedule with the lambda of the written objective; with k = 30, its default, the correlation over "
-    '299 neighbours is not what it optimises. "Authors" are the means in their result files, which their figure '
-    "draws."
+    "over 299 neighbours (CC), seeds 42 to 46, another sample of the data for every seed, mean ± standard deviation "
+    "(ddof 1). As published: 600 iterations, a perplexity search that does not converge, lambda as printed. Ours: a "
+    "path of the default schedule with the lambda of the written objective. With k = 30, its default, it does not "
+    'optimise the correlation over 299 neighbours. "Authors" are the means in their result files, which their figure '
+    "shows."
 )
 _CAPTION = (
     "Trustworthiness against concentration over lambda; points are means over seeds, bands one standard deviation"
@@ -170,9 +170,9 @@ def _rows_of(rows: list[Row], dataset: str, method: str, value: float) -> list[R
 def _curves(study: Study, rows: list[Row], method: str) -> dict[str, figures.TradeOff]:
     out = {}
     for dataset in study.datasets:
-        found = [some for value in study.values(method) if (some := _rows_of(rows, dataset, method, value))]
-        if found:
-            trust = np.array([tables.mean(some, "trustworthiness") for some in found])
-            conc = np.array([tables.mean(some, "concentration_correlation") for some in found])
+        groups = [some for value in study.values(method) if (some := _rows_of(rows, dataset, method, value))]
+        if groups:
+            trust = np.array([tables.mean(some, "trustworthiness") for some in groups])
+            conc = np.array([tables.mean(some, "concentration_correlation") for some in groups])
             out[DATASETS[dataset]] = figures.TradeOff(conc[:, 0], trust[:, 0], np.nan_to_num(trust[:, 1]))
     return out

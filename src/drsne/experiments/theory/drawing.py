@@ -1,4 +1,4 @@
-"""Figures of the checks, from their numbers alone."""
+"""Figures of the checks, drawn from the numbers in their rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _figure(columns: int, rows: int, width: float, height: float) -> tuple[Any, 
 
 
 def changes(curves: Mapping[str, Sequence[Numbers]]) -> Any:
-    """Largest change of a relative concentration by factor of scale, one curve for each smoothing."""
+    """Draw the largest change of a relative concentration over the factor of scale, a curve for each smoothing."""
     figure, axes = _figure(1, 1, 5.6, 3.4)
     axis = axes[0, 0]
     for (label, cases), colour in zip(curves.items(), (_BLUE, _ORANGE, _GREEN), strict=False):
@@ -32,7 +32,7 @@ def changes(curves: Mapping[str, Sequence[Numbers]]) -> Any:
                     color=colour, markersize=4, linewidth=1.2, label=label)  # fmt: skip
     first = next(iter(curves.values()))
     axis.loglog([case["label"] for case in first], [case["rounding"] for case in first], "--", color=_GREY,
-                linewidth=1.0, label="bound of rounding")  # fmt: skip
+                linewidth=1.0, label="bound from rounding")  # fmt: skip
     axis.set_ylim(1e-17, 1.0)
     axis.set_xlabel("factor that the map is scaled by", fontsize=9)
     axis.set_ylabel("largest relative change of $\\tilde c_i$", fontsize=9)
@@ -42,7 +42,7 @@ def changes(curves: Mapping[str, Sequence[Numbers]]) -> Any:
 
 
 def amplified(tables: Mapping[str, Sequence[Numbers]]) -> Any:
-    """Loss and correlations over beta, a column for each data set."""
+    """Draw loss and correlations over beta, a column for each data set."""
     figure, axes = _figure(len(tables), 2, 3.7, 2.4)
     for column, (title, rows) in enumerate(tables.items()):
         beta = [row["beta"] for row in rows]
@@ -72,17 +72,17 @@ def amplified(tables: Mapping[str, Sequence[Numbers]]) -> Any:
 
 
 def densities(panels: Sequence[tuple[str, Numbers]]) -> Any:
-    """Log density against log concentration, a panel for each data set; lines have the slope of the dimension."""
+    """Draw log density against log concentration, a panel for each data set; lines have the dimension as slope."""
     figure, axes = _figure(len(panels), 1, 2.4, 2.9)
-    for axis, (title, found) in zip(axes[0], panels, strict=True):
-        points = {name: np.asarray(values) for name, values in found["points"].items()}
+    for axis, (title, numbers) in zip(axes[0], panels, strict=True):
+        points = {name: np.asarray(values) for name, values in numbers["points"].items()}
         for name, colour, label in (("true", _ORANGE, "true density"), ("knn", _BLUE, "kNN estimate")):
             if name in points:
                 axis.scatter(points["log_c"], points[name], s=5, color=colour, alpha=0.6, linewidths=0, label=label)
         x = np.array([points["log_c"].min(), points["log_c"].max()])
         middle = np.median(points["log_c"]), np.median(points["knn"])
-        axis.plot(x, middle[1] + found["d"] * (x - middle[0]), color="0.2", linewidth=1.0, label="slope d")
-        axis.set_title(f"{title} = {found['d']:.3g}", fontsize=9)
+        axis.plot(x, middle[1] + numbers["d"] * (x - middle[0]), color="0.2", linewidth=1.0, label="slope d")
+        axis.set_title(f"{title} = {numbers['d']:.3g}", fontsize=9)
         axis.set_xlabel("$\\log\\ \\tilde c_i$", fontsize=9)
     axes[0, 0].set_ylabel("log density", fontsize=9)
     axes[0, 0].legend(fontsize=7, frameon=False, markerscale=2, loc="lower right")

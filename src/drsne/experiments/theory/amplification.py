@@ -1,36 +1,31 @@
-"""Amplified radii, ``log r -> beta log r``: what the pointwise loss and correlations say of them (theory, section 5).
+"""Amplified radii, ``log r -> beta log r``: how the pointwise loss and correlations respond (theory, section 5).
 
 With ``e = (beta - 1) log r + log mean(r^-beta) - log mean(r^-1)`` the loss has a closed form,
 ``(1 - beta)^2 Var(log r) + mean(e)^2``. The derivative of mean(e) by beta is the mean of log r less its mean weighted
-by r^-beta, never negative: both terms grow away from beta = 1.
+by r^-beta, which is never negative: both terms grow away from beta = 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from drsne import datasets
 from drsne.estimators.densne import DenSNE
-from drsne.experiments.checks import DOUBLE_ROUNDING, Check, Finding, Size
-from drsne.experiments.checks.problems import NONE, Array, K, digits
-from drsne.neighbors.search import knn
+from drsne.experiments.methods import Workspace
+from drsne.experiments.theory import AMPLIFICATION, DOUBLE_ROUNDING, Check, Finding
+from drsne.experiments.theory.problems import NONE, Array, K
 from drsne.objectives.concentration import DEFAULT_SMOOTHING, loss_and_slope, profile
 from drsne.objectives.densne import correlation_and_slope, standardized
 
-GROUP = "amplification"
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 DATA = {"digits": "Digits", "controlled_clusters": "Controlled Clusters"}
+CLOSED_FORM, ZERO, CORRELATIONS = "amplification_closed_form", "amplification_zero", "amplification_correlations"
 NEAR_ONE = 64 * DOUBLE_ROUNDING  # of a correlation
 
 
-@lru_cache(maxsize=4)
-def _radii(name: str, size: Size) -> Array:
-    X = digits(size.digits) if name == "digits" else datasets.load(name, n_samples=size.generated).X
-    return np.asarray(knn(X, K).distances.mean(axis=1))
+def _radii(workspace: Workspace) -> Array:
+    return np.asarray(workspace.neighbors(K)[0].distances.mean(axis=1))
 
 
 def _loss(r: Array, beta: float, smoothing: Any = NONE) -> float:
@@ -39,12 +34,12 @@ def _loss(r: Array, beta: float, smoothing: Any = NONE) -> float:
 
 
 def _rounding(r: Array, beta: float) -> float:
-    """What rounding may do to a difference of profiles."""
+    """Return a bound of the rounding errors of a difference of profiles."""
     return float(16.0 * DOUBLE_ROUNDING * (1.0 + (1.0 + beta) * np.abs(np.log(r)).max()))
 
 
 def _table(r: Array) -> list[dict[str, float]]:
-    """For every beta: the loss, its closed form in two parts, and correlations of log radii."""
+    """Return for every beta: the loss, its closed form in two parts, and correlations of log radii."""
     from scipy.stats import pearsonr, spearmanr
 
     log = np.log(r)
@@ -70,8 +65,8 @@ def _table(r: Array) -> list[dict[str, float]]:
     return out
 
 
-def _closed_form(name: str, size: Size) -> Finding:
-    rows = _table(_radii(name, size))
+def _closed_form(workspace: Workspace) -> Finding:
+    rows = _table(_radii(workspace))
     cases = []
     for row in rows:
         expected = row["spread"] + row["offset"]
@@ -83,13 +78,13 @@ def _closed_form(name: str, size: Size) -> Finding:
     return Finding(
         number=worst[0],
         bound=worst[1],
-        also=all(found <= allowed for found, allowed in cases),
-        numbers={"rows": rows, "variance": float(np.log(_radii(name, size)).var())},
+        also=all(difference <= allowed for difference, allowed in cases),
+        numbers={"rows": rows, "variance": float(np.log(_radii(workspace)).var())},
     )
 
 
-def _grows(name: str, size: Size) -> Finding:
-    rows = _table(_radii(name, size))
+def _zero(workspace: Workspace) -> Finding:
+    rows = _table(_radii(workspace))
     losses = [row["loss"] for row in rows]
     one = BETAS.index(1.0)
     steps = np.diff(losses)
@@ -97,26 +92,41 @@ def _grows(name: str, size: Size) -> Finding:
     return Finding(number=losses[one], bound=rows[one]["rounding"] ** 2, also=grows, numbers={"losses": losses})
 
 
-def _correlations(name: str, size: Size) -> Finding:
-    rows = _table(_radii(name, size))
+def _correlations(workspace: Workspace) -> Finding:
+    rows = _table(_radii(workspace))
     away = {kind: max(abs(1.0 - row[kind]) for row in rows) for kind in ("pearson", "spearman")}
     return Finding(number=max(away.values()), bound=NEAR_ONE, numbers=away)
 
 
-_CLAIMS: tuple[tuple[str, str, str, Callable[[str, Size], Finding]], ...] = (
-    ("closed form", "the loss is (1 - beta)^2 Var(log r) + mean(e)^2", "A.5; (18), (28), (29)", _closed_form),
-    ("zero at 1 alone", "the loss vanishes at beta = 1 and grows on both sides", "A.5; docs 5", _grows),
-    ("correlations", "Pearson of logs and rank correlation are 1 for every beta", "A.5; docs 5", _correlations),
+_KINDS = (
+    (
+        CLOSED_FORM,
+        _closed_form,
+        "closed form",
+        "the loss is (1 - beta)^2 Var(log r) + mean(e)^2",
+        "A.5; (18), (28), (29)",
+    ),
+    (ZERO, _zero, "zero only at 1", "the loss is zero at beta = 1 and grows on both sides", "A.5; docs 5"),
+    (
+        CORRELATIONS,
+        _correlations,
+        "correlations",
+        "Pearson's correlation of the logarithms and the rank correlation are 1 for every beta",
+        "A.5; docs 5",
+    ),
 )
 CHECKS = tuple(
     Check(
-        group=GROUP,
-        name=f"{kind}, {title}",
+        name=name,
+        subject=AMPLIFICATION,
+        dataset=dataset,
+        size="digits" if dataset == "digits" else "generated",
+        settings={"k": K, "betas": list(BETAS)},
+        measure=measure,
+        title=f"{title}, {data_title}",
         claim=claim,
         where=where,
-        settings={"k": K, "betas": BETAS, "data": name},
-        measure=partial(measure, name),
     )
-    for name, title in DATA.items()
-    for kind, claim, where, measure in _CLAIMS
+    for dataset, data_title in DATA.items()
+    for name, measure, title, claim, where in _KINDS
 )
