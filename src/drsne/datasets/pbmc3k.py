@@ -65,8 +65,8 @@ DATASET = Stored(
     n_features=_GENES,
     description="Counts of 32,738 genes (hg19) in 2700 blood cells of a healthy donor, not filtered, as float32 CSR.",
     source="10x Genomics, 3k PBMCs from a Healthy Donor (CC BY 4.0).",
-    # Checksum of the counts (CSR, sorted), followed by the barcodes and the unique gene symbols (joined by newlines), in
-    # hmumme/scToolbox at ae12ae7. Fred-Hutch-Innovation-Lab/FHIL.SC.utils at 48f278d has the same counts.
+    # Checksum of the counts (CSR, sorted), followed by the barcodes and the unique gene symbols (joined by newlines),
+    # in hmumme/scToolbox at ae12ae7. Fred-Hutch-Innovation-Lab/FHIL.SC.utils at 48f278d has the same counts.
     sha256="2fdea116d62bf52bcd58b68c01125f68ae0bae096cadc1f977142927dcf830cd",
     hashed=(("data", "<f4"), ("indices", "<i4"), ("indptr", "<i4"), ("cells", "|u1"), ("genes", "|u1")),
     urls=("https://cf.10xgenomics.com/samples/cell/pbmc3k/pbmc3k_filtered_gene_bc_matrices.tar.gz",),
