@@ -110,8 +110,8 @@ def trade_off(
 def framed(Y: NDArray[Any]) -> NDArray[Any]:
     """Return a map with outlying points moved to the edge of a frame.
 
-    In each direction, the frame contains the middle 99 % of the points. On each side, a quarter of their largest extent
-    is added.
+    In each direction, the frame contains the middle 99 % of the points. On each side, it has a margin of a quarter of
+    their largest extent.
     """
     low, high = np.quantile(Y, (0.005, 0.995), axis=0)
     room = 0.25 * float((high - low).max())

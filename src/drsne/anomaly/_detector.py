@@ -1,4 +1,4 @@
-"""What a detector is, and the registry of the detectors in this folder."""
+"""The class of a detector, and the registry of the detectors in this folder."""
 
 from __future__ import annotations
 

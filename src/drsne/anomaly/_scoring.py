@@ -111,8 +111,8 @@ def _points(Y: ArrayLike) -> Array:
     array = _as_array("Y", Y)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind == "c":
         raise ValueError(
-            f"Y must hold real numbers, with points as rows and coordinates as columns; got {_kind_of(Y, array)}. Pass "
-            "Y.reshape(-1, 1) if the map has one dimension."
+            f"Y must contain real numbers, with points as rows and coordinates as columns; got {_kind_of(Y, array)}. "
+            "Pass Y.reshape(-1, 1) if the map has one dimension."
         )
     points = np.asarray(check_array(Y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="Y"))
     if len(points) < 2:

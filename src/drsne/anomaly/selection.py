@@ -1,7 +1,7 @@
 """Oracle selections: the best setting of a grid, selected *with* the labels that are also used to score it.
 
 These selections show what a method could reach if the anomalies were known. In practice the anomalies are not known, so
-these scores are upper bounds that a user cannot expect to reach. ``oracle_best`` selects a setting for each detector.
+these scores are upper bounds. A user cannot expect to reach them. ``oracle_best`` selects a setting for each detector.
 ``oracle_single`` selects one setting with one detector and uses it for all detectors; the paper calls this method
 "oracle-IF" and also "fair". Its bound is lower, but it still uses the labels.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from drsne import checks
 
 Results = Mapping[Any, Sequence[Mapping[str, float]]]
-_Table = dict[Hashable, dict[str, list[float]]]  # setting -> detector -> AUPRC of each seed
+_Table = dict[Hashable, dict[str, list[float]]]  # for each setting and detector, the AUPRC of each seed
 
 
 class Choice(NamedTuple):

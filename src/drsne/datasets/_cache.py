@@ -1,4 +1,4 @@
-"""The data home: its location, the checksums of decoded arrays, and functions that never leave incomplete files."""
+"""The data home: its location, the checksums of decoded arrays, and the safe writing of files."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], hashed: Sequence[tuple[str, str
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write ``content`` to a temporary file in the same folder and rename it to ``path``, so that it is complete."""
+    """Write ``content`` to a temporary file in the same folder, and rename it to ``path`` when it is complete."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ class Data:
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_samples, n_features)
-        The data. They are not scaled and have the type in which they are stored.
+        The data, not scaled and in their original data type.
     y : ndarray of shape (n_samples,) or None
         The classes, or 0 for normal and 1 for anomalous rows.
     name : str
@@ -68,7 +68,7 @@ class Dataset(Protocol):
 
     @property
     def n_samples(self) -> int:
-        """Return the number of rows. For generated data, this is the default."""
+        """Return the number of rows. For generated data, this is the default number."""
         ...
 
     @property
@@ -138,7 +138,7 @@ def _as_stored(arrays: Arrays, home: Path) -> tuple[Any, Any, str]:
 class Stored:
     """A data set in one file of the data home.
 
-    ``sha256`` is the checksum of the concatenated arrays in ``hashed``. Each array enters it as little-endian C-order
+    ``sha256`` is the checksum of the concatenated arrays in ``hashed``. Each array is hashed as little-endian C-order
     bytes of the type given there. ``sha256`` is None if the file is computed on the user's computer; such a file
     contains its own checksum as an array ``sha256``. ``convert`` turns the downloads from ``urls`` into the content of
     the file. ``make(home)`` computes the content if there is nothing to download. ``alternative`` is advice that is
@@ -189,7 +189,7 @@ class Stored:
         else:
             raise FileNotFoundError(
                 f"{self.file} is not in the data home {home} and cannot be downloaded. Put the file there "
-                f"({self.format.description}), or pass its folder as data_home or in DRSNE_DATA_HOME. "
+                f"({self.format.description}), or pass its folder as data_home. "
                 f"{self.alternative}".strip()
             )
         arrays = self._checked(io.BytesIO(content), what, "Nothing was written. Try again; the source may have changed")

@@ -1,4 +1,4 @@
-"""Downloads over HTTP with the standard library, into memory.
+"""HTTP downloads into memory, with the standard library.
 
 A download library could not replace this module: the checksums are those of the decoded arrays, several downloads may
 be combined into one file, and the file is written only after its arrays have been checked.

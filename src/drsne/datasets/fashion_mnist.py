@@ -11,8 +11,8 @@ DATASET = Stored(
     n_samples=70000,
     n_features=784,
     description=(
-        "60,000 training and 10,000 test images of clothes, 28 x 28 pixels with values from 0 to 255; y is the class, "
-        "0 to 9, with 7000 images each."
+        "60,000 training images and then 10,000 test images of clothes, 28 x 28 pixels with values from 0 to 255; y is "
+        "the class, 0 to 9. Each class has 7000 images."
     ),
     source="zalandoresearch/fashion-mnist (Xiao, Rasul and Vollgraf, 2017), MIT licence.",
     # Checksum of the four idx files in Debian's package dataset-fashion-mnist 0.0~git20200523.55506a9-1.

@@ -54,7 +54,7 @@ def is_precomputed(metric: Any) -> bool:
 
 
 def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> int:
-    """Return ``n_neighbors`` as an int. It must be less than the number of rows, or less than half if ``half``."""
+    """Return ``n_neighbors`` as an int, after checking that it is below ``n_samples`` (or, if ``half``, half of it)."""
     k = checks.integer("n_neighbors", n_neighbors, at_least=1)
     limit, rule = (n_samples / 2, "n_samples / 2") if half else (n_samples, "n_samples")
     if k >= limit:
@@ -83,7 +83,8 @@ def euclidean(A: Any, *, centred: bool = False) -> Space:
     """Return the space of the rows of ``A``, scaled so that squares do not overflow.
 
     If the rows are far from the origin, they are centred and scaled again, because distances are computed from inner
-    products. Otherwise they are not moved, unless ``centred`` is True. Equal distances then stay exactly equal.
+    products. Otherwise they are centred only if ``centred`` is True, because equal distances stay exactly equal without
+    centring.
     """
     from sklearn.metrics import pairwise_distances
 

@@ -81,7 +81,7 @@ def correlations(radii: Array, Y: Array, ks: Sequence[int], rows: Rows) -> list[
     else:
         with Workers() as workers:
             distances = nearest(Y, largest, metric="euclidean", workers=workers, rows=rows).distances
-    # Rounding makes distances equal that differ only because their terms were summed in a different order.
+    # Equal distances may differ slightly if their terms were summed in a different order. Rounding makes them equal.
     return [
         pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(distances[:, k - 1]))))
         for c, k in enumerate(ks)

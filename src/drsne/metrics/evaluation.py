@@ -29,8 +29,8 @@ NAMES = (
     "stress",
 )  # the scores that need no labels
 _RANK_NEIGHBORS = 10  # number of neighbours for trustworthiness and continuity
-_DENSITY_NEIGHBORS = 30  # number of neighbours for the two density scores
-_LOCAL_DENSITY_NEIGHBORS = 5  # number of neighbours for the local density score
+_DENSITY_NEIGHBORS = 30  # number of neighbours for the concentration and density correlations
+_LOCAL_DENSITY_NEIGHBORS = 5  # number of neighbours for the local density correlation
 
 
 def evaluate(

@@ -21,10 +21,11 @@ from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
 N_NEIGHBORS = 10  # number of neighbours in the data
-# The spacing is the distance to the neighbour with this number, so pieces of up to three points are never counted.
+# The spacing is the distance to the third nearest neighbour, so pieces of up to three points are never counted.
 _THIRD = 3
 _AROUND = 10  # number of neighbours in the map over which the spacing is smoothed
-# Number of neighbours in the map that are considered for linking. There are fewer within the longest step that counts.
+# Number of neighbours in the map that are considered for linking. It is larger than the number of neighbours within the
+# longest step that counts.
 _LINKED = 30
 _AREA = 4.0  # a gap is wide if a ball of its width would contain this many times three points
 # A neighbour in the data is not connected to a point if it is more than this many times as far as the third neighbour.

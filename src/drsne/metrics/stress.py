@@ -63,7 +63,7 @@ def of_maps(
     """Return the stress of several maps of the same data."""
     from sklearn.metrics import pairwise_distances
 
-    # Scaling prevents overflow in squares. Centring keeps distances accurate that are computed from inner products.
+    # Scaling prevents overflow in squares. Centring improves the accuracy of distances from inner products.
     scales = [unit_scale(Y) for Y in maps]
     unit = [Y / scale for Y, scale in zip(maps, scales, strict=True)]
     unit = [Y - Y.mean(axis=0) for Y in unit]

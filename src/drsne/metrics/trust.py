@@ -39,7 +39,8 @@ def trustworthiness(
 ) -> float:
     """Return the extent to which neighbours in the map are also neighbours in the data. 1 is best.
 
-    As in scikit-learn, it is ``1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in N_k^Y(i)} max(0, rank_X(i, j) - k)``.
+    The definition is the same as in scikit-learn:
+    ``1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in N_k^Y(i)} max(0, rank_X(i, j) - k)``.
 
     Parameters
     ----------

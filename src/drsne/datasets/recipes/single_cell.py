@@ -65,7 +65,7 @@ def pbmc(
     count = checks.integer("n_components", n_components, at_least=1)
     if labels is not None:
         checks.choice("labels", labels, ("louvain", "leiden"), also=" or None")
-        _package("leidenalg", f"labels={labels!r}")  # it also installs igraph
+        _package("leidenalg", f"labels={labels!r}")  # leidenalg depends on igraph
     scanpy = _package("scanpy", "The PBMC recipe")
     data = load("pbmc3k", data_home=data_home)
     cells = _components(scanpy, data.X, count)
