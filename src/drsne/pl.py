@@ -1,6 +1,6 @@
-"""Plots of maps. Drawing needs matplotlib, which is imported when a plot is drawn: ``pip install 'drsne[plot]'``.
+"""Plots of maps. They need matplotlib (``pip install 'drsne[plot]'``), which is imported when a plot is drawn.
 
-The figures belong to no window and no pyplot state. A notebook shows the figure that a cell returns.
+The figures do not use pyplot and do not open a window. A notebook shows the figure that a cell returns.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_MAX_STRIP_MAPS = 6  # maps below the curve of a path
-_MAX_LEGEND_ENTRIES = 20
-_MAX_STRIP_LEGEND_ENTRIES = 10
-_MIN_LABEL_DISTANCE = 0.03  # between two annotated points of a path, as a share of the plot
+_MAX_STRIP_MAPS = 6  # largest number of maps below the curve of a path
+_MAX_LEGEND_ENTRIES = 20  # largest number of labels in a legend
+_MAX_STRIP_LEGEND_ENTRIES = 10  # largest number of labels in the legend of the maps of a path
+_MIN_LABEL_DISTANCE = 0.03  # smallest distance between two annotated points, as a fraction of the plot size
 
 
 def compare(
@@ -26,21 +26,22 @@ def compare(
     *,
     point_size: float | None = None,
 ) -> Any:
-    """Draw two-dimensional maps side by side, coloured by label and, in a second row, by relative concentration.
+    """Draw two-dimensional maps side by side.
 
-    The few points that lie far outside all others are drawn at the edge, so that the others can be seen.
+    The points are coloured by label and, in a second row, by relative concentration. A few points that are far away
+    from all others are drawn at the edge, so that the other points remain visible.
 
     Parameters
     ----------
     maps : mapping of str to array of shape (n_samples, 2)
-        The maps by their titles, such as ``{"DR-SNE": Y}``.
+        The maps with their titles, such as ``{"DR-SNE": Y}``.
     labels : array-like of shape (n_samples,), default=None
-        The labels that colour the points of the first row. None draws all points in one colour.
+        The labels used to colour the points in the first row. If None, all points have the same colour.
     concentration : mapping of str to array of shape (n_samples,), default=None
-        For each title, the logarithm of relative concentration (``concentration_``) that colours its map in
-        the second row. All maps share one scale. None draws no second row.
+        For each title, the logarithm of the relative concentration (``concentration_``), used to colour the map in the
+        second row. All maps share one colour scale. If None, the second row is not drawn.
     point_size : float, default=None
-        The area of a point. By default, it shrinks as the number of samples grows.
+        The area of a point. If None, it decreases with the number of samples.
 
     Returns
     -------
@@ -72,16 +73,16 @@ def compare(
 def trade_off(
     path: Any, labels: ArrayLike | None = None, *, chosen: int, criterion: str = "concentration_correlation"
 ) -> Any:
-    """Draw trustworthiness against another score along a path of lambda, and some maps of the path below the curve.
+    """Plot trustworthiness against another score for the maps of a path, with some of the maps below the curve.
 
     Parameters
     ----------
     path : DensityPath
-        The maps and their scores. The maps are drawn if they have two dimensions.
+        The maps and their scores. The maps are drawn only if they have two dimensions.
     labels : array-like of shape (n_samples,), default=None
-        The labels that colour the points of the maps. None draws all points in one colour.
+        The labels used to colour the points of the maps. If None, all points have the same colour.
     chosen : int
-        The number of the map to mark.
+        The index of the map to highlight.
     criterion : str, default="concentration_correlation"
         The score on the horizontal axis: a key of ``path.metrics``, or "density" for the mean of the density scores.
 
@@ -107,9 +108,10 @@ def trade_off(
 
 
 def framed(Y: NDArray[Any]) -> NDArray[Any]:
-    """Return a map whose outermost points are pulled to a frame.
+    """Return a map with outlying points moved to the edge of a frame.
 
-    The frame holds the middle 99 % of the points in each direction, and a quarter of that extent on each side.
+    In each direction, the frame contains the middle 99 % of the points. On each side, it has a margin of a quarter of
+    their largest extent.
     """
     low, high = np.quantile(Y, (0.005, 0.995), axis=0)
     room = 0.25 * float((high - low).max())
@@ -117,17 +119,20 @@ def framed(Y: NDArray[Any]) -> NDArray[Any]:
 
 
 def _checked_maps(maps: Any) -> dict[str, NDArray[Any]]:
-    """Return the maps as arrays, or raise if they are not maps of two dimensions by title."""
+    """Return the maps as arrays, or raise an error if they are not a mapping from titles to two-dimensional maps."""
     if not isinstance(maps, Mapping):
         shape = getattr(maps, "shape", None)
         found = type(maps).__name__ if shape is None else f"an array of shape {tuple(shape)}"
         raise TypeError(f'maps must be a mapping from titles to maps; got {found}. Pass {{"DR-SNE": Y}}.')
     if not maps:
-        raise ValueError('maps must hold at least one map; got none. Pass {"DR-SNE": Y}.')
+        raise ValueError('maps must have at least one entry; got none. Pass {"DR-SNE": Y}.')
     arrays = {title: np.asarray(Y) for title, Y in maps.items()}
     for title, Y in arrays.items():
         if Y.ndim != 2 or Y.shape[1] != 2:
-            raise ValueError(f"maps must have shape (n_samples, 2); {title!r} has {Y.shape}.")
+            raise ValueError(
+                f"maps must have shape (n_samples, 2); the map {title!r} has shape {Y.shape}. Pass two-dimensional "
+                "maps."
+            )
     return arrays
 
 
@@ -140,7 +145,8 @@ def _check_titles(concentration: Any, maps: Mapping[str, NDArray[Any]]) -> None:
     missing = [title for title in maps if title not in concentration]
     if missing:
         raise ValueError(
-            f"concentration must have an array for every map; got none for {', '.join(map(repr, missing))}."
+            f"concentration must have an array for every map; got none for {', '.join(map(repr, missing))}. Add "
+            "the missing arrays, or pass None."
         )
 
 
@@ -151,7 +157,7 @@ def _new_figure(size: tuple[float, float]) -> Any:
     except ImportError as error:
         raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
     figure: Any = Figure(figsize=size, layout="constrained")
-    figure._repr_png_ = partial(_png, figure)  # IPython asks for it; pyplot, which would do the same, is not loaded
+    figure._repr_png_ = partial(_png, figure)  # IPython calls this method; pyplot would add it, but is not loaded
     return figure
 
 
@@ -183,7 +189,7 @@ def _draw_curve(axis: Any, path: Any, chosen: int, criterion: str) -> None:
 
 
 def _apart(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
-    """Return indices along a curve that are far enough from one another for a label, the last index among them."""
+    """Return indices of points on a curve that are far enough apart for labels. The last index is included."""
     points = np.c_[x, y]
     points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-12) * (1.0, 0.5)
     kept = [len(x) - 1]
@@ -198,7 +204,7 @@ def _title(path: Any, index: int) -> str:
 
 
 def _spread(n_maps: int, chosen: int) -> list[int]:
-    """Return up to six indices spread along a path, its ends and the chosen one among them."""
+    """Return up to six indices spread along a path. They include both ends and the chosen map."""
     indices = np.unique(np.linspace(0, n_maps - 1, min(n_maps, _MAX_STRIP_MAPS)).round().astype(int))
     inner = indices[1:-1]
     if chosen not in indices and len(inner):
@@ -228,14 +234,14 @@ def _draw_label_row(
 
 
 def _classes(labels: Any, n_samples: int) -> tuple[list[Any], NDArray[Any]]:
-    """Return the names of the classes, and for each point the number of its class."""
+    """Return the names of the classes, and the index of the class of each point."""
     values = np.asarray(labels)
     if values.shape != (n_samples,):
         raise ValueError(
             f"labels must have one entry for each of the {n_samples} points; got shape {values.shape}. "
-            "Pass a list or a column."
+            "Pass a list or a one-dimensional array."
         )
-    if values.dtype == object:  # None, or a mixture of types, has no order
+    if values.dtype == object:  # None and mixed types cannot be sorted
         values = np.array([str(label) for label in values])
     names, codes = np.unique(values, return_inverse=True)
     return names.tolist(), codes

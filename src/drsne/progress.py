@@ -1,4 +1,4 @@
-"""A progress bar with the losses and an estimate of the time left, drawn by tqdm."""
+"""A progress bar that shows the losses and an estimate of the remaining time. It uses tqdm."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 _FORMAT = "{desc} |{bar}| {n_fmt}/{total_fmt}{postfix}  {elapsed}, {remaining} left"
-_LINE_WIDTH = 100  # characters of a line that is written to a file
-_INTERVAL = 0.1  # seconds between two updates of a bar; also the share of the way between two lines
+_LINE_WIDTH = 100  # width, in characters, of a line that is written to a file
+_INTERVAL = 0.1  # seconds between two updates of a bar; also the fraction of the iterations between two lines
 
 
 class ProgressBar:
-    """Show the iterations done, the losses and the time left.
+    """Show the number of completed iterations, the losses and the remaining time.
 
-    In a terminal and in a notebook this is one bar that updates itself. On any other stream it is one line for each
-    tenth of the way. The time before the first call is mostly spent on compilation; it is shown as such and does not
-    enter the estimate of the time left. Use the bar in a ``with`` block, and call it with the number of iterations
-    done and the losses.
+    In a terminal or a notebook, this is one bar that is updated. On any other stream, one line is written for each
+    tenth of the iterations. The text ``preparing`` is shown until the first call, because the time before it is mostly
+    spent on compilation. This time is not used to estimate the remaining time. Use the bar in a ``with`` block, and
+    call it with the number of completed iterations and the losses.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class ProgressBar:
     visible : bool, default=True
         Whether to show anything.
     stream : file-like, default=None
-        The stream to write to. None writes to standard error, or to the output of a notebook cell.
+        The stream to write to. If None, write to standard error or to the output of a notebook cell.
     preparing : str, default="compiling ..."
-        What to show until the first call.
+        The text to show until the first call.
 
     Examples
     --------
@@ -61,15 +61,15 @@ class ProgressBar:
     ) -> None:
         self._total, self._label, self._preparing = max(total, 1), label, preparing
         self._stream = sys.stderr if stream is None else stream
-        self._visible = visible and self._stream is not None  # a windowed program has no standard error
+        self._visible = visible and self._stream is not None  # programs without a console have no standard error
         self._live = self._visible and (self._stream.isatty() or (stream is None and _in_notebook()))
-        self._bar: Any = None  # of tqdm, if the display is live
-        self._first, self._start = 0, 0.0  # the iteration and the time of the first call
+        self._bar: Any = None  # the tqdm bar, if the display is live
+        self._first, self._start = 0, 0.0  # iteration and time of the first call
         self._started = False
-        self._shown = 0.0  # the share of the way at which the last line was written
+        self._shown = 0.0  # fraction of the iterations at which the last line was written
 
     def __call__(self, iteration: int, losses: Mapping[str, float]) -> None:
-        """Show that ``iteration`` iterations are done, with these ``losses``."""
+        """Show the number of completed iterations and the losses."""
         if not self._visible:
             return
         iteration = min(iteration, self._total)
@@ -93,7 +93,7 @@ class ProgressBar:
                 bar_format=_FORMAT,
                 mininterval=_INTERVAL,
                 miniters=0,
-                smoothing=0,  # the mean speed so far: the estimate does not jump
+                smoothing=0,  # use the mean speed so far, so that the estimate does not jump
                 dynamic_ncols=True,
             )
         elif self._visible:
@@ -104,15 +104,15 @@ class ProgressBar:
         if self._bar is not None:
             self._bar.close()
             if kind is None and self._bar.n < self._total and hasattr(self._bar, "container"):
-                self._bar.display(bar_style="info", check_delay=False)  # stopping early is not a failure: not in red
+                self._bar.display(bar_style="info", check_delay=False)  # not red: stopping early is not an error
 
     def _begin(self, iteration: int) -> None:
-        """Start the clock: nothing before this moment enters the estimate."""
+        """Start the clock. The time before this call is not used to estimate the remaining time."""
         self._started, self._first, self._start = True, iteration, time.time()
         if self._bar is not None:
             self._bar.set_description_str(self._label, refresh=False)
             self._bar.n = self._bar.initial = self._bar.last_print_n = iteration
-            self._bar.start_t = self._bar.last_print_t = self._start  # tqdm measures with time.time as well
+            self._bar.start_t = self._bar.last_print_t = self._start  # tqdm also uses time.time
             self._bar.refresh()
 
     def _line(self, iteration: int, postfix: str) -> str:
@@ -141,7 +141,7 @@ def _number(value: float) -> str:
 
 
 def _in_notebook() -> bool:
-    """Return whether a Jupyter kernel shows what this process writes."""
+    """Return whether the output of this process is shown in a Jupyter notebook."""
     if "ipykernel.zmqshell" not in sys.modules:
         return False
     get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)
@@ -149,15 +149,15 @@ def _in_notebook() -> bool:
 
 
 def _bar_class() -> Any:
-    """Return the kind of bar that fits the place: a widget in a notebook that has widgets, text elsewhere."""
+    """Return the class of the bar: a widget in a notebook that supports widgets, and a text bar elsewhere."""
     with warnings.catch_warnings():
         from tqdm import TqdmWarning
 
-        warnings.simplefilter("ignore", TqdmWarning)  # a bar of text serves a notebook without ipywidgets
+        warnings.simplefilter("ignore", TqdmWarning)  # without ipywidgets, a notebook shows a text bar
         from tqdm.auto import tqdm
 
     class Bar(tqdm):  # type: ignore[misc]
-        monitor_interval = 0  # no thread that watches the bar: a fit may be forked
-        _lock = threading.RLock()  # no lock between processes
+        monitor_interval = 0  # do not start a monitor thread, because a fit may be forked
+        _lock = threading.RLock()  # do not use a lock between processes
 
     return Bar

@@ -290,7 +290,7 @@ def test_one_seed_has_no_deviation():
 def test_settings_without_order():
     alone = {"a": [{"lof": 0.2}], 3: [{"lof": 0.1}]}
     assert anomaly.oracle_best(alone)["lof"].setting == "a"
-    with pytest.raises(TypeError, match=r"settings .*must have an order.*got \['a', 3\]"):
+    with pytest.raises(TypeError, match=r"settings .*must be sortable.*got \['a', 3\]"):
         anomaly.oracle_best({"a": [{"lof": 0.2}], 3: [{"lof": 0.2}]})
 
 

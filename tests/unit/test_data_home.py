@@ -255,7 +255,7 @@ def test_a_wrong_checksum_is_reported_and_nothing_is_overwritten(small_mnist, we
     with pytest.raises(datasets.CorruptFileError) as caught:
         datasets.load("mnist", data_home=tmp_path)
     found = hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()
-    for part in (str(file), find("mnist").sha256, found, f"Delete {file} and load again"):
+    for part in (str(file), find("mnist").sha256, found, f"Delete {file}"):
         assert part in str(caught.value)
     assert file.read_bytes() == before
     assert web.asked == []
@@ -362,7 +362,7 @@ def test_unknown_and_oversized_members_are_not_decoded(small_mnist, tmp_path):
         if "other" in members:
             assert np.array_equal(datasets.load("mnist", data_home=tmp_path).X, X)
         else:
-            with pytest.raises(datasets.CorruptFileError, match=r"X would take 268,435,456 bytes"):
+            with pytest.raises(datasets.CorruptFileError, match=r"X would need 268,435,456 bytes"):
                 datasets.load("mnist", data_home=tmp_path)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

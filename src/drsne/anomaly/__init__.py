@@ -1,7 +1,7 @@
-"""Anomalies in a map: scores of points by detectors, scores of detectors by labels, and oracle selections.
+"""Anomalies in a map: detectors that score points, the evaluation of detectors with labels, and oracle selections.
 
-There is one detector in each file: ``anomaly/<name>.py`` exposes ``DETECTOR``. Listing the names imports none of these
-files. A detector sees a map (or any data), and nothing of how it was made.
+There is one detector in each file: ``anomaly/<name>.py`` exposes ``DETECTOR``. Listing the names does not import these
+files. A detector uses only the map (or any data), and does not depend on how the map was made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a detector is, and the registry of the detectors in this folder."""
+"""The class of a detector, and the registry of the detectors in this folder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from drsne import checks
 from drsne.registry import Registry
 
-# Single precision, which the forest uses, tells points apart if half of the extent of the map is within _HALF_EXTENTS,
-# and the map is at most _MAX_OFFSET half extents from the origin. Other maps are brought to about _TARGET.
+# The forest uses single precision. It can tell points apart if half of the extent of the map is in the range
+# _HALF_EXTENTS and the map is at most _MAX_OFFSET half extents away from the origin. Other maps are moved and scaled so
+# that half of their extent is about _TARGET.
 _HALF_EXTENTS, _MAX_OFFSET, _TARGET = (2.0**-6, 2.0**100), 2.0**6, 2.0**6
 
 
@@ -21,9 +22,10 @@ _HALF_EXTENTS, _MAX_OFFSET, _TARGET = (2.0**-6, 2.0**100), 2.0**6, 2.0**6
 class Detector:
     """A scikit-learn estimator whose scores are lower for more abnormal points.
 
-    ``title`` is the name in the paper's tables. ``settings`` are the paper's parameters, if they differ from
-    scikit-learn's defaults. ``training`` is the fitted attribute with the scores of the rows that were fitted, or None
-    if ``score_samples`` gives them. ``unitless`` says whether the scores stay the same if the map is moved or scaled.
+    ``title`` is the name in the paper's tables. ``settings`` are the parameters that the paper uses, if they differ
+    from scikit-learn's defaults. ``training`` is the name of the fitted attribute that holds the scores of the fitted
+    rows. If it is None, ``score_samples`` computes these scores. ``unitless`` is True if the scores do not change when
+    the map is moved or scaled.
     """
 
     title: str
@@ -33,7 +35,7 @@ class Detector:
     unitless: bool = False
 
     def scores(self, Y: NDArray[np.float64], params: Mapping[str, Any]) -> NDArray[np.float64]:
-        """Return a score for each row of ``Y``, which is higher for more anomalous rows."""
+        """Return a score for each row of ``Y``. More anomalous rows have higher scores."""
         points = _in_single_precision_range(Y) if self.unitless else Y
         model = self.estimator(**{**self.settings, **params}).fit(points)
         normality = model.score_samples(points) if self.training is None else getattr(model, self.training)
@@ -45,19 +47,19 @@ class Detector:
 
 
 def _in_single_precision_range(Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``Y``, or ``Y`` moved and scaled if single precision could not tell its points apart."""
+    """Return ``Y``, moved and scaled if its points could not be told apart in single precision."""
     from drsne.precision import unit_scale
 
     low, high = Y.min(axis=0) / 2, Y.max(axis=0) / 2
     half, middle = float((high - low).max()), low + high
     if half == 0 or (_HALF_EXTENTS[0] <= half <= _HALF_EXTENTS[1] and np.abs(middle).max() <= _MAX_OFFSET * half):
         return Y
-    unit = unit_scale(np.array([half])) / 2  # a power of two, so that dividing is exact
+    unit = unit_scale(np.array([half])) / 2  # a power of two, so that the division is exact
     return np.asarray((Y / unit - middle / unit) * _TARGET)
 
 
 def detectors() -> list[str]:
-    """Return the names of the detectors, which are the names of the files in this folder. None of them is imported.
+    """Return the names of the detectors. The files of the detectors are not imported.
 
     Returns
     -------
@@ -74,7 +76,7 @@ def detectors() -> list[str]:
 
 
 def find(name: Any, parameter: str = "detector") -> Detector:
-    """Return the detector of this name. An error about an unknown name mentions the ``parameter`` that held it."""
+    """Return the detector with this name. If the name is unknown, the error message refers to ``parameter``."""
     registry = _registry(parameter)
     names = registry.names()
     checks.choice(parameter, name, names, hint=_by_initials(name, names))
@@ -86,7 +88,7 @@ def _registry(parameter: str) -> Registry[Detector]:
 
 
 def _by_initials(name: Any, names: list[str]) -> str:
-    """Return a hint at the detector with these initials, such as "IF" in the paper's tables, or an empty string."""
+    """Return a hint if ``name`` consists of the initials of a detector, such as "IF", or else an empty string."""
     for known in names:
         words = known.split("_")
         if isinstance(name, str) and len(words) > 1 and name.lower() == "".join(word[0] for word in words):

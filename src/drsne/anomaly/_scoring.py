@@ -1,4 +1,4 @@
-"""Scores of points by a detector, and how well these scores find the anomalies that labels mark."""
+"""Anomaly scores of the points of a map, and how well these scores find the labelled anomalies."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from drsne.anomaly import _detector
 from drsne.anomaly._detector import Detector
 
 Array = NDArray[np.float64]
-_ROUNDING = 1e-13  # scores that differ by less than this share of the largest one are equal
+_ROUNDING = 1e-13  # scores count as equal if their difference is at most this fraction of the largest score
 
 
 def anomaly_scores(Y: ArrayLike, detector: str = "isolation_forest", **params: Any) -> Array:
-    """Return how anomalous each point of a map is for one detector. No labels are used.
+    """Return the anomaly score of each point of a map, as given by one detector. No labels are used.
 
     Parameters
     ----------
@@ -27,15 +27,15 @@ def anomaly_scores(Y: ArrayLike, detector: str = "isolation_forest", **params: A
     detector : str, default="isolation_forest"
         The name of the detector, one of ``detectors()``.
     **params : Any
-        Parameters of the detector that replace the paper's: those of ``KNeighborsDistance`` ("knn"),
-        ``CentroidDistance`` ("centroid"), scikit-learn's ``LocalOutlierFactor`` ("lof") or ``IsolationForest``
-        ("isolation_forest").
+        Parameters of the detector, which replace the values used in the paper. They are the parameters of
+        ``KNeighborsDistance`` ("knn"), ``CentroidDistance`` ("centroid"), or scikit-learn's ``LocalOutlierFactor``
+        ("lof") or ``IsolationForest`` ("isolation_forest").
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        The scores, higher for more anomalous points (scikit-learn's own scores have the opposite sign). They are the
-        same at every call, unless another ``random_state`` is passed to the forest.
+        The scores. More anomalous points have higher scores (scikit-learn's own scores have the opposite sign). The
+        scores are the same in every call, unless a different ``random_state`` is passed to the forest.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def anomaly_scores(Y: ArrayLike, detector: str = "isolation_forest", **params: A
         if name not in known:
             raise TypeError(
                 f"detector={detector!r} takes {', '.join(known) or 'no parameters'}; got {name!r}. "
-                f"{checks.did_you_mean(name, known) or 'Leave it out.'}"
+                f"{checks.did_you_mean(name, known) or 'Remove this parameter.'}"
             )
     return _finite_scores(detector, chosen, _points(Y), params)
 
@@ -57,22 +57,22 @@ def anomaly_scores(Y: ArrayLike, detector: str = "isolation_forest", **params: A
 def evaluate_anomaly(
     Y: ArrayLike, y: ArrayLike, detectors: str | Sequence[str] | None = None
 ) -> dict[str, dict[str, float]]:
-    """Return how well detectors on a map find the anomalies that ``y`` marks. The detectors do not see the labels.
+    """Return how well detectors find the anomalies of a map. The detectors do not use the labels ``y``.
 
     Parameters
     ----------
     Y : array-like of shape (n_samples, n_components)
         The map (or any data).
     y : array-like of shape (n_samples,)
-        The labels: 1 or True for anomalous points, 0 or False for normal ones. Both must occur.
+        The labels: 1 or True for anomalous points, 0 or False for normal points. Both kinds of points must occur.
     detectors : str or sequence of str, default=None
-        The names of the detectors, from ``detectors()``. None takes all of them.
+        The names of the detectors, from ``detectors()``. If None, use all detectors.
 
     Returns
     -------
     dict
-        For each detector, ``{"auprc": ..., "auroc": ...}``: scikit-learn's ``average_precision_score`` (by chance, the
-        share of anomalies) and ``roc_auc_score`` (by chance, .5).
+        For each detector, ``{"auprc": ..., "auroc": ...}``. AUPRC is scikit-learn's ``average_precision_score``; random
+        scores reach the fraction of anomalies. AUROC is scikit-learn's ``roc_auc_score``; random scores reach .5.
 
     Examples
     --------
@@ -90,9 +90,9 @@ def evaluate_anomaly(
         scores = _finite_scores(name, detector, points, {})
         if np.ptp(scores) <= _ROUNDING * np.abs(scores).max():
             raise ValueError(
-                f"detector {name!r} gives every point of Y the same score ({scores[0]:g}), which ranks nothing: AUPRC "
-                "would be the share of anomalies for any map. Rescale or refit a collapsed map, or leave this detector "
-                "out of detectors."
+                f"detector {name!r} gives every point of Y the same score ({scores[0]:g}), so the points cannot be "
+                "ranked. If the map has collapsed, rescale it or fit it again. Otherwise, remove this detector from "
+                "detectors."
             )
         evaluated[name] = {
             "auprc": float(average_precision_score(anomalous, scores)),
@@ -106,13 +106,13 @@ def _points(Y: ArrayLike) -> Array:
 
     if hasattr(Y, "toarray"):
         raise TypeError(f"Y must be a dense array; got {type(Y).__name__}. Pass Y.toarray().")
-    _refuse_masked("Y", Y, "coordinates", "Fill them in, or drop their rows.")
+    _refuse_masked("Y", Y, "coordinates", "Replace the masked values, or drop their rows.")
     checks.refuse_text("Y", Y)
     array = _as_array("Y", Y)
     if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind == "c":
         raise ValueError(
-            f"Y must hold real numbers, with points as rows and coordinates as columns; got {_kind_of(Y, array)}. Pass "
-            "Y.reshape(-1, 1) if the map has one dimension."
+            f"Y must contain real numbers, with points as rows and coordinates as columns; got {_kind_of(Y, array)}. "
+            "Pass Y.reshape(-1, 1) if the map has one dimension."
         )
     points = np.asarray(check_array(Y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="Y"))
     if len(points) < 2:
@@ -128,8 +128,11 @@ def _points(Y: ArrayLike) -> Array:
 
 def _labels(y: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
     if y is None:
-        raise ValueError("y must be the labels of the rows of Y; got None. anomaly_scores needs no labels.")
-    _refuse_masked("y", y, "labels", "Drop their rows.")
+        raise ValueError(
+            "y must contain the labels of the rows of Y; got None. Pass y, or use anomaly_scores, which needs no "
+            "labels."
+        )
+    _refuse_masked("y", y, "labels", "Drop the rows with masked labels.")
     labels = _as_array("y", y)
     if labels.ndim != 1:
         way_out = "Pass np.ravel(y)" if labels.ndim else "Pass an array of 0 and 1"
@@ -144,13 +147,13 @@ def _labels(y: ArrayLike, n_samples: int) -> NDArray[np.bool_]:
         distinct = list(dict.fromkeys(repr(value) for value in wrong))
         shown = ", ".join(distinct[:5]) + (", ..." if len(distinct) > 5 else "")
         raise ValueError(
-            f"y must be 1 (or True) for anomalous points and 0 for normal ones; got {shown}. Pass y == c if c "
-            "is the anomalous class (y == -1 if scikit-learn marked the outliers)."
+            f"y must be 1 (or True) for anomalous points and 0 (or False) for normal points; got {shown}. Pass y == c "
+            "if c is the anomalous class (y == -1 if the labels come from an outlier detector of scikit-learn)."
         )
     if len(set(values)) < 2:
         raise ValueError(
-            f"y must mark both anomalous and normal points; got {int(values[0])} for all {n_samples}. AUPRC and AUROC "
-            "compare the two; anomaly_scores needs no labels."
+            f"y must contain both anomalous and normal points; got {int(values[0])} for all {n_samples} points. AUPRC "
+            "and AUROC compare the two kinds. Pass labels with both, or use anomaly_scores, which needs no labels."
         )
     return np.asarray(labels == 1, dtype=np.bool_)
 
@@ -164,11 +167,11 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{name} must be an array; got parts of different lengths. Make them equally long.") from error
+        raise ValueError(f"{name} must be an array; got rows of different lengths. Make them equally long.") from error
 
 
 def _kind_of(values: Any, array: NDArray[Any]) -> str:
-    """Return a short description of what was passed."""
+    """Return a short description of the argument."""
     if array.ndim == 0:
         return "None" if values is None else type(values).__name__
     return f"shape {array.shape}" + (f" of {array.dtype}" if array.dtype.kind == "c" else "")
@@ -178,11 +181,11 @@ def _names(detectors: str | Sequence[str] | None) -> list[str]:
     if detectors is None:
         return _detector.detectors()
     if isinstance(detectors, bytes) or not isinstance(detectors, Iterable):
-        raise TypeError(f"detectors must be a name, several names or None; got {detectors!r}. Pass None for all.")
+        raise TypeError(f"detectors must be a name, a list of names or None; got {detectors!r}. Pass None to use all.")
     listed = [detectors] if isinstance(detectors, str) else list(detectors)
     names = [str(name) if isinstance(name, str) else name for name in listed]
     if not names:
-        raise ValueError("detectors must name at least one detector; got none. Pass None for all.")
+        raise ValueError("detectors must contain at least one name; got none. Pass None to use all detectors.")
     return names
 
 
@@ -191,7 +194,7 @@ def _finite_scores(name: str, detector: Detector, points: Array, params: dict[st
         scores = detector.scores(points, params)
     if not np.isfinite(scores).all():
         raise ValueError(
-            f"Y must have distances that detector {name!r} can represent; got values up to {np.abs(points).max():g}. "
-            "Divide Y by that number first."
+            f"Y must be small enough for the distances of detector {name!r} to be finite; got values up to "
+            f"{np.abs(points).max():g}. Divide Y by this number."
         )
     return scores

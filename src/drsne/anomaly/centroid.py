@@ -1,4 +1,4 @@
-"""Distance to the mean, which is large at the border of a map."""
+"""The distance to the mean of all points. It is large at the border of a map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CentroidDistance(BaseEstimator):  # type: ignore[misc]
     centroid_ : ndarray of shape (n_features,)
         The mean of all fitted rows, as in the paper.
     negative_distance_ : ndarray of shape (n_samples,)
-        The scores of the fitted rows, lower for more abnormal rows.
+        The scores of the fitted rows. More abnormal rows have lower scores.
     n_features_in_ : int
         The number of columns.
 
@@ -50,13 +50,13 @@ class CentroidDistance(BaseEstimator):  # type: ignore[misc]
             The fitted estimator.
         """
         data = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        self._scale = unit_scale(data)  # a scale at which squares stay finite
+        self._scale = unit_scale(data)  # a scale at which squares do not overflow
         self.centroid_ = (data / self._scale).mean(axis=0) * self._scale
         self.negative_distance_ = self._scores(data)
         return self
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Return the scores of fitted or new rows, lower for more abnormal rows.
+        """Return the scores of fitted or new rows. More abnormal rows have lower scores.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Isolation forest of scikit-learn, whose score is large if few random cuts separate a point from the others."""
+"""The isolation forest from scikit-learn. A point has a large score if few random cuts separate it from the others."""
 
 from sklearn.ensemble import IsolationForest
 
@@ -7,6 +7,6 @@ from drsne.anomaly._detector import Detector
 DETECTOR = Detector(
     title="IF",
     estimator=IsolationForest,
-    settings={"n_estimators": 500, "random_state": 777, "contamination": "auto"},  # the paper's, for every map
+    settings={"n_estimators": 500, "random_state": 777, "contamination": "auto"},  # as in the paper, for every map
     unitless=True,
 )

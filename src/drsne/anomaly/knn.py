@@ -1,4 +1,4 @@
-"""Sum of distances to the nearest neighbours, which is large for an isolated point."""
+"""The sum of the distances to the nearest neighbours. It is large for isolated points."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from drsne import checks
 from drsne.anomaly._detector import Detector
 from drsne.precision import unit_scale
 
-_MAX_TREE_DIMENSIONS = 15
+_MAX_TREE_DIMENSIONS = 15  # largest number of dimensions for which a tree is used
 
 Array = NDArray[np.float64]
 
 
 class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
-    """Score rows by the negative sum of Euclidean distances to their k nearest neighbours among the fitted rows.
+    """Score rows by the negative sum of the Euclidean distances to their k nearest neighbours among the fitted rows.
 
     Parameters
     ----------
     n_neighbors : int, default=50
-        The number of neighbours, k. If there are fewer other rows, all of them are used, with a warning.
+        The number of neighbours k. If there are fewer than k other rows, all of them are used and a warning is given.
 
     Attributes
     ----------
     negative_distance_ : ndarray of shape (n_samples,)
-        The scores of the fitted rows, lower for more abnormal rows. A row is not its own neighbour, but an equal row
-        is a neighbour.
+        The scores of the fitted rows. More abnormal rows have lower scores. A row is not its own neighbour, but
+        duplicates of a row are its neighbours.
     n_neighbors_ : int
         The number of neighbours that was used.
     n_features_in_ : int
@@ -69,20 +69,21 @@ class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
         k = checks.integer("n_neighbors", self.n_neighbors, at_least=1)
         self.n_neighbors_ = min(k, len(data) - 1)
         if self.n_neighbors_ < k:
-            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, the number of other rows.")
+            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, because there are no more other rows.")
         self._scale = unit_scale(data)
         self._origin = (data / self._scale).mean(axis=0)
         self._rows = self._centred(data)
         self._tree = data.shape[1] <= _MAX_TREE_DIMENSIONS
         algorithm = "kd_tree" if self._tree else "brute"
         self._search = NearestNeighbors(n_neighbors=self.n_neighbors_, algorithm=algorithm).fit(self._rows)
-        self.negative_distance_ = -self._sums(self._rows, *self._search.kneighbors())  # without the row itself
+        self.negative_distance_ = -self._sums(self._rows, *self._search.kneighbors())  # a row is not its own neighbour
         return self
 
     def score_samples(self, X: ArrayLike) -> Array:
-        """Return the scores of new rows, lower for more abnormal rows.
+        """Return the scores of new rows. More abnormal rows have lower scores.
 
-        The scores of the fitted rows are in ``negative_distance_``: here, they would find themselves at distance 0.
+        Do not pass fitted rows: each would be its own neighbour at distance 0. Their scores are in
+        ``negative_distance_``.
 
         Parameters
         ----------
@@ -99,12 +100,13 @@ class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
         return -self._sums(rows, *self._search.kneighbors(rows))
 
     def _centred(self, X: Array) -> Array:
-        """Return rows centred at unit scale, at which squares stay finite and inner products keep their digits."""
+        """Return the rows, centred and scaled so that squares do not overflow and inner products are accurate."""
         return np.asarray(X / self._scale - self._origin)
 
     def _sums(self, rows: Array, distances: Array, neighbors: NDArray[np.intp]) -> Array:
         if not self._tree:
-            # These distances come from inner products, whose rounding separates equal rows: compute them again.
+            # The search computed these distances from inner products. Because of rounding errors, equal rows have
+            # nonzero distances, so the distances are computed again.
             distances = np.array(
                 [np.linalg.norm(self._rows[j] - row, axis=1) for row, j in zip(rows, neighbors, strict=True)]
             )

@@ -1,4 +1,4 @@
-"""Local outlier factor of scikit-learn, which is large if the density at a point is lower than at its neighbours."""
+"""The local outlier factor from scikit-learn. It is large if a point has a lower density than its neighbours."""
 
 from sklearn.neighbors import LocalOutlierFactor
 

@@ -1,9 +1,9 @@
-"""Oracle selections: the best setting of a grid, chosen *with* the labels that score it.
+"""Oracle selections: the best setting of a grid, selected *with* the labels that are also used to score it.
 
-These selections show what a method could reach if the anomalies were known. In practice they are not, so a score from
-here is an upper bound and not what a user can expect. ``oracle_best`` selects a setting for each detector.
-``oracle_single`` (the paper's "oracle-IF" or "fair") selects one setting, for one detector; it is more modest, but it
-still uses the labels.
+These selections show what a method could reach if the anomalies were known. In practice the anomalies are not known, so
+these scores are upper bounds. A user cannot expect to reach them. ``oracle_best`` selects a setting for each detector.
+``oracle_single`` selects one setting with one detector and uses it for all detectors; the paper calls this method
+"oracle-IF" and also "fair". Its bound is lower, but it still uses the labels.
 """
 
 from __future__ import annotations
@@ -17,31 +17,33 @@ import numpy as np
 from drsne import checks
 
 Results = Mapping[Any, Sequence[Mapping[str, float]]]
-_Table = dict[Hashable, dict[str, list[float]]]  # setting -> detector -> AUPRC of each seed
+_Table = dict[Hashable, dict[str, list[float]]]  # for each setting and detector, the AUPRC of each seed
 
 
 class Choice(NamedTuple):
-    """A setting, and the score of a detector with it."""
+    """The selected setting, and the score of a detector with this setting."""
 
     setting: Any
-    mean: float  # of the AUPRC over seeds
-    std: float  # sample standard deviation (ddof 1) over seeds; nan for one seed
+    mean: float  # mean AUPRC over seeds
+    std: float  # sample standard deviation (ddof=1) of the AUPRC over seeds; nan for one seed
 
 
 def oracle_best(results: Results) -> dict[str, Choice]:
-    """Return the setting with the largest mean AUPRC for each detector. Labels choose it, so it is an upper bound.
+    """Return the setting with the largest mean AUPRC for each detector.
+
+    The setting is selected with the labels, so its score is an upper bound.
 
     Parameters
     ----------
     results : mapping of setting to sequence of mapping of str to float
-        The AUPRC of every detector, for each setting of a grid, such as ``(lambda, k)``, and each seed. All settings
-        must have the same number of seeds and the same detectors.
+        The AUPRC of every detector, for each setting of a grid and each seed. A setting can be a tuple such as
+        ``(lambda, k)``. All settings must have the same number of seeds and the same detectors.
 
     Returns
     -------
     dict of str to Choice
-        ``setting``, ``mean`` and ``std`` (ddof 1, nan for one seed) for each detector. Ties go to the setting with the
-        smaller first parameter, then to the one with the smaller second parameter.
+        ``setting``, ``mean`` and ``std`` (ddof=1, nan for one seed) for each detector. Ties go to the setting with the
+        smallest first parameter, and then to the one with the smallest second parameter.
 
     Examples
     --------
@@ -55,14 +57,17 @@ def oracle_best(results: Results) -> dict[str, Choice]:
 
 
 def oracle_single(results: Results, detector: str = "isolation_forest") -> dict[str, Choice]:
-    """Return one setting for all detectors, the best for one of them. Labels choose it, so it is an upper bound.
+    """Return the setting with the largest mean AUPRC for one detector, with the scores of all detectors.
+
+    The setting is selected with the labels, so its score is an upper bound.
 
     Parameters
     ----------
     results : mapping of setting to sequence of mapping of str to float
         The AUPRC of every detector for each setting and seed, as for :func:`oracle_best`.
     detector : str, default="isolation_forest"
-        The detector whose mean AUPRC decides. The default is the paper's "oracle-IF", which it also calls fair.
+        The detector that selects the setting. The default is the method that the paper calls "oracle-IF", and also
+        "fair".
 
     Returns
     -------
@@ -83,39 +88,43 @@ def oracle_single(results: Results, detector: str = "isolation_forest") -> dict[
 
 
 def _table(results: Results) -> _Table:
-    """Return ``results`` as floats by setting and detector, or raise if they are incomplete."""
+    """Return ``results`` as floats by setting and detector, or raise an error if they are incomplete."""
     if not isinstance(results, Mapping):
         raise TypeError(f"results must be a mapping from settings to runs; got {results!r}. Pass {{setting: runs}}.")
     for setting, runs in results.items():
         if not isinstance(runs, Sequence) or not all(isinstance(run, Mapping) for run in runs):
             raise TypeError(
-                f"results must hold a list for each setting, with a mapping from detectors to AUPRC for each seed; got "
-                f"{runs!r} for {setting!r}. Put a single run into a list."
+                f"results must have a list for each setting, with one mapping from detectors to AUPRC for each seed; "
+                f"got {runs!r} for {setting!r}. If there is only one run, pass a list with this run."
             )
     if not results:
-        raise ValueError("results must hold at least one setting; got none.")
+        raise ValueError("results must have at least one setting; got none. Pass {setting: runs}.")
     first, seeds = next(iter(results.items()))
     if not seeds:
-        raise ValueError(f"results must hold at least one seed for each setting; got none for {first!r}. Leave it out.")
+        raise ValueError(
+            f"results must have at least one seed for each setting; got none for {first!r}. Remove empty settings."
+        )
     names = list(seeds[0])
     if not names:
-        raise ValueError(f"results must hold an AUPRC for at least one detector; got none for {first!r}.")
+        raise ValueError(
+            f"results must have the AUPRC of at least one detector; got none for {first!r}. Remove empty runs."
+        )
     return {setting: _columns(setting, runs, first, len(seeds), names) for setting, runs in results.items()}
 
 
 def _columns(setting: Any, runs: Sequence[Any], first: Any, n_seeds: int, names: list[str]) -> dict[str, list[float]]:
     if len(runs) != n_seeds:
         raise ValueError(
-            f"results must hold the same number of seeds for all settings, or those with few seeds have an advantage; "
-            f"got {n_seeds} for {first!r} and {len(runs)} for {setting!r}. Leave out incomplete settings."
+            f"results must have the same number of seeds for all settings, because those with few seeds would have an "
+            f"advantage; got {n_seeds} for {first!r} and {len(runs)} for {setting!r}. Remove incomplete settings."
         )
     for run in runs:
         if set(run) != set(names):
             raise ValueError(
-                f"results must hold the same detectors for all settings and seeds; got {', '.join(names)} for "
-                f"{first!r} and {', '.join(run) or 'none'} for {setting!r}. Leave out incomplete detectors."
+                f"results must have the same detectors for all settings and seeds; got {', '.join(names)} for "
+                f"{first!r} and {', '.join(run) or 'none'} for {setting!r}. Remove incomplete detectors."
             )
-    hint = 'Take the "auprc" from evaluate_anomaly, and leave out settings without a score.'
+    hint = 'Pass the "auprc" values of evaluate_anomaly, and remove settings without a score.'
     return {
         name: [checks.number(f"results[{setting!r}], {name}", run[name], hint=hint) for run in runs] for name in names
     }
@@ -133,8 +142,8 @@ def _best(table: _Table, name: str) -> Hashable:
         smallest: Hashable = min(tied)
     except TypeError as error:
         raise TypeError(
-            f"settings with equal means must have an order, because ties go to the smallest; got {tied}. Use numbers "
-            "or tuples of numbers."
+            f"settings with equal means must be sortable, because ties go to the smallest setting; got {tied}. Use "
+            "numbers or tuples of numbers."
         ) from error
     return smallest
 

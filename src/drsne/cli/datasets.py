@@ -1,4 +1,4 @@
-"""``drsne datasets`` lists the data sets with their state and size."""
+"""The command ``drsne datasets``, which lists the data sets with their state and size."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from drsne.cli._table import table
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
-        "--data-home", help="the folder of the data files (default: DRSNE_DATA_HOME, or the user's cache directory)"
+        "--data-home", help="folder of the data files (default: DRSNE_DATA_HOME or the user's cache directory)"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the list."""
+    """Print the list of data sets."""
     from drsne import datasets
 
     rows = []

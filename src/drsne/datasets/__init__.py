@@ -1,8 +1,8 @@
-"""Data sets by name: ``load`` returns one as it is, ``recipes`` does what the paper does to it before a method runs.
+"""Data sets by name: ``load`` returns the raw data, and ``recipes`` preprocesses them as in the paper.
 
 There is one data set in each file. ``datasets/<name>.py`` exposes ``DATASET``, which is a ``Generated``, a ``Bundled``
-or a ``Stored`` of ``datasets/_data.py``. Listing the names imports none of these files, and no third-party package.
-Files are kept in the data home, and the sha256 of their decoded arrays is checked at every load.
+or a ``Stored`` of ``datasets/_data.py``. Listing the names imports neither these files nor any third-party package.
+Files are stored in the data home. The sha256 of their decoded arrays is checked each time they are loaded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The data home: its location, the checksums of decoded arrays, and writes that leave a complete file or none."""
+"""The data home: its location, the checksums of decoded arrays, and the safe writing of files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VARIABLE = "DRSNE_DATA_HOME"
-_ABANDONED_AFTER = 86400  # seconds after which the writer of an unfinished file is taken to be dead
-# What decoding a damaged file can raise, in any format. A damaged header can state any length, which leads to
-# MemoryError and OverflowError; numpy reads headers with the tokenizer of Python; h5py raises OSError, KeyError and
-# RuntimeError.
+_ABANDONED_AFTER = 86400  # age in seconds at which an unfinished file is considered abandoned
+# The exceptions that decoding a damaged file can raise, for all formats. A damaged header can state any length, which
+# leads to MemoryError and OverflowError. numpy parses headers with Python's tokenizer. h5py raises OSError, KeyError
+# and RuntimeError.
 DECODING_ERRORS = (
     *(ValueError, TypeError, KeyError, IndexError, EOFError, OSError, RuntimeError, MemoryError, OverflowError),
     *(SyntaxError, tokenize.TokenError, csv.Error),
@@ -35,37 +35,35 @@ DECODING_ERRORS = (
 
 
 class CorruptFileError(ValueError):
-    """Raised if a file of the data home, or a download, does not hold what it should. Such a file is never used."""
+    """Raised if the content of a download or of a file in the data home is wrong. Such a file is never used."""
 
 
 def data_home(path: Any = None) -> Path:
     """Return the folder of the data files.
 
-    It is ``path`` if that is given, else the folder that ``DRSNE_DATA_HOME`` names, else ``drsne`` in the user's cache
-    directory.
+    If ``path`` is None, use the folder named by the environment variable ``DRSNE_DATA_HOME`` or, if it is not set,
+    ``drsne`` in the user's cache directory.
     """
     if path is not None:
         if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-            raise TypeError(
-                f"data_home must be a path or None; got {path!r}. Pass None for the user's cache directory."
-            )
+            raise TypeError(f"data_home must be a path or None; got {path!r}. Pass None to use the default folder.")
         return Path(os.fsdecode(path)).expanduser()
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser()
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    # The XDG base directory specification says that relative paths are to be ignored.
+    # According to the XDG base directory specification, relative paths must be ignored.
     return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "drsne"
 
 
 def check_regular(path: Path) -> None:
-    """Raise if ``path`` is a folder, a pipe or a device: reading a pipe may block, and a device may never end."""
+    """Raise an error if ``path`` is not a regular file. Reading from a pipe or a device may never end."""
     if not path.is_file():
         kind = "a folder" if path.is_dir() else "a pipe, socket or device"
-        raise CorruptFileError(f"{path} must be a regular file; it is {kind}. Move it away, and load again.")
+        raise CorruptFileError(f"{path} must be a regular file; it is {kind}. Move it away and load again.")
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]], hashed: Sequence[tuple[str, str]]) -> str:
-    """Return the sha256 of the named arrays, one after the other, as C-order bytes of the given types."""
+    """Return the sha256 of the concatenated arrays in ``hashed``, as C-order bytes of the types given there."""
     import numpy as np
 
     digest = hashlib.sha256()
@@ -78,7 +76,7 @@ def checksum(arrays: Mapping[str, NDArray[Any]], hashed: Sequence[tuple[str, str
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write ``content`` to ``path`` completely or not at all: to another name in the same folder first, then rename."""
+    """Write ``content`` to a temporary file in the same folder, and rename it to ``path`` when it is complete."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +95,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _remove_abandoned_parts(path: Path) -> None:
-    """Remove what killed writers of this file left behind, once no writer can still be at work."""
+    """Remove old temporary files that interrupted processes left behind."""
     for part in path.parent.glob(f".{path.name}.*.part"):
         with suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
@@ -105,12 +103,12 @@ def _remove_abandoned_parts(path: Path) -> None:
 
 
 def _with_advice(error: OSError, path: Path, size: int) -> OSError:
-    """Return the same error with a message that says what to do."""
+    """Return an error of the same type with a message that says what to do."""
     elsewhere = f"pass another data_home, or set {VARIABLE}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         message = f"There is no space for {path} ({size:,} bytes). Free some space, or {elsewhere}"
     elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        message = f"There is no permission to write {path}. Make its folder writable, or {elsewhere}"
+        message = f"You have no permission to write {path}. Make its folder writable, or {elsewhere}"
     else:
         message = f"{path} could not be written ({error.strerror or error}). Check the path, or {elsewhere}"
     return type(error)(error.errno, message)

@@ -1,7 +1,7 @@
-"""Downloads over HTTP with the standard library, into memory.
+"""HTTP downloads into memory, with the standard library.
 
-A download library would not replace what is here: the checksums are those of decoded arrays, several downloads may
-make one file, and the file is written only after its arrays are checked.
+A download library could not replace this module: the checksums are those of the decoded arrays, several downloads may
+be combined into one file, and the file is written only after its arrays have been checked.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from urllib.request import Request, urlopen
 
 from drsne.progress import ProgressBar
 
-TIMEOUT = 30.0  # seconds without an answer
-_CHUNK = 1 << 16  # bytes
+TIMEOUT = 30.0  # seconds to wait for a response before giving up
+_CHUNK = 1 << 16  # number of bytes to read at a time
 
 
 class UnreachableError(ConnectionError):
-    """Raised if a source does not answer, or does not send everything."""
+    """Raised if a server does not respond, or if a download is incomplete."""
 
 
 def fetch(url: str, *, file: str, home: Path) -> bytes:
-    """Return what ``url`` sends. The error names ``file`` and ``home``, so that the user can put the file there."""
+    """Return the body of the response from ``url``. An error message asks the user to put ``file`` into ``home``."""
     try:
         return _read(url)
     except (OSError, HTTPException) as error:
         raise UnreachableError(
             f"Could not download {url} ({error}). Check the network and try again, or put {file} into the data home "
-            f"{home} by hand (the page Datasets says what it holds). data_home or DRSNE_DATA_HOME names another folder."
+            f"{home} yourself (the page 'Data sets' of the documentation describes its content). To use another "
+            "folder, pass data_home or set DRSNE_DATA_HOME."
         ) from error
 
 
@@ -43,5 +44,5 @@ def _read(url: str) -> bytes:
                 content += chunk
                 bar(-(-len(content) // 1024), {})
     if total and len(content) != total:
-        raise OSError(f"it ended after {len(content):,} of {total:,} bytes")
+        raise OSError(f"the download ended after {len(content):,} of {total:,} bytes")
     return bytes(content)

@@ -1,7 +1,7 @@
 """Formats of the files in the data home (npz, csv, h5ad) and of their sources (idx, ARFF, 10x archives).
 
-Nothing is decoded that is not asked for, and no array that would take more memory than its data set can need: a
-damaged or hostile file can state any length.
+Only the requested arrays are decoded. An array that would need more memory than its data set allows is refused, because
+a damaged or malicious file can state any length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-# The files that images() takes, in its order.
+# names of the files, in the order that images() expects
 IDX_FILES = (
     "train-images-idx3-ubyte.gz",
     "train-labels-idx1-ubyte.gz",
@@ -32,19 +32,19 @@ IDX_FILES = (
 
 
 class Format(Protocol):
-    """How a file of the data home is read, and how to tell quickly whether it is complete."""
+    """A file format of the data home: how to read a file, and how to check quickly whether it is complete."""
 
     @property
     def description(self) -> str:
-        """Return what the file is, in words."""
+        """Return a short description of the file."""
         ...
 
     def check_packages(self) -> None:
-        """Raise if a package that reads the file is missing."""
+        """Raise an error if a package that is needed to read the file is missing."""
         ...
 
     def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
-        """Return the arrays of these ``names``, none of which may take more than ``max_bytes``."""
+        """Return the arrays with these ``names``. Each array may need at most ``max_bytes``."""
         ...
 
     def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
@@ -55,11 +55,11 @@ class Format(Protocol):
 def _check_size(name: str, shape: Sequence[int], itemsize: int, max_bytes: int) -> None:
     size = math.prod(int(length) for length in shape) * itemsize
     if size > max_bytes:
-        raise ValueError(f"{name} would take {size:,} bytes, and may take {max_bytes:,} at most")
+        raise ValueError(f"{name} would need {size:,} bytes, but the limit is {max_bytes:,} bytes")
 
 
 class Npz:
-    """numpy's archive of arrays, with ``X`` and ``y`` among them."""
+    """An npz archive of numpy that contains the arrays ``X`` and ``y``."""
 
     description = "an .npz file with arrays X and y"
 
@@ -67,9 +67,9 @@ class Npz:
         """Do nothing: numpy reads the file."""
 
     def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
-        """Return the arrays of these ``names``. Other members are not decoded, and pickles are refused."""
+        """Return the arrays with these ``names``. Other arrays are not decoded, and pickled objects are refused."""
         if not zipfile.is_zipfile(stream):
-            raise ValueError("it is not a zip archive")
+            raise ValueError("the file is not a zip archive")
         stream.seek(0)
         arrays = {}
         with zipfile.ZipFile(stream) as archive:
@@ -82,13 +82,13 @@ class Npz:
         return arrays
 
     def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """Judge by the archive's table of contents and the shape in the header of ``X``."""
+        """Check the archive's table of contents and the shape in the header of ``X``."""
         with zipfile.ZipFile(path) as archive, archive.open("X.npy") as member:
             return _npy_header(member)[0] == (n_samples, n_features) and "y.npy" in archive.namelist()
 
 
 def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Return the shape and the type of an array from its header, which version 1.0 limits to 64 KiB."""
+    """Return the shape and type in the header of an array. Headers of version 1.0 have at most 64 KiB."""
     version = np.lib.format.read_magic(member)
     if version != (1, 0):
         raise ValueError(f"the header of an array must have version 1.0; it has {version[0]}.{version[1]}")
@@ -97,7 +97,7 @@ def _npy_header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 class Csv:
-    """A table of numbers below one line of names. The column ``label`` is ``y``, and the others are ``X``."""
+    """A table of numbers with column names in the first line. The column ``label`` is ``y``; the others are ``X``."""
 
     def __init__(self, label: str) -> None:
         self._label = label
@@ -114,23 +114,23 @@ class Csv:
         return {"X": np.delete(table, column, axis=1), "y": table[:, column].astype(np.int64)}
 
     def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """Judge by the names in the first line and the number of lines."""
+        """Check the names in the first line and the number of lines."""
         content = path.read_bytes()
         names = content[: content.find(b"\n")].decode("utf-8", "replace").strip().split(",")
         return len(names) == n_features + 1 and self._label in names and content.count(b"\n") == n_samples + 1
 
 
 class H5ad:
-    """AnnData's file, of which h5py reads the sparse counts ``X`` and the names of cells and genes."""
+    """An AnnData file. Only the sparse counts ``X`` and the names of cells and genes are read, with h5py."""
 
     description = "an .h5ad file with CSR counts in X"
 
     def check_packages(self) -> None:
-        """Raise if h5py, which is an extra, is missing."""
+        """Raise an error if the optional package h5py is missing."""
         h5py()
 
     def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
-        """Return ``data``, ``indices`` and ``indptr`` of the counts, and ``cells`` and ``genes`` as lines of UTF-8."""
+        """Return ``data``, ``indices`` and ``indptr`` of the counts, and ``cells`` and ``genes`` as UTF-8 lines."""
         with h5py().File(stream, "r") as file:
             stored = {name: file["X"][name] for name in ("data", "indices", "indptr")}
             indices = {name: file[group][file[group].attrs["_index"]] for name, group in _NAME_GROUPS.items()}
@@ -142,12 +142,12 @@ class H5ad:
         return arrays
 
     def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
-        """Judge by the signature of the file and the length that it states."""
+        """Check the signature of the file and the length in its header."""
         with path.open("rb") as stream:
             head = stream.read(48)
         if len(head) < 48 or head[:8] != _HDF5_SIGNATURE:
             return False
-        offset = 40 if head[8] < 2 else 28  # where the versions of the superblock state the length of the file
+        offset = 40 if head[8] < 2 else 28  # position of the file length, which depends on the superblock version
         return int(struct.unpack_from("<Q", head, offset)[0]) <= path.stat().st_size
 
 
@@ -159,7 +159,7 @@ def h5py() -> Any:
     try:
         import h5py
     except ImportError as error:
-        raise ImportError("pbmc3k is an .h5ad file, which needs h5py: pip install 'drsne[pbmc]'.") from error
+        raise ImportError("Reading pbmc3k (an .h5ad file) needs h5py: pip install 'drsne[pbmc]'.") from error
     return h5py
 
 
@@ -171,24 +171,24 @@ def npz(**arrays: NDArray[Any]) -> bytes:
 
 
 def idx(content: bytes) -> NDArray[np.uint8]:
-    """Return the array of a gzipped idx file of unsigned bytes (magic number, lengths, values; big-endian)."""
+    """Return the array in a gzipped idx file of unsigned bytes (big-endian magic number, lengths and values)."""
     raw = gzip.decompress(content)
     zeros, kind, dimensions = struct.unpack_from(">HBB", raw)
     if zeros or kind != 8:
-        raise ValueError("it is not an idx file of unsigned bytes")
+        raise ValueError("the file is not an idx file of unsigned bytes")
     shape = struct.unpack_from(f">{dimensions}I", raw, 4)
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
 def images(parts: Sequence[bytes]) -> bytes:
-    """Return the npz of the four idx files of an MNIST-like set (training images, labels, test images, labels)."""
+    """Return the npz content for the four idx files of a data set like MNIST, in the order of ``IDX_FILES``."""
     train, train_labels, test, test_labels = map(idx, parts)
     X = np.vstack([train.reshape(len(train), -1), test.reshape(len(test), -1)])
     return npz(X=X, y=np.concatenate([train_labels, test_labels]))
 
 
 def arff(content: bytes) -> list[list[str]]:
-    """Return the rows of a dense ARFF file without quotes, as text."""
+    """Return the rows of a dense ARFF file as strings. Quoted values are not supported."""
     lines = iter(content.decode("utf-8").splitlines())
     for line in lines:
         if line.strip().lower() == "@data":
@@ -197,7 +197,7 @@ def arff(content: bytes) -> list[list[str]]:
 
 
 def tenx(content: bytes) -> bytes:
-    """Return the h5ad file, of cells by genes, of a gzipped tar with 10x's matrix.mtx, genes.tsv and barcodes.tsv."""
+    """Convert a tar.gz archive of 10x Genomics (matrix.mtx, genes.tsv, barcodes.tsv) to h5ad, with cells as rows."""
     from scipy.io import mmread
 
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
@@ -214,7 +214,7 @@ def tenx(content: bytes) -> bytes:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """Return names made unique as AnnData does it: the second occurrence gets ``-1``, the third ``-2``."""
+    """Make names unique in the same way as AnnData: append ``-1`` to the second occurrence, ``-2`` to the third."""
     seen: dict[str, int] = {}
     taken, out = set(names), []
     for name in names:
@@ -229,7 +229,7 @@ def unique(names: Sequence[str]) -> list[str]:
 
 
 def h5ad(counts: Any, cells: Sequence[str], genes: Sequence[str], ids: Sequence[str]) -> bytes:
-    """Return the content of a minimal AnnData file (encodings 0.1.0 and 0.2.0 of its on-disk format)."""
+    """Return the content of a minimal AnnData file (versions 0.1.0 and 0.2.0 of its on-disk encodings)."""
     stream, package = io.BytesIO(), h5py()
     text = package.string_dtype()
     with package.File(stream, "w") as file:

@@ -1,4 +1,4 @@
-"""The registry of data sets: their names, loading by name, and what is available on this computer."""
+"""The registry of data sets: lists their names, loads them by name, and shows which are available."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ find = REGISTRY.load
 
 
 class State(NamedTuple):
-    """What ``states`` says about one data set."""
+    """An entry in the result of ``states``."""
 
     name: str
     state: str
@@ -29,7 +29,7 @@ class State(NamedTuple):
 
 
 def names() -> list[str]:
-    """Return the names of the data sets, which are the names of the files in this folder. None of them is imported.
+    """Return the names of the data sets. The files of the data sets are not imported.
 
     Returns
     -------
@@ -46,22 +46,22 @@ def names() -> list[str]:
 
 
 def load(name: str, *, n_samples: int | None = None, random_state: Any = 42, data_home: Any = None) -> Data:
-    """Return a data set as it is: neither scaled nor reduced. ``drsne.datasets.recipes`` does what the paper does.
+    """Return the raw data, neither scaled nor reduced. ``drsne.datasets.recipes`` has the paper's preprocessing.
 
     Parameters
     ----------
     name : str
         The name of the data set, one of ``names()``.
     n_samples : int, default=None
-        For generated data, the number of rows to generate; None generates 5000. For other data, the number of rows to
-        draw without replacement, by ``RandomState(random_state).choice`` as in the paper; None returns all rows in
-        their order.
+        For generated data, the number of rows to generate. If None, generate 5000 rows. For other data, the number of
+        rows to draw without replacement, with ``RandomState(random_state).choice`` as in the paper. If None, return
+        all rows in their original order.
     random_state : int or RandomState, default=42
-        The seed of the generator or of the draw.
+        Seed or generator used to generate or draw the rows.
     data_home : path, default=None
-        The folder of the data files. None takes the folder that the environment variable ``DRSNE_DATA_HOME`` names,
-        or else ``drsne`` in the user's cache directory. Missing files are downloaded into it; files that are there are
-        checked and used.
+        The folder of the data files. If None, use the folder named by the environment variable ``DRSNE_DATA_HOME`` or,
+        if it is not set, ``drsne`` in the user's cache directory. Missing files are downloaded into this folder.
+        Existing files are checked and used.
 
     Returns
     -------
@@ -77,11 +77,11 @@ def load(name: str, *, n_samples: int | None = None, random_state: Any = 42, dat
     """
     dataset = find(name)
     if n_samples is not None:
-        n_samples = checks.integer("n_samples", n_samples, at_least=1, hint="Pass None for all rows.")
+        n_samples = checks.integer("n_samples", n_samples, at_least=1, hint="Pass None to load all rows.")
         if not dataset.endless and n_samples > dataset.n_samples:
             raise ValueError(
                 f"n_samples must be at most {dataset.n_samples}, the number of rows of {name!r}; got {n_samples}. "
-                "Lower it, or pass None for all rows."
+                "Lower n_samples, or pass None to load all rows."
             )
     from drsne.datasets._data import Data
 
@@ -91,21 +91,23 @@ def load(name: str, *, n_samples: int | None = None, random_state: Any = 42, dat
 
 
 def states(data_home: Any = None) -> list[State]:
-    """Return what is available, and what the first ``load`` would have to download. No file is decoded.
+    """Return a list of all data sets that shows which are available and which must be downloaded.
+
+    No file is decoded.
 
     Parameters
     ----------
     data_home : path, default=None
-        The folder of the data files. None takes the folder that the environment variable ``DRSNE_DATA_HOME`` names,
-        or else ``drsne`` in the user's cache directory.
+        The folder of the data files. If None, use the folder named by the environment variable ``DRSNE_DATA_HOME`` or,
+        if it is not set, ``drsne`` in the user's cache directory.
 
     Returns
     -------
     list of State
         A tuple ``(name, state, n_samples, n_features, size, description)`` for each data set. ``state`` is "generated",
         "comes with scikit-learn", "in the data home", "to be downloaded", "to be computed", "to be put into the data
-        home by hand" or "corrupt". A file that looks complete may still fail the checksum of ``load``. ``size`` is the
-        number of bytes in the data home, and 0 if there is no file.
+        home by hand" or "corrupt". A file that looks complete may still have a wrong checksum when it is loaded.
+        ``size`` is the size of the file in bytes, or 0 if there is no file.
 
     Examples
     --------
@@ -123,12 +125,12 @@ def states(data_home: Any = None) -> list[State]:
 
 
 def generator(random_state: Any) -> np.random.RandomState:
-    """Return a RandomState. None is refused, because every data set comes from a stated seed."""
+    """Return a RandomState. None is not allowed, because data sets must be reproducible."""
     import numpy as np
 
     if isinstance(random_state, np.random.RandomState):
         return random_state
-    seed = checks.integer("random_state", random_state, at_least=0, hint="Pass 42 for the paper's data.")
+    seed = checks.integer("random_state", random_state, at_least=0, hint="Pass 42 to get the paper's data.")
     if seed >= 2**32:
-        raise ValueError(f"random_state must be below 2**32; got {seed}. Pass 42 for the paper's data.")
+        raise ValueError(f"random_state must be below 2**32; got {seed}. Pass 42 to get the paper's data.")
     return np.random.RandomState(seed)

@@ -1,4 +1,4 @@
-"""The paper's Controlled Clusters: three Gaussians in three dimensions whose spread differs by a factor of five."""
+"""The paper's Controlled Clusters: three Gaussians in three dimensions, with standard deviations from 0.2 to 1."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=3,
-    description="Gaussians of standard deviation 0.2, 0.5 and 1, one after another, equally large; y is the cluster.",
-    source="The text of the DR-SNE paper, which states neither the seed nor how 5000 is split by three.",
+    description="Gaussians of equal size with standard deviation 0.2, 0.5 and 1, in this order; y is the cluster.",
+    source="The text of the DR-SNE paper, which does not state the seed or how 5000 points are divided by three.",
 )

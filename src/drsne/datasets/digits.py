@@ -20,6 +20,6 @@ DATASET = Bundled(
     read=_read,
     n_samples=1797,
     n_features=64,
-    description="Handwritten digits, 8 x 8 pixels of 0 to 16; y is the digit.",
-    source="scikit-learn's load_digits: the test part of UCI's Optical Recognition of Handwritten Digits (CC BY 4.0).",
+    description="Images of handwritten digits, 8 x 8 pixels with values from 0 to 16; y is the digit.",
+    source="scikit-learn's load_digits: the test set of UCI's Optical Recognition of Handwritten Digits (CC BY 4.0).",
 )

@@ -1,4 +1,4 @@
-"""Four Gaussians in 50 dimensions: the data of the paper's row "MNIST", for which its code does not load MNIST."""
+"""Four Gaussians in 50 dimensions. The paper's code uses these data, not MNIST, for the row "MNIST" of its table."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=_DIMENSIONS,
-    description="Gaussians of variance 0.2, 0.8, 1.4 and 2 around centres 5 N(0, I), equally large; y is the group.",
-    source="The code of the DR-SNE paper, which labels it MNIST.",
+    description="Four Gaussians of equal size, with variance 0.2, 0.8, 1.4 or 2 and centres 5 N(0, I); y is the group.",
+    source="The code of the DR-SNE paper, where these data are called MNIST.",
 )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from drsne.datasets._data import Generated
 
-_DECAY = 3.0  # a: the position u along the curve has the density a exp(-a u) / (1 - exp(-a)) on [0, 1]
+_DECAY = 3.0  # the parameter a of the density a exp(-a u) / (1 - exp(-a)) of the position u in [0, 1]
 _TURNS, _PITCH, _NOISE = 4, 0.35, 0.025
 _INTERVALS = 10
 
@@ -25,6 +25,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=3,
-    description="A helix of four turns with noise, 20 times as dense at one end; y is the tenth of the way, 0 to 9.",
-    source="The text of the DR-SNE paper, which states no seed and no labels.",
+    description="A noisy helix with four turns, 20 times as dense at one end; y is the position in tenths, 0 to 9.",
+    source="The text of the DR-SNE paper, which does not state a seed or labels.",
 )

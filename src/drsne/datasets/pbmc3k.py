@@ -1,4 +1,4 @@
-"""PBMC3k: sparse counts of genes in 2700 blood cells (10x Genomics)."""
+"""PBMC3k: sparse gene counts of 2700 blood cells (10x Genomics)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from drsne.datasets._formats import Arrays, H5ad, tenx
 _CELLS, _GENES = 2700, 32738
 ANNOTATIONS = "pbmc3k_annotations.csv"
 UNANNOTATED = "not annotated"
-# The sha256 of the lines "barcode TAB seurat_annotations NEWLINE" in the order of the table: the final annotation of
-# Seurat's pbmc3k in single-cell-data/TileDB-SOMA at beb72a2 (soma-dataframe-pbmc3k-processed-obs).
+# The sha256 of the lines "barcode TAB seurat_annotations NEWLINE" in the order of the table. The table is the final
+# annotation of Seurat's pbmc3k in single-cell-data/TileDB-SOMA at beb72a2 (soma-dataframe-pbmc3k-processed-obs).
 _ANNOTATIONS_SHA256 = "ba7f6a5b0d96b925aacacee468e7093455a929ff850e3a85a88b89566a021978"
 
 
@@ -33,13 +33,13 @@ def _assemble(arrays: Arrays, home: Path) -> tuple[Any, Any, str]:
     X = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(_CELLS, _GENES))
     path = home / ANNOTATIONS
     if not path.exists():
-        return X, None, f"y is None: {ANNOTATIONS} is not in the data home."
+        return X, None, f"y is None, because {ANNOTATIONS} is not in the data home."
     y = _labels(path, arrays["cells"].tobytes().decode().split("\n"))
-    return X, y, f"y is Seurat's cell type, {UNANNOTATED!r} for the 62 cells that its quality control drops."
+    return X, y, f"y is the cell type from Seurat, or {UNANNOTATED!r} for 62 cells that failed its quality control."
 
 
 def _labels(path: Path, cells: Sequence[str]) -> NDArray[Any]:
-    way_out = f"Delete {path} to load the data without labels, or put the right file there."
+    way_out = f"Delete {path} to load the data without labels, or replace it with the correct file."
     _cache.check_regular(path)
     try:
         with path.open(encoding="utf-8", newline="") as stream:
@@ -51,8 +51,8 @@ def _labels(path: Path, cells: Sequence[str]) -> NDArray[Any]:
     found = hashlib.sha256("".join(f"{cell}\t{label}\n" for cell, label in pairs).encode()).hexdigest()
     if found != _ANNOTATIONS_SHA256:
         raise _cache.CorruptFileError(
-            f"{path} has the wrong checksum: expected sha256 {_ANNOTATIONS_SHA256}, found {found}. It is not used. "
-            f"{way_out}"
+            f"{path} has the wrong checksum: expected sha256 {_ANNOTATIONS_SHA256}, found {found}. The file is "
+            f"not used. {way_out}"
         )
     known = dict(pairs)
     return np.array([known.get(cell, UNANNOTATED) for cell in cells])
@@ -63,10 +63,10 @@ DATASET = Stored(
     format=H5ad(),
     n_samples=_CELLS,
     n_features=_GENES,
-    description="Counts of 32,738 genes (hg19) in 2700 blood cells of a healthy donor, none dropped, float32 CSR.",
+    description="Counts of 32,738 genes (hg19) in 2700 blood cells of a healthy donor, not filtered, as float32 CSR.",
     source="10x Genomics, 3k PBMCs from a Healthy Donor (CC BY 4.0).",
-    # The checksum of the counts (CSR, sorted), then of the barcodes and the unique gene symbols joined by newlines, as
-    # in hmumme/scToolbox at ae12ae7. Its counts equal those of Fred-Hutch-Innovation-Lab/FHIL.SC.utils at 48f278d.
+    # Checksum of the counts (CSR, sorted), followed by the barcodes and the unique gene symbols (joined by newlines),
+    # in hmumme/scToolbox at ae12ae7. Fred-Hutch-Innovation-Lab/FHIL.SC.utils at 48f278d has the same counts.
     sha256="2fdea116d62bf52bcd58b68c01125f68ae0bae096cadc1f977142927dcf830cd",
     hashed=(("data", "<f4"), ("indices", "<i4"), ("indptr", "<i4"), ("cells", "|u1"), ("genes", "|u1")),
     urls=("https://cf.10xgenomics.com/samples/cell/pbmc3k/pbmc3k_filtered_gene_bc_matrices.tar.gz",),

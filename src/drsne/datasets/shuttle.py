@@ -1,4 +1,4 @@
-"""Statlog (Shuttle): sensor readings of the space shuttle, seven classes."""
+"""Statlog (Shuttle): sensor readings of the space shuttle in seven classes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DATASET = Stored(
     format=Npz(),
     n_samples=58000,
     n_features=9,
-    description="Nine sensor readings of the space shuttle; y is the class, 1 to 7, of which 1 has 79 % of the rows.",
-    source="UCI's Statlog (Shuttle), CC BY 4.0, as OpenML's shuttle, version 1: 43,500 for training, 14,500 for tests.",
-    # The checksum of shuttle.trn and shuttle.tst, which agree in two public repositories each (of
-    # abhijeetborole/multilayerperceptron, ljewett/one-hot-and-ready and ssmcnatt/assignments). The paper's sample of
-    # these data gives the paper's detector scores.
+    description="Nine sensor readings of the space shuttle; y is the class, 1 to 7. Class 1 has 79 % of the rows.",
+    source="UCI's Statlog (Shuttle), CC BY 4.0, from OpenML (shuttle, version 1); 43,500 training, 14,500 test rows.",
+    # Checksum of shuttle.trn and shuttle.tst. For each file, two of these public repositories have equal copies:
+    # abhijeetborole/multilayerperceptron, ljewett/one-hot-and-ready and ssmcnatt/assignments. On the paper's sample of
+    # these data, the detectors reproduce the scores of the paper.
     sha256="dc9a829d4a0b7d8142fa9b98c295f6a3ccffe0c4ee839c2a842702974770a1ec",
     hashed=(("X", "<i4"), ("y", "|i1")),
     urls=("https://www.openml.org/data/download/4965262/shuttle.arff",),

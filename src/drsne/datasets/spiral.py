@@ -1,4 +1,4 @@
-"""The paper's Spiral for anomalies: a spiral of uneven density in 50 dimensions whose sparsest points are anomalous."""
+"""The paper's Spiral: a spiral of uneven density in 50 dimensions. Its sparsest points are the anomalies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drsne.datasets._data import Generated
 
 _DIMENSIONS = 50
 _NOISE = 0.05
-_RARE = 5  # percent
+_RARE = 5  # percentage of anomalies
 
 
 def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -27,6 +27,6 @@ def _make(n_samples: int, rng: np.random.RandomState) -> tuple[NDArray[Any], NDA
 DATASET = Generated(
     make=_make,
     n_features=_DIMENSIONS,
-    description="A spiral of uneven density, with noise, mapped to 50 dimensions; y is 1 for the sparsest 5 %.",
+    description="A noisy spiral of uneven density, mapped linearly to 50 dimensions; y is 1 for the sparsest 5 %.",
     source="The code of the DR-SNE paper's anomaly study.",
 )

@@ -1,4 +1,4 @@
-"""Thyroid: the cleaned hypothyroid table of the paper's anomaly study."""
+"""Thyroid: the cleaned table of hypothyroid patients in the paper's anomaly study."""
 
 from drsne.datasets._data import Stored
 from drsne.datasets._formats import Csv
@@ -8,9 +8,9 @@ DATASET = Stored(
     format=Csv("binaryClass"),
     n_samples=3771,
     n_features=25,
-    description="Age, sex, history and blood values of patients; y is 1 for the 291 of 3771 with hypothyroidism.",
-    source="UCI's Thyroid Disease (CC BY 4.0), cleaned by udhavkharel/HealthStatus, whose licence is not stated.",
-    # The checksum of the file at the commit in the address below.
+    description="Age, sex, medical history and blood values of 3771 patients; y is 1 for the 291 with hypothyroidism.",
+    source="UCI's Thyroid Disease (CC BY 4.0), cleaned by udhavkharel/HealthStatus (no licence stated).",
+    # Checksum of the file at the commit in the URL below.
     sha256="a8d219f62eeae1fd1440348395b08c2a0a2fa6b37f8c720cf80f682faf0515bb",
     hashed=(("X", "<f8"), ("y", "<i8")),
     urls=(

@@ -1,8 +1,8 @@
 """Scores of a map ``Y`` of data ``X``.
 
-No score builds an n x n matrix. No score uses the code of an engine or an objective, which would then grade itself.
-Every score takes ``max_samples`` and ``random_state``. With ``max_samples``, the score is the mean over a random sample
-of points, each of which is still compared with all others.
+The scores never build an n x n matrix. They do not use the code of the engines or objectives, so that this code does
+not evaluate itself. Every score has the parameters ``max_samples`` and ``random_state``. With ``max_samples``, the
+score is the mean over a random sample of points. Each point of the sample is still compared with all points.
 """
 
 from drsne.metrics.concentration import concentration_correlation

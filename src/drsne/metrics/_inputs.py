@@ -1,4 +1,4 @@
-"""What the scores share: checked inputs, sampled rows, distances in blocks, and correlations that may be undefined."""
+"""Functions that the scores share: checks of the input, random samples, distances in blocks, and correlations."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from drsne.precision import unit_scale
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
-_BLOCK_BYTES = 16 * 2**20
-_MAX_BLOCK = 256
-# Points further from the origin than this many times their own extent are centred, because distances that come from
-# inner products would lose digits.
+_BLOCK_BYTES = 16 * 2**20  # largest number of bytes for a block of distances
+_MAX_BLOCK = 256  # largest number of rows in a block
+# Points are centred if their distance from the origin is more than this many times their extent. Otherwise, distances
+# computed from inner products would lose digits.
 _FAR_AWAY = 2.0**10
 
 
 def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
-    """Return ``X`` and ``Y`` as float64 with the same number of rows; with "precomputed", ``X`` is a full matrix."""
+    """Return ``X`` and ``Y`` as float64 after checking their shapes. A precomputed ``X`` must be a full matrix."""
     from sklearn.utils import check_array
 
     check_metric(metric)
@@ -35,33 +35,35 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
     if X.shape[0] != Y.shape[0]:
-        raise ValueError(f"X and Y must have the same number of rows; got {X.shape[0]} and {Y.shape[0]}.")
+        raise ValueError(
+            f"X and Y must have the same number of rows; got {X.shape[0]} and {Y.shape[0]}. Pass X and its map Y."
+        )
     if is_precomputed(metric):
         X = check_precomputed(X)
         if issparse(X):
             raise ValueError(
-                "X must hold the distances between all samples with metric='precomputed'; got a sparse neighbour "
-                "graph. Pass a full matrix, or the data themselves."
+                "X must contain the distances between all samples if metric='precomputed'; got a sparse neighbour "
+                "graph. Pass a full distance matrix, or pass the data with another metric."
             )
     return X, np.require(Y, requirements=["W"])
 
 
 def is_precomputed(metric: Any) -> bool:
-    """Return whether ``metric`` means that X holds distances."""
+    """Return whether ``metric`` is "precomputed", so that X contains distances."""
     return isinstance(metric, str) and metric == "precomputed"
 
 
 def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> int:
-    """Return ``n_neighbors`` as an int, or raise if the data have too few rows (``half``: half of them count)."""
+    """Return ``n_neighbors`` as an int, after checking that it is below ``n_samples`` (or, if ``half``, half of it)."""
     k = checks.integer("n_neighbors", n_neighbors, at_least=1)
     limit, rule = (n_samples / 2, "n_samples / 2") if half else (n_samples, "n_samples")
     if k >= limit:
-        raise ValueError(f"n_neighbors must be smaller than {rule}={limit:g}; got {k}. Lower it.")
+        raise ValueError(f"n_neighbors must be smaller than {rule}={limit:g}; got {k}. Lower n_neighbors.")
     return k
 
 
 def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> Rows:
-    """Return the numbers of all rows, or of ``max_samples`` random rows, in ascending order."""
+    """Return the indices of all rows, or of a random sample of ``max_samples`` rows, in ascending order."""
     from sklearn.utils import check_random_state
 
     if max_samples is None or checks.integer("max_samples", max_samples, at_least=2) >= n_samples:
@@ -70,24 +72,25 @@ def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> 
 
 
 class Space(NamedTuple):
-    """A set of points that is known by its distances."""
+    """A set of points, represented by a function that computes their distances."""
 
     n: int
-    scale: float  # unit of the distances
-    distances: Callable[[Rows], Array]  # from some rows to all points, in an array that the caller may change
+    scale: float  # factor by which the distances were divided
+    distances: Callable[[Rows], Array]  # distances from the given rows to all points; the caller may change the array
 
 
 def euclidean(A: Any, *, centred: bool = False) -> Space:
-    """Return the space of the rows of ``A``, at a scale at which squares stay finite.
+    """Return the space of the rows of ``A``, scaled so that squares do not overflow.
 
-    Rows far from the origin are centred, and brought to unit scale again, because distances are computed from inner
-    products. Other rows are left as they are unless ``centred`` is set: equal distances stay exactly equal.
+    If the rows are far from the origin, they are centred and scaled again, because distances are computed from inner
+    products. Otherwise they are centred only if ``centred`` is True, because equal distances stay exactly equal without
+    centring.
     """
     from sklearn.metrics import pairwise_distances
 
     scale = unit_scale(A.data if issparse(A) else A)
     A = A / scale
-    if issparse(A) and _extent(A) * _FAR_AWAY < 1.0:  # then no entry is zero, and a dense array takes no more memory
+    if issparse(A) and _extent(A) * _FAR_AWAY < 1.0:  # no entry is zero, so a dense array needs no more memory
         A = A.toarray()
     if not issparse(A):
         moved = A - A.mean(axis=0)
@@ -99,12 +102,12 @@ def euclidean(A: Any, *, centred: bool = False) -> Space:
 
 
 def _extent(A: Any) -> float:
-    """Return the largest extent of a column of a sparse matrix."""
+    """Return the largest range of values in any column of a sparse matrix."""
     return float((A.max(axis=0) - A.min(axis=0)).max())
 
 
 def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
-    """Return the space of data with a metric of the estimators; with "precomputed", ``X`` holds distances."""
+    """Return the space of the data for any metric of the estimators. A precomputed ``X`` contains distances."""
     from sklearn.metrics import pairwise_distances
     from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
@@ -114,14 +117,14 @@ def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
         unit = unit_scale(X)
         return Space(X.shape[0], unit, lambda rows: np.asarray(X[rows] / unit))
     options = {}
-    if metric == "seuclidean":  # the variances of all data, not of a block of rows
+    if metric == "seuclidean":  # use the variances of all rows, not those of a block
         options["V"] = X.var(axis=0, ddof=1)
     elif metric == "mahalanobis":
         options["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(X.T)))
     X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
 
     def distances(rows: Rows) -> Array:
-        with np.errstate(all="ignore"):  # scores that need finite distances check them
+        with np.errstate(all="ignore"):  # scores that need finite distances check this themselves
             return np.asarray(pairwise_distances(X[rows], X, metric=metric, **options), dtype=np.float64)
 
     unit = unit_scale(distances(np.arange(1)))
@@ -129,19 +132,19 @@ def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
 
 
 def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:
-    """Split ``rows`` into blocks whose distances to all samples take a bounded amount of memory."""
+    """Split ``rows`` into blocks, so that the distances from a block to all samples need little memory."""
     step = max(1, min(_MAX_BLOCK, _BLOCK_BYTES // (8 * n_samples)))
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
 
 
 def in_turn(workers: Workers | None, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """Return ``function`` of every item, computed by the ``workers`` if there are any."""
+    """Apply ``function`` to every item and return the results. If there are ``workers``, they do this in parallel."""
     return [function(item) for item in items] if workers is None else workers.each(function, items)
 
 
 def pearson(a: Array, b: Array) -> float:
-    """Return the Pearson correlation, or nan if one side is constant up to rounding."""
+    """Return the Pearson correlation, or nan if one of the arrays is constant up to rounding errors."""
     if any(np.ptp(side) <= 1e-13 * np.abs(side).max() for side in (a, b)):
         return float("nan")
     a, b = a - a.mean(), b - b.mean()

@@ -13,7 +13,7 @@ from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
-_FLOOR = 1e-8  # times the median radius: replaces the radius 0 of points that have k duplicates
+_FLOOR = 1e-8  # smallest radius, as a fraction of the median radius; points with k duplicates have the radius 0
 
 
 def concentration_correlation(
@@ -25,23 +25,24 @@ def concentration_correlation(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Return the Pearson correlation of log concentration in the data and in the map, over the *data's* neighbours.
+    """Return the Pearson correlation between the log concentrations in the data and in the map.
 
-    The concentration of a point is the inverse mean distance to its k nearest neighbours in ``X``. DR-SNE optimises
-    this quantity; :func:`density_rank_correlation` is independent of it.
+    The concentration of a point is the inverse of the mean distance to its k neighbours. Its neighbours in the data are
+    used in both spaces. DR-SNE optimises this quantity; :func:`density_rank_correlation` is independent of it.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     n_neighbors : int, default=30
-        The number of neighbours k, without the point itself. The paper's main table has 29.
+        The number of neighbours k, not counting the point itself. The main table of the paper uses 29.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
     max_samples : int, default=None
-        Use a random sample of this many points. None uses all points.
+        Use a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
@@ -65,7 +66,7 @@ def concentration_correlation(
 
 
 def correlation(graph: KnnGraph, Y: Array, rows: Rows) -> float:
-    """Return the score from the neighbours of ``rows`` in the data."""
+    """Compute the score from the nearest neighbours of ``rows`` in the data."""
     Y = Y / unit_scale(Y)
     radii, start = np.empty(len(rows)), 0
     for block in blocks(rows, graph.indices.shape[1] * Y.shape[1]):

@@ -1,4 +1,4 @@
-"""Rank correlation of kNN densities (the paper's rho_S): whether what looks dense in the map is dense in the data."""
+"""The rank correlation of kNN densities (the paper's rho_S): whether dense parts of the map are dense in the data."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ def density_rank_correlation(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Return the Spearman correlation of the distances to the k-th neighbour in the data and in the map.
+    """Return the Spearman correlation between the distances to the k-th neighbour in the data and in the map.
 
-    Each space has its own neighbours. Exponents do not change ranks, so this is also the correlation of the kNN volume
-    densities in the two spaces.
+    The neighbours are found separately in each space. Powers do not change ranks, so this is also the rank correlation
+    between the kNN volume densities in the two spaces.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     n_neighbors : int, default=30
-        The number of neighbours k, without the point itself.
+        The number of neighbours k, not counting the point itself.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
     max_samples : int, default=None
-        Use a random sample of this many points. None uses all points.
+        Use a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
@@ -63,24 +64,24 @@ def density_rank_correlation(
 
 
 def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
-    """Return the score from the distances of ``rows`` to their k-th neighbour in the data."""
+    """Compute the score from the distances of ``rows`` to their k-th neighbours in the data."""
     return correlations(radius[:, None], Y, (k,), rows)[0]
 
 
 def correlations(radii: Array, Y: Array, ks: Sequence[int], rows: Rows) -> list[float]:
-    """Return the scores for several ``ks`` from one search of the map; column c of ``radii`` belongs to ``ks[c]``."""
+    """Return the score for each k in ``ks`` with one neighbour search. Column c of ``radii`` belongs to ``ks[c]``."""
     from scipy.stats import rankdata
     from sklearn.neighbors import NearestNeighbors
 
     Y = Y / unit_scale(Y)
     largest = max(ks)
-    if Y.shape[1] <= 3:  # a tree is faster than all pairs in the few dimensions of a map; the point itself comes first
+    if Y.shape[1] <= 3:  # a tree is fast in few dimensions; the first neighbour it finds is the point itself
         tree = NearestNeighbors(n_neighbors=largest + 1, algorithm="kd_tree").fit(Y)
         distances = tree.kneighbors(Y[rows])[0][:, 1:]
     else:
         with Workers() as workers:
             distances = nearest(Y, largest, metric="euclidean", workers=workers, rows=rows).distances
-    # After rounding, distances that should be equal are equal, in whatever order they were summed.
+    # Equal distances may differ slightly if their terms were summed in a different order. Rounding makes them equal.
     return [
         pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(distances[:, k - 1]))))
         for c, k in enumerate(ks)

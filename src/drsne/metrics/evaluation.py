@@ -1,4 +1,4 @@
-"""All scores of a map at once."""
+"""A function that computes all scores of a map."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ NAMES = (
     "fragmentation",
     "stress",
 )  # the scores that need no labels
-_RANK_NEIGHBORS = 10
-_DENSITY_NEIGHBORS = 30
-_LOCAL_DENSITY_NEIGHBORS = 5
+_RANK_NEIGHBORS = 10  # number of neighbours for trustworthiness and continuity
+_DENSITY_NEIGHBORS = 30  # number of neighbours for the concentration and density correlations
+_LOCAL_DENSITY_NEIGHBORS = 5  # number of neighbours for the local density correlation
 
 
 def evaluate(
@@ -42,27 +42,30 @@ def evaluate(
     *,
     metric: Any = "euclidean",
 ) -> dict[str, float]:
-    """Return all scores by name, with their default numbers of neighbours (fewer if there are very few points).
+    """Return all scores of a map.
+
+    Each score uses its default number of neighbours, or fewer if there are very few points.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     labels : array-like of shape (n_samples,), default=None
-        The labels for ``silhouette``. None leaves this score out.
+        The labels for ``silhouette``. If None, this score is not computed.
     max_samples : int, default=None
-        Compare a random sample of this many points with all others. None uses all points.
+        Compare a random sample of this many points with all points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
 
     Returns
     -------
     dict
-        ``trustworthiness``, ``continuity``, ``concentration_correlation``, ``density_rank_correlation`` (with 30
-        neighbours), ``local_density_rank_correlation`` (the same with 5), ``fragmentation``, ``stress`` and, if there
-        are labels, ``silhouette``.
+        The scores by name: ``trustworthiness``, ``continuity``, ``concentration_correlation``,
+        ``density_rank_correlation`` (with 30 neighbours), ``local_density_rank_correlation`` (the same score with 5
+        neighbours), ``fragmentation``, ``stress`` and, if there are labels, ``silhouette``.
 
     Examples
     --------
@@ -92,10 +95,10 @@ def of_maps(
     metric: Any = "euclidean",
     near: KnnGraph | None = None,
 ) -> dict[str, Array]:
-    """Return the scores of several maps of the same data. The distances in the data are computed once.
+    """Return the scores of several maps of the same data. The distances in the data are computed only once.
 
-    ``rows`` are scored. Continuity and stress, which need all distances in every map, use ``n_pairwise`` of these rows.
-    ``near`` holds the neighbours of all points in the data, if they are known.
+    The scores are means over ``rows``. Continuity and stress need all distances in every map, so they use only
+    ``n_pairwise`` of these rows. ``near`` contains the neighbours of all points in the data, if they are known.
     """
     n = X.shape[0]
     k, few = min(_DENSITY_NEIGHBORS, n - 1), max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
@@ -116,7 +119,7 @@ def of_maps(
         return neighbors, continuity, cc, *density.correlations(radii, Y, ks, rows), torn_share(edges, Y, rows)
 
     neighbors, continuity, cc, rho, local_rho, torn = zip(*workers.each(of_map, maps), strict=True)
-    threads = None if callable(metric) else workers  # a user's function may not be safe in several threads
+    threads = None if callable(metric) else workers  # a function that the user passes may not be thread-safe
     return {
         "trustworthiness": kept(space_of(X, metric), np.hstack(neighbors), few, rows, threads),
         "continuity": np.array(continuity),
@@ -129,7 +132,7 @@ def of_maps(
 
 
 def _seed(random_state: Any) -> int:
-    """Return one seed for all scores, so that they share their sample."""
+    """Return a seed that all scores use, so that they have the same random sample."""
     from sklearn.utils import check_random_state
 
     if isinstance(random_state, Integral):

@@ -1,9 +1,9 @@
-"""Fragmentation: how far connected neighbourhoods of the data are torn into separate pieces of the map.
+"""Fragmentation: how much connected neighbourhoods of the data are torn into separate pieces of the map.
 
-The eye joins points of a map that are close compared with the spacing around them, and sees a border where a gap is
-wide compared with it. The local spacing of a point is the larger of two distances: the distance to its third nearest
-neighbour in the map, and the median of that distance over its ten nearest neighbours. A neighbour of the data is
-torn off if nothing in the map joins the two ends at that spacing (docs/scores.md).
+The eye joins points of a map that are close relative to the spacing around them, and sees a border where a gap is wide
+relative to that spacing. The local spacing of a point is the larger of two distances: the distance to its third nearest
+neighbour in the map, and the median of this distance over its ten nearest neighbours. Two neighbours in the data are
+torn apart if nothing in the map joins them at this spacing (docs/scores.md).
 """
 
 from __future__ import annotations
@@ -20,13 +20,17 @@ from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
-N_NEIGHBORS = 10  # of the data
-_THIRD = 3  # nearest neighbour whose distance is the spacing: pieces of up to three points are never counted
-_AROUND = 10  # neighbours in the map over which the spacing is smoothed
-_LINKED = 30  # neighbours in the map that can be linked: more than lie within the widest step that counts
-_AREA = 4.0  # a gap is wide if a ball of its width would hold this many times three points
-_APART = 2.0  # a neighbour of the data more than this many times as far as the third is not connected to the point
-_MAX_LINES, _MAX_PLACES = 50_000, 24  # lines that are checked for empty discs, and places on each of them
+N_NEIGHBORS = 10  # number of neighbours in the data
+# The spacing is the distance to the third nearest neighbour, so pieces of up to three points are never counted.
+_THIRD = 3
+_AROUND = 10  # number of neighbours in the map over which the spacing is smoothed
+# Number of neighbours in the map that are considered for linking. It is larger than the number of neighbours within the
+# longest step that counts.
+_LINKED = 30
+_AREA = 4.0  # a gap is wide if a ball of its width would contain this many times three points
+# A neighbour in the data is not connected to a point if it is more than this many times as far as the third neighbour.
+_APART = 2.0
+_MAX_LINES, _MAX_PLACES = 50_000, 24  # largest number of lines checked for empty discs, and of places on each line
 
 
 def fragmentation(
@@ -38,38 +42,39 @@ def fragmentation(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Return the share of the data's neighbours that the map shows in separate pieces.
+    """Return the fraction of neighbours in the data that the map shows in separate pieces.
 
-    Take a point and one of its k nearest neighbours in the data that is at most twice as far as its third nearest
-    one. In the map, let s be the larger of the local spacings at the two ends. The pair is torn if
+    Consider a point and one of its k nearest neighbours in the data that is at most twice as far as its third nearest
+    neighbour. In the map, let s be the larger of the local spacings of the two points. The pair is torn if
 
-    - every chain of map points from one to the other has a step longer than 2 s, or
-    - the straight line between them passes through an empty disc of radius 2 s.
+    - every chain of map points from one point to the other has a step longer than 2 s, or
+    - the straight line between the two points passes through an empty disc of radius 2 s.
 
     The factor is 2 in two dimensions and ``4 ** (1 / d)`` in d dimensions. The score does not depend on the scale of
-    the map, nor on how densely a region is drawn.
+    the map or on how densely a region is drawn.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     n_neighbors : int, default=10
-        The number of neighbours k, without the point itself.
+        The number of neighbours k, not counting the point itself.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
     max_samples : int, default=None
-        Use the neighbours of a random sample of this many points. None uses all points.
+        Use the neighbours of a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
     float
-        A number between 0 and 1, where 0 is best.
+        A number between 0 and 1. 0 is best.
 
     Examples
     --------
-    A blob of points, drawn whole, and drawn as ten heaps far from one another:
+    A single group of points, drawn as one piece and as ten separate pieces:
 
     >>> import numpy as np
     >>> from drsne.metrics import fragmentation
@@ -81,14 +86,14 @@ def fragmentation(
     data, low = check_pair(X, Y, metric)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
-    searched = rows if len(rows) < len(low) else None  # with None, the search of many rows may be approximate
+    searched = rows if len(rows) < len(low) else None  # if None, an approximate search is allowed
     with Workers() as workers:
         graph = nearest(data, k, metric=metric, workers=workers, rows=searched)
     return torn_share(graph, low, rows)
 
 
 def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
-    """Return the score from the neighbours of ``rows`` in the data."""
+    """Compute the score from the nearest neighbours of ``rows`` in the data."""
     third = graph.distances[:, min(_THIRD, graph.distances.shape[1]) - 1, None]
     place, column = np.nonzero(graph.distances <= _APART * third)
     ends = rows[place].astype(np.int64), graph.indices[place, column].astype(np.int64)
@@ -101,12 +106,12 @@ def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
 
 
 class _Linked(NamedTuple):
-    """A map with its local spacing, and a forest that joins its points from the shortest step on."""
+    """A map with its local spacings, and a forest that joins the points, starting with the shortest steps."""
 
     Y: Array  # (n, d)
     spacing: Array  # (n,)
     parent: NDArray[np.int64]  # (n,)
-    length: Array  # of the step to the parent, (n,)
+    length: Array  # (n,), length of the step to the parent
 
 
 def _linked(Y: Array) -> _Linked:
@@ -127,13 +132,13 @@ def _linked(Y: Array) -> _Linked:
 def _crossing(Y: Array, a: Rows, b: Rows, wide: Array) -> float:
     """Return how many of the lines from ``a`` to ``b`` pass through an empty ball of radius ``wide``.
 
-    The places on a line are half that radius apart. If there are very many lines, an even selection of them represents
-    all.
+    The places that are checked on a line are half of this radius apart. If there are very many lines, only every m-th
+    line is checked, and the count is scaled up.
     """
     from scipy.spatial import cKDTree
 
     span = np.sqrt(((Y[a] - Y[b]) ** 2).sum(axis=1))
-    long = np.flatnonzero(span > 2.0 * wide)  # shorter lines end too close to the centre of any such ball
+    long = np.flatnonzero(span > 2.0 * wide)  # an end of a shorter line would lie inside the ball
     if len(long) == 0:
         return 0.0
     some = long[:: -(-len(long) // _MAX_LINES)]

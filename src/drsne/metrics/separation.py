@@ -1,4 +1,4 @@
-"""The silhouette of labels in a map."""
+"""The silhouette score of labels in a map."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 
 from drsne.metrics._inputs import sampled_rows
 
-_WORKING_MEMORY = 16  # MiB of a block of distances
+_WORKING_MEMORY = 16  # memory in MiB for a block of distances
 
 
 def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = None, random_state: Any = None) -> float:
-    """Return the mean silhouette of ``labels`` in the map: scikit-learn's, in bounded memory.
+    """Return the mean silhouette of ``labels`` in the map. It is computed by scikit-learn with limited memory.
 
     Parameters
     ----------
@@ -22,14 +22,14 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     labels : array-like of shape (n_samples,)
         The label of each point.
     max_samples : int, default=None
-        Score a random sample of this many points among themselves. None uses all points.
+        Use only a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
     float
-        A number between -1 and 1, where 1 is best, or nan if the (sampled) labels are all equal or all different.
+        A number between -1 and 1. 1 is best. The result is nan if the (sampled) labels are all equal or all different.
 
     Examples
     --------
@@ -43,7 +43,9 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
 
     low, names = check_array(Y, dtype=np.float64, input_name="Y"), np.asarray(labels)
     if names.shape != (len(low),):
-        raise ValueError(f"labels must have shape ({len(low)},), one for each row of Y; got {names.shape}.")
+        raise ValueError(
+            f"labels must have shape ({len(low)},), one for each row of Y; got {names.shape}. Pass a list of labels."
+        )
     rows = sampled_rows(len(low), max_samples, random_state)
     if not 1 < len(np.unique(names[rows])) < len(rows):
         return float("nan")

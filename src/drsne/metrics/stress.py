@@ -29,19 +29,20 @@ def stress(
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     scaled : bool, default=False
-        Whether to scale the map so that the stress is smallest. Without scaling, as in the paper, the score depends
-        mostly on how large the map is.
+        Whether to scale the map so that the stress is as small as possible. Without scaling, as in the paper, the score
+        depends mostly on the size of the map.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
     max_samples : int, default=None
-        Use the distances of a random sample of this many points to all others. None uses all points.
+        Use the distances from a random sample of this many points to all points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
     float
-        A number of at least 0, or nan if all rows of ``X`` are equal.
+        A non-negative number, or nan if all rows of ``X`` are equal.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def of_maps(
     """Return the stress of several maps of the same data."""
     from sklearn.metrics import pairwise_distances
 
-    # At unit scale squares stay finite; centred, distances from inner products keep their digits.
+    # Scaling prevents overflow in squares. Centring improves the accuracy of distances from inner products.
     scales = [unit_scale(Y) for Y in maps]
     unit = [Y / scale for Y, scale in zip(maps, scales, strict=True)]
     unit = [Y - Y.mean(axis=0) for Y in unit]

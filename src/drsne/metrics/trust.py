@@ -25,7 +25,7 @@ from drsne.metrics._inputs import (
 from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
-_MAX_TREE_DIMENSIONS = 15
+_MAX_TREE_DIMENSIONS = 15  # largest number of dimensions for which a tree is used
 
 
 def trustworthiness(
@@ -37,27 +37,29 @@ def trustworthiness(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Return to what extent neighbours in the map are neighbours in the data. 1 is best.
+    """Return the extent to which neighbours in the map are also neighbours in the data. 1 is best.
 
-    ``1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in N_k^Y(i)} max(0, rank_X(i, j) - k)``, as in scikit-learn.
+    The definition is the same as in scikit-learn:
+    ``1 - 2 / (n k (2n - 3k - 1)) sum_i sum_{j in N_k^Y(i)} max(0, rank_X(i, j) - k)``.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     n_neighbors : int, default=10
-        The number of neighbours k, which must be smaller than half of the number of samples.
+        The number of neighbours k. It must be less than half of the number of samples.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
     max_samples : int, default=None
-        Average over a random sample of this many points. None uses all points.
+        Average over a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
     float
-        A number between 0 and 1, where 1 is best.
+        A number between 0 and 1. 1 is best.
 
     Examples
     --------
@@ -82,25 +84,28 @@ def continuity(
     max_samples: int | None = None,
     random_state: Any = None,
 ) -> float:
-    """Return to what extent neighbours in the data are neighbours in the map: trustworthiness with the spaces swapped.
+    """Return the extent to which neighbours in the data are also neighbours in the map. 1 is best.
+
+    This is the trustworthiness with the data and the map exchanged.
 
     Parameters
     ----------
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     n_neighbors : int, default=10
-        The number of neighbours k, which must be smaller than half of the number of samples.
+        The number of neighbours k. It must be less than half of the number of samples.
     metric : str or callable, default="euclidean"
-        The metric of the data: any metric of the estimators. With "precomputed", ``X`` is the full matrix of distances.
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.
     max_samples : int, default=None
-        Average over a random sample of this many points. None uses all points.
+        Average over a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
-        The seed of the random sample.
+        Seed or generator used to draw the random sample.
 
     Returns
     -------
     float
-        A number between 0 and 1, where 1 is best.
+        A number between 0 and 1. 1 is best.
 
     Examples
     --------
@@ -117,7 +122,7 @@ def continuity(
 
 
 def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Workers | None = None) -> Array:
-    """Return 1 minus the normalised excess ranks in ``space`` of ``neighbors`` (n, m k), for each of m maps."""
+    """Return 1 minus the normalised excess ranks of ``neighbors`` (n, m k) in ``space``, for each of m maps."""
 
     def excess(places: Rows) -> Any:
         block = rows[places]
@@ -131,10 +136,11 @@ def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Wor
 
 
 def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDArray[np.intp]:
-    """Return the k nearest neighbours of ``rows`` of ``A``, without the rows themselves.
+    """Return the k nearest neighbours of ``rows`` of ``A``, not counting the rows themselves.
 
-    Maps have few dimensions, so scikit-learn's tree finds the neighbours, with its order of ties. Wide data use the
-    exact search of this package, because scikit-learn's uses OpenMP, which hangs in a forked child.
+    Maps have few dimensions, so scikit-learn's tree is used, which also determines the order of ties. Data with more
+    dimensions use the exact search of this package. The brute-force search of scikit-learn uses OpenMP, which hangs in
+    a forked process.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -146,15 +152,15 @@ def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDAr
     tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A)
     nearest_rows = tree.kneighbors(A[rows], return_distance=False)
     own = nearest_rows == rows[:, None]
-    own[~own.any(axis=1), 0] = True  # the tree found more duplicates than it returned
+    own[~own.any(axis=1), 0] = True  # with many duplicates, the result may not contain the row itself
     return np.asarray(nearest_rows[~own].reshape(len(rows), k))
 
 
 def _ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the rank (from 1) of each of the ``neighbors`` in its row of distances."""
+    """Return the rank of each neighbour in its row of distances, counted from 1."""
     counts, tied = np.empty(neighbors.shape, dtype=np.intp), np.empty(len(D), dtype=bool)
     below(D, neighbors, np.argsort(np.take_along_axis(D, neighbors, axis=1), axis=1), counts, tied)
-    # Ties have the order that sorting the row gives them, as in scikit-learn.
+    # As in scikit-learn, ties are ordered by sorting the row.
     for r in np.flatnonzero(tied):
         order = np.argsort(D[r])
         position = np.empty(len(order), dtype=np.intp)

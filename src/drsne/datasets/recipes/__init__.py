@@ -1,7 +1,7 @@
-"""What the paper does to its data before a method runs: named steps, and ``paper(name)`` for the rows of its table.
+"""The paper's preprocessing of its data: functions for single steps, and ``paper(name)`` for a row of its main table.
 
-The text of the paper leaves most of this out. The steps are those of the authors' code, unless a docstring says
-otherwise.
+The text of the paper does not describe most of these steps. They are taken from the authors' code, unless a docstring
+says otherwise.
 """
 
 from drsne.datasets.recipes.anomalies import cifar10_anomalies, fashion_anomalies, pbmc_anomalies, shuttle_sample

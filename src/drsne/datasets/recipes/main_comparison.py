@@ -13,7 +13,7 @@ from drsne.datasets.recipes.anomalies import shuttle_sample
 from drsne.datasets.recipes.single_cell import pbmc
 from drsne.datasets.recipes.steps import PAPER_SAMPLES, PAPER_SEED, changed, standardise
 
-# "mnist" is the real one.
+# "mnist" is the real MNIST; the paper's row "MNIST" is "gaussians50".
 _NAMES = ("digits", "fashion_mnist", "mnist", "gaussians50", "pbmc3k", "shuttle", "controlled_clusters", "helix")
 _NOT_SCALED = ("controlled_clusters", "helix")
 
@@ -24,7 +24,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     | name | rows x columns | steps |
     |---|---|---|
     | ``digits`` | 1797 x 64 | standardised |
-    | ``fashion_mnist``, ``mnist`` | 5000 x 784 | a draw with seed 42, standardised |
+    | ``fashion_mnist``, ``mnist`` | 5000 x 784 | sampled with seed 42, standardised |
     | ``gaussians50`` | 5000 x 50 | standardised; the paper's row "MNIST", which does not use the real ``mnist`` |
     | ``pbmc3k`` | 2700 x 50 | ``pbmc``, with Louvain labels |
     | ``shuttle`` | 5000 x 9 | ``shuttle_sample``, standardised, float32 |
@@ -40,7 +40,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     Returns
     -------
     Data
-        The data set, with a description that says what was done.
+        The data set. Its description includes the preprocessing.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     >>> recipes.paper("digits").X.shape
     (1797, 64)
     """
-    checks.choice("name", name, _NAMES, hint="The other datasets are not in the paper's main comparison.")
+    checks.choice("name", name, _NAMES, hint="Load other data sets with drsne.datasets.load.")
     if name == "pbmc3k":
         return pbmc(labels="louvain", data_home=data_home)
     if name == "shuttle":
@@ -59,5 +59,5 @@ def paper(name: str, *, data_home: Any = None) -> Data:
     if name in _NOT_SCALED:
         return data
     X = standardise(data.X)
-    note = f"Here: {len(X)} rows drawn, standardised." if name in ("fashion_mnist", "mnist") else "Standardised."
+    note = f"Here: a sample of {len(X)} rows, standardised." if name in ("fashion_mnist", "mnist") else "Standardised."
     return changed(data, X.astype(np.float32) if name == "shuttle" else X, data.y, note)

@@ -1,4 +1,4 @@
-"""PBMC3k as the paper prepares it, with scanpy."""
+"""The paper's preprocessing of PBMC3k, which uses scanpy."""
 
 from __future__ import annotations
 
@@ -30,26 +30,28 @@ def pbmc(
     graph_method: str = "umap",
     data_home: Any = None,
 ) -> Data:
-    """Return PBMC3k as principal components, by scanpy: ``pip install 'drsne[pbmc]'``.
+    """Return the principal components of PBMC3k, computed with scanpy: ``pip install 'drsne[pbmc]'``.
 
-    No cell and no gene is dropped at first. The counts of each cell are scaled to 10,000 and become log(1 + x); the
-    2000 most variable genes are kept, scaled and cut off at 10; their 50 principal components (arpack) are not
-    rescaled. The labels are clusters of the 15-neighbour graph at resolution 1.0 with seed 42. Origin: the PBMC loaders
-    of the paper's code (Louvain in the main comparison, Leiden for anomalies, other components and graphs in the
-    ablations). The number of clusters depends on the versions of these packages.
+    Cells and genes are not filtered at first. The counts of each cell are scaled to a sum of 10,000 and transformed to
+    log(1 + x). The 2000 most variable genes are selected, scaled and clipped at 10. Their 50 principal components
+    (arpack) are not rescaled. The labels are clusters of the 15-neighbour graph at resolution 1.0 with seed 42.
+
+    Origin: the PBMC loaders of the paper's code. They use Louvain in the main comparison, Leiden for anomalies, and
+    other numbers of components and other graphs in the ablations. The number of clusters depends on the versions of the
+    packages.
 
     Parameters
     ----------
     labels : {"louvain", "leiden"}, default=None
-        The clusters to return as ``y``. None returns no labels. Louvain is that of the package louvain (``pip install
-        'drsne[louvain]'``) if it is installed, and otherwise that of igraph, which finds nearly the same clusters.
-        Leiden is igraph's.
+        The clusters to return as ``y``. If None, return no labels. Louvain clusters are computed with the package
+        louvain if it is installed (``pip install 'drsne[louvain]'``), and otherwise with igraph, which finds nearly the
+        same clusters. Leiden clusters are computed with igraph.
     n_components : int, default=50
         The number of principal components.
     graph_neighbors : int, default=15
         The number of neighbours in the graph that is clustered.
     graph_components : int, default=None
-        The number of principal components from which the graph is built. None uses all of them.
+        The number of principal components used to build the graph. If None, use all of them.
     graph_method : {"umap", "gauss"}, default="umap"
         How scanpy weights the edges of the graph.
     data_home : path, default=None
@@ -58,16 +60,16 @@ def pbmc(
     Returns
     -------
     Data
-        The data set, with ``X`` of shape (2700, n_components), float32, and ``y`` of integers or None.
+        The data set. ``X`` has shape (2700, n_components) and type float32. ``y`` contains integers, or is None.
     """
     count = checks.integer("n_components", n_components, at_least=1)
     if labels is not None:
         checks.choice("labels", labels, ("louvain", "leiden"), also=" or None")
-        _package("leidenalg", f"labels={labels!r}")  # brings igraph
+        _package("leidenalg", f"labels={labels!r}")  # leidenalg depends on igraph
     scanpy = _package("scanpy", "The PBMC recipe")
     data = load("pbmc3k", data_home=data_home)
     cells = _components(scanpy, data.X, count)
-    y, note = None, f"{count} principal components by scanpy; y is None."
+    y, note = None, f"{count} principal components, computed with scanpy; y is None."
     if labels is not None:
         scanpy.pp.neighbors(
             cells,
@@ -77,8 +79,8 @@ def pbmc(
             random_state=PAPER_SEED,
         )
         y, package = _clusters(scanpy, cells, labels)
-        by = " (by igraph)" if package == "igraph" else ""
-        note = f"{count} principal components by scanpy; y is its {labels} clusters{by}."
+        by = " (from igraph)" if package == "igraph" else ""
+        note = f"{count} principal components, computed with scanpy; y contains the {labels} clusters{by}."
     return Data(
         X=np.asarray(cells.obsm["X_pca"]),
         y=y,
@@ -89,7 +91,7 @@ def pbmc(
 
 
 def _components(scanpy: Any, counts: Any, n_components: int) -> Any:
-    """Return the AnnData object of the most variable genes, with its principal components."""
+    """Return an AnnData object with the most variable genes and their principal components."""
     from anndata import AnnData
 
     cells = AnnData(X=counts)
@@ -97,7 +99,7 @@ def _components(scanpy: Any, counts: Any, n_components: int) -> Any:
     scanpy.pp.log1p(cells)
     scanpy.pp.highly_variable_genes(cells, n_top_genes=_N_GENES)
     cells = cells[:, cells.var["highly_variable"]].copy()
-    with warnings.catch_warnings():  # scanpy warns that centred data are dense, which is intended
+    with warnings.catch_warnings():  # scanpy warns that centred data are dense, but this is intended
         warnings.filterwarnings("ignore", message="zero-centering a sparse", category=UserWarning)
         scanpy.pp.scale(cells, max_value=10)
     scanpy.tl.pca(cells, n_comps=n_components, svd_solver="arpack")
@@ -105,11 +107,11 @@ def _components(scanpy: Any, counts: Any, n_components: int) -> Any:
 
 
 def _clusters(scanpy: Any, cells: Any, labels: str) -> tuple[NDArray[np.int64], str]:
-    """Return the clusters of the graph, and the package that finds them."""
+    """Return the clusters of the graph, and the name of the package that found them."""
     package = "igraph"
     if labels == "leiden":
-        # The clusters of leidenalg change with its version. Those of igraph do not, and they contain the authors' two
-        # smallest.
+        # The clusters found by leidenalg depend on its version. Those found by igraph do not, and they include the two
+        # smallest clusters of the authors.
         scanpy.tl.leiden(
             cells, resolution=1.0, random_state=PAPER_SEED, flavor="igraph", n_iterations=2, directed=False
         )
@@ -118,13 +120,13 @@ def _clusters(scanpy: Any, cells: Any, labels: str) -> tuple[NDArray[np.int64], 
         package = "louvain"
     else:
         with igraph_seed(PAPER_SEED):  # scanpy does not pass the seed on to igraph
-            scanpy.tl.louvain(cells, flavor="igraph")  # supports the resolution 1.0 only
+            scanpy.tl.louvain(cells, flavor="igraph")  # igraph supports only the resolution 1.0
     return cells.obs[labels].to_numpy().astype(np.int64), package
 
 
 @contextmanager
 def igraph_seed(seed: int) -> Iterator[None]:
-    """Let igraph draw from a generator with this seed."""
+    """Make igraph use a random generator with this seed inside the block."""
     import random
 
     import igraph

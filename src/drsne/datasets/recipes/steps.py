@@ -1,4 +1,4 @@
-"""Single steps: scaling, principal components, draws by class, small clusters."""
+"""Single steps of preprocessing: scaling, principal components, stratified samples and smallest clusters."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from drsne.datasets._data import Data
 from drsne.datasets._registry import generator
 
 PAPER_SAMPLES = 5000
-PAPER_SEED = 42  # of every draw in the authors' code
+PAPER_SEED = 42  # seed of every random sample in the authors' code
 
 
 def standardise(X: ArrayLike) -> NDArray[np.float64]:
-    """Return the columns with mean 0 and variance 1, by scikit-learn's ``StandardScaler``. Constant columns become 0.
+    """Scale each column to mean 0 and variance 1 with scikit-learn's ``StandardScaler``. Constant columns become 0.
 
-    Origin: every loader of the paper's code, except those of PBMC, the synthetic clusters and the helix.
+    Origin: all loaders of the paper's code, except those of PBMC, the synthetic clusters and the helix.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def standardise(X: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        The scaled data, float64.
+        The scaled data, as float64.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def standardise(X: ArrayLike) -> NDArray[np.float64]:
 
 
 def pca(X: ArrayLike, n_components: int = 50, random_state: Any = PAPER_SEED) -> NDArray[np.float64]:
-    """Return the scores on the first principal components, by scikit-learn's ``PCA``.
+    """Project data onto their first principal components with scikit-learn's ``PCA``.
 
     Origin: the CIFAR-10 loader of the paper's code, after ``standardise``.
 
@@ -53,12 +53,12 @@ def pca(X: ArrayLike, n_components: int = 50, random_state: Any = PAPER_SEED) ->
     n_components : int, default=50
         The number of principal components.
     random_state : int or RandomState, default=42
-        The seed of the randomised solver, which scikit-learn uses for large data.
+        Seed or generator for the randomised solver, which scikit-learn uses for large data.
 
     Returns
     -------
     ndarray of shape (n_samples, n_components)
-        The scores.
+        The projected data.
 
     Examples
     --------
@@ -73,30 +73,32 @@ def pca(X: ArrayLike, n_components: int = 50, random_state: Any = PAPER_SEED) ->
     count = checks.integer("n_components", n_components, at_least=1)
     if count > min(data.shape):
         raise ValueError(
-            f"n_components must be at most {min(data.shape)} for data of shape {data.shape}; got {count}. Lower it."
+            f"n_components must be at most {min(data.shape)} for data of shape {data.shape}; got {count}. Lower "
+            "n_components."
         )
     return np.asarray(PCA(count, random_state=generator(random_state)).fit_transform(data))
 
 
 def stratified_rows(y: ArrayLike, n_samples: int, random_state: Any = PAPER_SEED) -> NDArray[np.intp]:
-    """Return the numbers of rows that are drawn class by class in proportion, and then shuffled.
+    """Return the indices of a stratified sample of rows, in random order.
 
-    Every class gets the floor of its share, and the classes with the largest fractions get one more. The classes are
-    drawn in ascending order and without replacement. Origin: the Shuttle loader of the paper's code.
+    The number of rows drawn from each class is proportional to the size of the class, rounded down. The classes with
+    the largest remainders get one more row. Rows are drawn without replacement, and the classes are processed in
+    ascending order. Origin: the Shuttle loader of the paper's code.
 
     Parameters
     ----------
     y : array-like of shape (n,)
-        The classes of the rows.
+        The class of each row.
     n_samples : int
         The number of rows to draw.
     random_state : int or RandomState, default=42
-        The seed of the draw.
+        Seed or generator used to draw the rows.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        The row numbers.
+        The indices of the rows.
 
     Examples
     --------
@@ -109,7 +111,7 @@ def stratified_rows(y: ArrayLike, n_samples: int, random_state: Any = PAPER_SEED
     labels = np.asarray(y)
     count = checks.integer("n_samples", n_samples, at_least=1)
     if count > len(labels):
-        raise ValueError(f"n_samples must be at most {len(labels)}, the number of rows; got {count}. Lower it.")
+        raise ValueError(f"n_samples must be at most {len(labels)}, the number of rows; got {count}. Lower n_samples.")
     rng = generator(random_state)
     classes, sizes = np.unique(labels, return_counts=True)
     share = count * sizes / sizes.sum()
@@ -122,21 +124,22 @@ def stratified_rows(y: ArrayLike, n_samples: int, random_state: Any = PAPER_SEED
 
 
 def smallest_clusters(labels: ArrayLike, n_clusters: int = 2) -> NDArray[np.int64]:
-    """Return 1 for the members of the smallest clusters and 0 for the others.
+    """Return 1 for the rows in the smallest clusters and 0 for the other rows.
 
     Origin: the PBMC loader of the paper's anomaly code.
 
     Parameters
     ----------
     labels : array-like of shape (n,)
-        The clusters of the rows.
+        The cluster of each row.
     n_clusters : int, default=2
-        The number of clusters that count as anomalous. Ties go to the cluster whose label comes first.
+        The number of clusters that count as anomalous. If clusters have the same size, those with smaller labels come
+        first.
 
     Returns
     -------
     ndarray of shape (n,)
-        0 and 1.
+        The labels: 1 for anomalous rows, 0 for normal rows.
 
     Examples
     --------
@@ -148,12 +151,12 @@ def smallest_clusters(labels: ArrayLike, n_clusters: int = 2) -> NDArray[np.int6
     count = checks.integer("n_clusters", n_clusters, at_least=1)
     if count >= len(values):
         raise ValueError(
-            f"n_clusters must be smaller than {len(values)}, the number of clusters; got {count}. Lower it."
+            f"n_clusters must be smaller than {len(values)}, the number of clusters; got {count}. Lower n_clusters."
         )
     rare = values[np.argsort(sizes, kind="stable")[:count]]
     return np.isin(np.asarray(labels), rare).astype(np.int64)
 
 
 def changed(data: Data, X: Any, y: Any, note: str) -> Data:
-    """Return ``data`` with other arrays and a longer description."""
+    """Return ``data`` with new arrays ``X`` and ``y``, and with ``note`` added to the description."""
     return Data(X=X, y=y, name=data.name, description=f"{data.description} {note}", source=data.source)
