@@ -3,8 +3,8 @@
 "pca" stands for the leading principal components, scaled to a standard deviation of 1e-4. A little noise separates
 duplicates and makes the result depend on the seed. If the data have fewer dimensions than the map, the missing
 components are noise. Distance matrices start from classical scaling, which computes the same components from distances,
-and neighbour graphs from a diffusion map of the affinities. All of these use our own subspace iteration, because the
-rounding of library factorisations depends on the number of threads.
+and neighbour graphs start from a diffusion map of the affinities. All of these use our own subspace iteration, because
+the rounding of library factorisations depends on the number of threads.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
 MAX_STEP = 5.0  # largest step of a point, in units of the map
 PATH_STEP = 0.1  # number of iterations of a step along a path, relative to that of a fit
 PATH_RATE = 1.0  # learning rate along a path, in units of the map
-RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # number of iterations between two records of the losses (of many samples)
+RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # number of iterations between two records, for few and for many samples
 MANY = 20_000  # smallest number of samples for which the losses take as long as several iterations
 LEAST_RATE = 50.0  # smallest automatic learning rate of t-SNE, as in scikit-learn
 
@@ -42,7 +42,7 @@ PAPER_EXAGGERATION = 4.0  # early exaggeration; the authors' code sets it, but i
 
 # den-SNE's program (github hhcho/densvis at d65bb31, folder densne; see docs/theory.md, section 10).
 DENSNE_RATE = 50.0  # the authors' program uses 200, but applies it to a quarter of the gradient
-DENSNE_SWITCH = 250  # number of iterations before the momentum rises; also that of early exaggeration with start="own"
+DENSNE_SWITCH = 250  # number of iterations before the momentum rises, and of early exaggeration if start="own"
 DENSNE_MOMENTA = (0.5, 0.8)
 DENSNE_EXAGGERATION = 12.0
 

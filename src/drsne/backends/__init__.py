@@ -39,11 +39,11 @@ class Order(Protocol):
     """An order of the points in memory."""
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, (n,) or (n, d), sorted from the order of the data into this order."""
+        """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
         ...
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, sorted from this order into the order of the data."""
+        """Return values of the points, converted from this order to the order of the data."""
         ...
 
     def pair_list(self, pairs: PairList) -> PairList:

@@ -25,11 +25,11 @@ class NumpyOrder:
         self._position = np.argsort(rows)
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, sorted from the order of the data into this order."""
+        """Return values of the points, converted from the order of the data to this order."""
         return np.asarray(values[self._rows])
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, sorted from this order into the order of the data."""
+        """Return values of the points, converted from this order to the order of the data."""
         return np.asarray(values[self._position])
 
     def pair_list(self, pairs: PairList) -> PairList:

@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 MARGIN = 0.9  # largest error of the sample, as a fraction of the allowed error
 _CHECKED = 256  # number of points whose forces are also summed over all pairs
 _GRAIN = 16  # smallest number of these points in a block
-_GROWTH = 2.0  # power of the potential with which the predicted error grows
-_WIDENED = 1.6  # factor on the extent of a map within which a check is valid
+_GROWTH = 2.0  # power of the potential to which the predicted error is proportional
+_WIDENED = 1.6  # largest factor by which the extent of a map may change while a check is valid
 _NARROW = 0.003  # extent below which all maps are treated alike, because every expansion converges there
 _KERNELS = {1: pairs.repulsion_1d, 2: pairs.repulsion_2d, 3: pairs.repulsion_3d}
 # Number of evaluations from one check to the next, in small and in large maps, and the number of points in a large map.

@@ -46,7 +46,7 @@ class CoarseEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: only two."""
+        """Return whether maps can have this number of dimensions, which must be two."""
         return n_components == 2
 
     @staticmethod

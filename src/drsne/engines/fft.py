@@ -47,7 +47,7 @@ ACCURACIES = {
     "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_near_pairs=40.0, theta=0.45, force=1.5e-2),
     "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_near_pairs=80.0, theta=0.25, force=1e-3),
 }
-# Costs measured by the same program. The unit is the time of one node in a transform, per doubling of the mesh.
+# Costs, measured with the same program. The unit is the time of one node in a transform, per doubling of the mesh.
 PAIR_COST = 2.0  # cost of a near pair
 TREE_COST = 160.0  # cost of a point in the tree, per doubling of n, at theta = 0.45; proportional to 1 / theta^2
 SMALLEST_SPAN = 2.0  # smallest span of a map on a mesh; in smaller maps, forces are small differences of large numbers
@@ -117,7 +117,7 @@ class FFTEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: one or two."""
+        """Return whether maps can have this number of dimensions, which must be one or two."""
         return n_components in (1, 2)
 
     @staticmethod
@@ -318,7 +318,8 @@ def _kernel_transform(mesh: _Mesh) -> Single:
         kernel[inside] = (1.0 + t * (1.0 + t * (1.0 + t))) / edge
     del s
     spectrum = scipy.fft.rfft2(kernel).real
-    # The transform of the cubic B-spline is sinc^4. It enters twice, when charges are spread and potentials are read.
+    # The transform of the cubic B-spline is sinc^4. It enters twice: when charges are spread, and when potentials are
+    # read.
     for axis, frequencies in enumerate((scipy.fft.fftfreq(mesh.padded[0]), scipy.fft.rfftfreq(mesh.padded[1]))):
         spectrum /= np.expand_dims(np.sinc(frequencies) ** 8, 1 - axis)
     return np.asarray(spectrum, dtype=np.float32)

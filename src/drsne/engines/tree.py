@@ -91,7 +91,7 @@ class TreeEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: up to three."""
+        """Return whether maps can have this number of dimensions, which must be at most three."""
         return 1 <= n_components <= 3
 
     @staticmethod

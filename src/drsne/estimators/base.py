@@ -107,7 +107,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         raise NotImplementedError
 
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
-        """Raise an error for the first parameter that is invalid for any data."""
+        """Raise an error for the first parameter that is invalid regardless of the data."""
         raise NotImplementedError
 
     def _fit(self, X: Any, dtype: type) -> None:

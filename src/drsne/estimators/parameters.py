@@ -20,7 +20,7 @@ _BY_SCHEDULE = ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learni
 
 
 def check(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise an error for the first parameter of DRSNE that is invalid for any data."""
+    """Raise an error for the first parameter of DRSNE that is invalid regardless of the data."""
     checks.integer(
         "density_neighbors", params["density_neighbors"], at_least=1, hint=_hint("density_neighbors", defaults)
     )
@@ -48,7 +48,7 @@ def adapts(params: Mapping[str, Any]) -> bool:
 
 
 def check_densne(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise an error for the first parameter of DenSNE that is invalid for any data."""
+    """Raise an error for the first parameter of DenSNE that is invalid regardless of the data."""
     checks.number("density_weight", params["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
     hint = _hint("density_fraction", defaults)
     if checks.number("density_fraction", params["density_fraction"], at_least=0, hint=hint) > 1:

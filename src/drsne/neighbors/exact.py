@@ -94,7 +94,7 @@ def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
     """Return the ``k`` nearest neighbours of ``rows`` among all rows of ``X``."""
     points = Points.of(X)
     graph = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
-    factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last one is in use
+    factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last entry is in use
     step = max(1, TILE_ROWS * TILE_COLUMNS // len(points.norms)) if sp.issparse(X) else TILE_ROWS
 
     def work(block: int, lo: int, hi: int) -> None:

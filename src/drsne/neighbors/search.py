@@ -107,8 +107,8 @@ def nearest(
     if worst[0] < 0 or not np.isfinite(worst).all():
         raise ValueError(
             f"Distances must be finite and non-negative; metric={metric!r} gave "
-            f"{worst[0] if worst[0] < 0 else worst[1]} or nan. Rescale or drop the rows that the metric cannot compare, "
-            "or choose another metric."
+            f"{worst[0] if worst[0] < 0 else worst[1]} or nan. Rescale or drop the rows that the metric cannot "
+            "compare, or choose another metric."
         )
     return graph
 

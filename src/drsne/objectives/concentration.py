@@ -60,7 +60,9 @@ GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on
 
 
 def group_neighbors(distances: Array) -> NDArray[np.int32]:
-    """Return how many of the k neighbours of each point lie before a clear gap in the distances, or k.
+    """Return how many of the k neighbours of each point lie before a clear gap in the distances.
+
+    Without a gap, the number is k.
 
     ``distances`` (n, k) are ascending. If points are placed at random with uniform density in D dimensions, ``(d_m /
     d_m+1)^D`` is distributed as the largest of m uniform numbers, so a ratio ``d_m+1 / d_m`` of at least t has the

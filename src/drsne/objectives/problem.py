@@ -58,18 +58,19 @@ class Terms(NamedTuple):
 
 @dataclass
 class State:
-    """The values that an optimisation carries from one iteration to the next, besides the map and its optimiser."""
+    """The values that an optimisation carries from one iteration to the next, besides the map and the optimiser's
+    state."""
 
     terms: Terms  # in the current order of the points
     memories: tuple[Memory, ...]  # one for each of the neighborhoods
     engine: Any  # the state of the engine, with the errors of its last checks
 
     def in_order(self, values: Array) -> Array:
-        """Return values of the points, sorted from the order of the data into the current order."""
+        """Return values of the points, converted from the order of the data to the current order."""
         return values if self.terms.order is None else self.terms.order.reordered(values)
 
     def restored(self, values: Array) -> Array:
-        """Return values of the points, sorted from the current order into the order of the data."""
+        """Return values of the points, converted from the current order to the order of the data."""
         return values if self.terms.order is None else self.terms.order.restored(values)
 
 

@@ -56,13 +56,13 @@ class Ordering:
         self._position[rows] = np.arange(len(rows), dtype=np.int32)
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, (n,) or (n, d), sorted from the order of the data into this order."""
+        """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
         out = np.empty_like(values)
         self._workers.run(kernels.gather, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
         return out
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, sorted from this order into the order of the data."""
+        """Return values of the points, converted from this order to the order of the data."""
         out = np.empty_like(values)
         self._workers.run(kernels.scatter, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
         return out

@@ -174,7 +174,7 @@ class _Job:
 class _Helper(Thread):
     """A thread that runs jobs from a queue.
 
-    The futures of an executor would take as long as a kernel on a few thousand points.
+    It is used instead of the futures of an executor, which take as long as a kernel on a few thousand points.
     """
 
     def __init__(self) -> None:

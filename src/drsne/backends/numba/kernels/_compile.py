@@ -86,7 +86,7 @@ class _Deferred(event.Listener):
         if current_thread() is not main_thread() or (self._depth == 0 and self._fits == 0):
             return
         if self._depth == 0:
-            if not callable(signal.getsignal(signal.SIGINT)):  # Python does not handle the signal: no exception
+            if not callable(signal.getsignal(signal.SIGINT)):  # Python does not handle the signal
                 return
             self._before = signal.signal(signal.SIGINT, self._note)
         self._depth += 1

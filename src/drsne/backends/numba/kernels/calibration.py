@@ -9,7 +9,7 @@ import numpy as np
 from drsne.backends.numba.kernels._compile import kernel
 
 _TINY = 2.3e-308  # smallest normal number, rounded up
-_FAR = 1e300  # stands for an upper bracket that is not known yet
+_FAR = 1e300  # placeholder for an upper bracket that is not known yet
 _LATE = 12  # number of steps in which nearly all rows converge
 _SAME = 2.0**-48  # largest relative difference of two distances that counts as a rounding error
 _BEYOND = 1e60  # multiple of the distance of the neighbours within the perplexity beyond which affinities are exactly 0

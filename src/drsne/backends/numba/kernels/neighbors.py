@@ -108,11 +108,12 @@ def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def scan(products, norms, points, row, own, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Add ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]`` if their inner products show them near.
+    """Add ``points`` with small distances to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``.
 
-    A list collects values of ``own_i + norms_j - 2 g_ij`` below its ``bound``, and ``count`` is their number. When it
-    is full, it keeps the smallest two thirds, and its bound becomes the smallest value that was left out so far. In an
-    exact search, the norms are lowered by the bound on the errors, so no value exceeds the true squared distance.
+    The distances come from inner products ``g_ij``. A list collects values of ``own_i + norms_j - 2 g_ij`` below its
+    ``bound``, and ``count`` is their number. When it is full, it keeps the smallest two thirds, and its bound becomes
+    the smallest value that was left out so far. In an exact search, the norms are lowered by the bound on the errors,
+    so no value exceeds the true squared distance.
     """
     m = points.shape[0]
     two, zero = norms.dtype.type(2), norms.dtype.type(0)
