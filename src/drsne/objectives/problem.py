@@ -58,8 +58,7 @@ class Terms(NamedTuple):
 
 @dataclass
 class State:
-    """The values that an optimisation carries from one iteration to the next, besides the map and the optimiser's
-    state."""
+    """The values that an optimisation carries to the next iteration, besides the map and the optimiser's state."""
 
     terms: Terms  # in the current order of the points
     memories: tuple[Memory, ...]  # one for each of the neighborhoods
