@@ -1,9 +1,9 @@
-"""From nearest neighbours to the affinities P of t-SNE and the precisions (docs/theory.md, eqs. 1 to 5).
+"""Affinities P of t-SNE and their precisions, computed from nearest neighbours (docs/theory.md, eqs. 1 to 5).
 
-Row i of the conditional affinities is ``p_{j|i} = exp(-beta_i d_ij^2) / sum_l exp(-beta_i d_il^2)``, with the precision
-``beta_i`` that gives the row the desired perplexity, and ``P = (P_cond + P_cond^T) / (2 n)``. The smallest squared
-distance of a row is subtracted first. This does not change the affinities but prevents underflow, so rows sum to one at
-any scale of the data.
+Row i of the conditional affinities is ``p_{j|i} = exp(-beta_i d_ij^2) / sum_l exp(-beta_i d_il^2)``. The precision
+``beta_i`` gives the row the desired perplexity. The symmetric affinities are ``P = (P_cond + P_cond^T) / (2 n)``. The
+smallest squared distance of a row is subtracted first. This does not change the affinities but prevents underflow, so
+rows sum to one at any scale of the data.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from drsne.backends.numba.kernels import merging
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 
-_PERPLEXITY_TOLERANCE = 1e-4  # relative error of the perplexity of a row
-_SUM_TOLERANCE = 1e-4  # error of the sum of a row of affinities, also in single precision
+_PERPLEXITY_TOLERANCE = 1e-4  # largest relative error of the perplexity of a row
+_SUM_TOLERANCE = 1e-4  # largest error of the sum of a row of affinities, in either precision
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Settings of the search for precisions. The settings other than the defaults reproduce the paper's code.
+    """Settings of the search for precisions. Other values than the defaults reproduce the paper's code.
 
     Parameters
     ----------
     neighbors : "auto", "all" or int, default="auto"
-        Number of neighbours with an affinity: three times the perplexity ("auto"), all other points ("all"), or a
-        number.
+        Number of neighbours of each point that have an affinity. "auto" is three times the perplexity, and "all" is all
+        other points.
     search : {"bracketed", "doubling"}, default="bracketed"
         "bracketed" is a search that converges. "doubling" is the search of the authors' ablations, which only doubles
         or halves the precision.
     shift : bool, default=True
-        Whether to subtract the smallest squared distance from each row. If False, the search also does not rescale
-        distances, starts at the precision 1 and stops after ``max_steps``, as in the authors' code.
+        Whether to subtract the smallest squared distance from each row. If False, the search does not rescale the
+        distances either. It starts at a precision of 1 and stops after ``max_steps``, as in the authors' code.
     smoothing : float, default=0.0
         Constant that is added to the sum of each row and inside the logarithm of its entropy. It can only be used with
         ``shift=False``.
@@ -79,7 +79,7 @@ class Calibration:
             )
 
     def n_neighbors(self, perplexity: float, n_samples: int) -> int:
-        """Return the number of neighbours with an affinity for data with ``n_samples`` points."""
+        """Return the number of neighbours that have an affinity, for data with ``n_samples`` points."""
         if self.neighbors == "all":
             return n_samples - 1
         requested = int(3 * perplexity + 0.5) if self.neighbors == "auto" else int(self.neighbors)
@@ -115,9 +115,11 @@ def calibrated(
         missed = int((~(np.abs(reached - perplexity) <= _PERPLEXITY_TOLERANCE * max(1.0, perplexity))).sum())
         if missed:
             checks.warn(
-                f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points, which have more "
-                "nearest neighbours at the same distance (such as duplicates), or fewer neighbours. Each of them gets "
-                f"the nearest possible perplexity, from {np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}."
+                f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points. They have "
+                f"more than {perplexity:g} nearest neighbours at the same distance (such as duplicates), or fewer than "
+                f"{perplexity:g} neighbours in total. The closest possible perplexity is used for them, from "
+                f"{np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}. Remove duplicates or change the perplexity to "
+                "avoid this warning."
             )
     return conditional, precisions
 
@@ -131,7 +133,7 @@ def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:
         wrong = ~np.isfinite(sums) if sums.any() else np.ones(len(sums), dtype=bool)
     if wrong.any():
         way_out = (
-            "Please report this, with the data."
+            "Please report this error together with the data."
             if calibration.shift
             else "Rescale X, or pass Calibration(shift=True), which works at any scale."
         )

@@ -1,4 +1,7 @@
-"""Checks of parameters and data, and warnings. An error names the parameter, its value, the rule and the way out."""
+"""Checks of parameters and data, and warnings.
+
+Each error states the parameter, its value, the rule and how to fix the problem.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
-_SKIPPED_PACKAGES = ("drsne", "sklearn")  # a warning points at the first caller outside of these
+_SKIPPED_PACKAGES = ("drsne", "sklearn")  # packages to skip; a warning points at the first caller outside of them
 _TEXT_AND_DATES = (str, bytes, date, timedelta)
 
 
@@ -107,7 +110,7 @@ def refuse_other_data(name: str, values: Any) -> None:
 
 
 def refuse_text(name: str, values: Any) -> None:
-    """Raise an error for text and dates, which names the columns if ``values`` is a data frame."""
+    """Raise an error for text and dates. It names the columns if ``values`` is a data frame."""
     import numpy as np
 
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
@@ -121,7 +124,7 @@ def refuse_text(name: str, values: Any) -> None:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths are reported by the check of shapes
         return
-    except TypeError as error:  # columns without a common type
+    except TypeError as error:  # the columns have no common type
         raise ValueError(f"{name} must hold numbers; got {error}. Encode or drop those columns first.") from error
     text = array.dtype.kind not in "biufcO"
     if text or (array.dtype.kind == "O" and any(isinstance(value, _TEXT_AND_DATES) for value in array.flat)):
@@ -129,23 +132,26 @@ def refuse_text(name: str, values: Any) -> None:
 
 
 def _holds_text(dtype: Any) -> bool:
-    """Return whether the type of a column is text, dates or categories; objects are checked one by one elsewhere."""
+    """Return whether the type of a column is text, dates or categories.
+
+    Objects are checked one by one elsewhere.
+    """
     kind = str(getattr(dtype, "kind", "O"))
     return kind in "MmUS" or str(dtype) in ("category", "string", "str")
 
 
 def _refuse_missing(name: str, values: Any) -> None:
-    """Raise an error for NaN and infinity, which reports their number and their columns."""
+    """Raise an error for NaN and infinity that reports how many there are, and in which columns."""
     import numpy as np
 
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError):  # reported by the checks of types and shapes
+    except (TypeError, ValueError):  # the checks of types and shapes report this
         return
     if array.dtype.kind == "O":
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError):  # reported by the check of types
+        except (TypeError, ValueError):  # the check of types reports this
             return
     if array.dtype.kind not in "fc" or array.ndim != 2 or np.isfinite(array).all():
         return
@@ -162,7 +168,7 @@ def _refuse_missing(name: str, values: Any) -> None:
 
 
 def _listed(what: str, names: list[str], most: int = 5) -> str:
-    """Return a list of names in words, with at most ``most`` of them."""
+    """Return names as text, listing at most ``most`` of them."""
     shown = ", ".join(repr(name) if not name.isdigit() else name for name in names[:most])
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"

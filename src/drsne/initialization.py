@@ -1,10 +1,10 @@
-"""The initial map: principal components, random numbers, or an array of the user.
+"""The initial map: principal components, random numbers, or an array passed by the user.
 
-"pca" stands for the leading principal components, scaled to a standard deviation of 1e-4, with a little noise that
-separates duplicates and makes seeds differ. If the data have fewer dimensions than the map, the missing components are
-noise. Distance matrices start from classical scaling, which computes the same components from distances, and neighbour
-graphs from a diffusion map of the affinities. All of them use our own subspace iteration, because the rounding of
-library factorisations depends on the number of threads.
+"pca" stands for the leading principal components, scaled to a standard deviation of 1e-4. A little noise separates
+duplicates and makes the result depend on the seed. If the data have fewer dimensions than the map, the missing
+components are noise. Distance matrices start from classical scaling, which computes the same components from distances,
+and neighbour graphs start from a diffusion map of the affinities. All of these use our own subspace iteration, because
+the rounding of library factorisations depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from drsne.precision import rounded, unit_scale
 
 Array = NDArray[np.float64]
 SCALE = 1e-4  # standard deviation of an initial map
-_JITTER = 0.01  # noise on principal components, in units of SCALE
-_OUTLIER = 5.0  # scores beyond this multiple of their 90th percentile are clipped
-_OVERSAMPLE = 6  # vectors of the subspace iteration beyond the components that are needed
-_MAX_ITERATIONS = 60  # of the subspace iteration
-_TOLERANCE = 1e-6  # change of the eigenvalues, relative to the largest one, at which it stops
+_JITTER = 0.01  # standard deviation of the noise on principal components, in units of SCALE
+_OUTLIER = 5.0  # multiple of their 90th percentile at which scores are clipped
+_OVERSAMPLE = 6  # number of extra vectors in the subspace iteration (oversampling)
+_MAX_ITERATIONS = 60  # largest number of steps of the subspace iteration
+_TOLERANCE = 1e-6  # change of the eigenvalues, relative to the largest one, at which the iteration stops
 
 
 def random(n_samples: int, n_components: int, rng: np.random.RandomState) -> Array:
@@ -42,7 +42,7 @@ def checked_init(init: Any, n_samples: int, n_components: int) -> Array:
     checks.refuse_other_data("init", init)
     try:
         wrong = sp.issparse(init) or np.ndim(init) != 2
-    except ValueError:  # rows of different lengths
+    except ValueError:  # the rows have different lengths
         wrong = True
     if wrong:
         raise ValueError(
@@ -57,7 +57,7 @@ def checked_init(init: Any, n_samples: int, n_components: int) -> Array:
         )
     if n_samples > 1 and (Y[0] == Y).all():
         raise ValueError(
-            f"init must not put all points in the same place, because no force can separate them there; got {Y[0]} for "
+            f"init must not put all points in the same place, because no force can separate them; got {Y[0]} for "
             "every sample. Pass init='random'."
         )
     return np.asarray(Y)
@@ -74,7 +74,8 @@ def classical_scaling(D: Array, n_components: int, rng: np.random.RandomState, w
     B -= B.mean(axis=0)
     B -= B.mean(axis=1, keepdims=True)
     V, values = _leading(lambda V: _gram_times(B, V, workers), B.shape[1], n_components)
-    # The eigenvalues of the operator are the squares of those of B, whose square roots scale the coordinates.
+    # The eigenvalues of the operator are the squares of those of B. The coordinates are scaled by the square roots of
+    # the eigenvalues of B.
     return as_start(_padded(V * values**0.25, n_components), rng)
 
 
@@ -94,9 +95,11 @@ def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -
 
 
 def as_start(scores: Array, rng: np.random.RandomState) -> Array:
-    """Return scores as an initial map: scaled, with outliers clipped, empty columns filled with noise, and jitter.
+    """Return scores as an initial map.
 
-    The result is rounded, because the last bits depend on the units of the data, and the map must not.
+    The scores are scaled, outliers are clipped, empty columns are filled with noise, and jitter is added.
+
+    The result is rounded, because its last bits depend on the units of the data, and the map must not depend on them.
     """
     noise = rng.normal(0.0, 1.0, size=scores.shape)
     Y = scores - np.median(scores, axis=0)
@@ -123,7 +126,7 @@ def _scores(X: Array, n_components: int, workers: Workers) -> Array:
 
 def _sparse_scores(X: sp.csr_matrix, n_components: int) -> Array:
     Z = sp.csr_matrix(X, dtype=np.float64, copy=True)
-    Z.data /= unit_scale(X.data)  # not times its inverse, which overflows for the smallest numbers
+    Z.data /= unit_scale(X.data)  # a division, because the inverse overflows for the smallest numbers
     mean = np.asarray(Z.mean(axis=0)).ravel()
 
     def gram_times(V: Array) -> Array:
@@ -167,7 +170,7 @@ def _leading(operator: Callable[[Array], Array], size: int, count: int) -> tuple
 
 
 def _orthonormal(V: Array) -> Array:
-    """Return orthonormal columns by Gram-Schmidt, applied twice for accuracy; columns that vanish are zero."""
+    """Return orthonormal columns by Gram-Schmidt, applied twice for accuracy; columns that vanish are set to zero."""
     V = V.copy()
     norms = np.sqrt((V * V).sum(axis=0))
     for c in range(V.shape[1]):

@@ -1,4 +1,4 @@
-"""Log records of the steps of a fit and of their times, through :mod:`logging` under the name "drsne"."""
+"""Logging of the steps of a fit and their times, with :mod:`logging` under the name "drsne"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Principal components that replace data with many features, if ``pca_components`` asks for them."""
+"""Reduction of data with many features to principal components, if ``pca_components`` is set."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from drsne import checks
 from drsne.precision import rounded, unit_scale
 
-AUTO = 50  # number of components of "auto"
-_NARROW = 2000  # number of features up to which the full covariance is decomposed
-_ORDINARY = 2.0**100  # data below this scale have covariances that do not overflow
+AUTO = 50  # number of components for "auto"
+_NARROW = 2000  # largest number of features for which the full covariance is decomposed
+_ORDINARY = 2.0**100  # scale of the data below which covariances do not overflow
 _FAR = 1e4  # distance from the origin, in standard deviations of the data, at which a covariance loses digits
 
 

@@ -1,7 +1,8 @@
-"""Rounding, and the floating-point types in which pairs of points are computed.
+"""Rounding, and the floating-point types for computations over pairs of points.
 
-The last bits of a distance depend on the units of the data, and those of a matrix product on the number of BLAS
-threads. After rounding to fewer bits, numbers that should be equal are equal, and this noise does not affect the map.
+The last bits of a distance depend on the units of the data, and the last bits of a matrix product depend on the number
+of BLAS threads. After rounding to fewer bits, numbers that should be equal are equal, and this noise does not affect
+the map.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SINGLE = 24  # bits of a significand in single precision
-NEARLY_DOUBLE = 40  # bits that remain of a significand in double precision, without the noisy ones
+SINGLE = 24  # number of bits of a significand in single precision
+NEARLY_DOUBLE = 40  # number of bits that are kept of a significand in double precision; the others are noise
 
 
 def rounded(values: NDArray[np.float64], bits: int = SINGLE) -> NDArray[np.float64]:
@@ -22,25 +23,26 @@ def rounded(values: NDArray[np.float64], bits: int = SINGLE) -> NDArray[np.float
     return np.asarray(np.ldexp(np.rint(significand * scale) / scale, exponent))
 
 
-WIDEST_SINGLE = 2.0**14  # largest extent of a map whose coordinates single precision resolves to a thousandth
-NARROWEST_SINGLE = 2.0**-40  # smallest extent of a map whose squared distances do not underflow in single precision
+WIDEST_SINGLE = 2.0**14  # largest extent of a map at which single precision resolves a thousandth of a unit
+NARROWEST_SINGLE = 2.0**-40  # smallest extent of a map at which squared distances do not underflow in single precision
 
 
 def pair_type(Y: NDArray[np.float64], precision: str) -> Any:
-    """Return the type in which pairs of a map are computed.
+    """Return the floating-point type for computations over the pairs of a map.
 
-    It is single precision if that is the ``precision`` and it resolves the map, and double precision otherwise.
+    The type is single precision if ``precision`` is "single" and single precision resolves the map. Otherwise it is
+    double precision.
     """
     extent = float(Y.max()) - float(Y.min())
     single = precision == "single" and NARROWEST_SINGLE <= extent <= WIDEST_SINGLE
     return np.float32 if single else np.float64
 
 
-SMALLEST_SCALE, LARGEST_SCALE = 2.0**-12, 2.0**12  # scales whose fourth powers do not overflow in single precision
+SMALLEST_SCALE, LARGEST_SCALE = 2.0**-12, 2.0**12  # range in which fourth powers do not overflow in single precision
 
 
 def scaled_pair_type(Y: NDArray[np.float64], scales: NDArray[np.float64], precision: str) -> Any:
-    """Return the type in which pairs of a map are computed if its points have these scales.
+    """Return the floating-point type for computations over the pairs of a map if its points have these scales.
 
     Single precision must also resolve the smallest scale.
     """

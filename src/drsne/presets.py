@@ -1,7 +1,7 @@
 """Named settings: the default schedule, the paper's method as coded and as written, and den-SNE's program.
 
-The paper prints the lambda of the authors' code, which divides the KL term by n. Ours is the lambda of the objective as
-written, so ``density_weight = lam * n``.
+The lambda printed in the paper is that of the authors' code, which divides the KL term by n. Our lambda is that of the
+objective as written in the paper, so ``density_weight = lam * n``.
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ from drsne.optimization.optimizers import Adam, Momentum
 from drsne.optimization.schedule import Phase, Schedule
 
 # The default schedule, chosen with benchmarks/defaults.py.
-DENSITY_SHARE = 0.5  # share of the iterations, at the end, with the density term
-DENSITY_RAMP = 0.3  # share of these in which its weight rises to lambda
-# With the adaptive kernel (benchmarks/kernel.py): the share of the iterations with the density term; the share of early
-# exaggeration, at its end, in which it is released gradually; and the number of iterations in which the scales of the
-# kernel grow after the release has begun, relative to the number with early exaggeration.
+DENSITY_SHARE = 0.5  # fraction of the iterations, at the end of the run, that use the density term
+DENSITY_RAMP = 0.3  # fraction of these iterations during which the weight of the term rises to lambda
+# Settings for the adaptive kernel (benchmarks/kernel.py): the fraction of the iterations that use the density term; the
+# fraction of early exaggeration, at its end, during which it is released gradually; and the number of iterations during
+# which the scales of the kernel grow after the release has begun, relative to the number of iterations with early
+# exaggeration.
 ADAPTIVE_SHARE, RELEASED, GROWTH = 0.1, 0.7, 0.5
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
-MAX_STEP = 5.0  # in units of the map
-PATH_STEP = 0.1  # iterations of a step along a path, relative to those of a fit
-PATH_RATE = 1.0  # in units of the map
-RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # iterations between two records of the losses
-MANY = 20_000  # number of samples from which on the losses take as long as several iterations
-LEAST_RATE = 50.0  # the smallest automatic learning rate of t-SNE, as in scikit-learn
+MAX_STEP = 5.0  # largest step of a point, in units of the map
+PATH_STEP = 0.1  # number of iterations of a step along a path, relative to that of a fit
+PATH_RATE = 1.0  # learning rate along a path, in units of the map
+RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # number of iterations between two records, for few and for many samples
+MANY = 20_000  # smallest number of samples for which the losses take as long as several iterations
+LEAST_RATE = 50.0  # smallest automatic learning rate of t-SNE, as in scikit-learn
 
 # The paper's constants (its appendix B and the authors' code; see docs/theory.md, section 6).
-PAPER_SMOOTHING = 1e-8  # every small constant of the authors' code
-PAPER_WARMUP = 50  # iterations
-PAPER_RATE = 2.0  # constant rate of Adam
+PAPER_SMOOTHING = 1e-8  # value of every small constant in the authors' code
+PAPER_WARMUP = 50  # number of warm-up iterations
+PAPER_RATE = 2.0  # constant learning rate of Adam
 PAPER_CLIP = 1.0  # largest norm of the gradient
-PAPER_EXAGGERATION = 4.0  # the authors' code sets it, but it has no effect there
+PAPER_EXAGGERATION = 4.0  # early exaggeration; the authors' code sets it, but it has no effect there
 
 # den-SNE's program (github hhcho/densvis at d65bb31, folder densne; see docs/theory.md, section 10).
-DENSNE_RATE = 50.0  # the program has 200, on a quarter of the gradient
-DENSNE_SWITCH = 250  # iterations before the momentum rises, and with exaggeration if it makes the initial map
+DENSNE_RATE = 50.0  # the authors' program uses 200, but applies it to a quarter of the gradient
+DENSNE_SWITCH = 250  # number of iterations before the momentum rises, and of early exaggeration if start="own"
 DENSNE_MOMENTA = (0.5, 0.8)
 DENSNE_EXAGGERATION = 12.0
 
@@ -60,16 +61,16 @@ def default_schedule(
     """Return a schedule of t-SNE with early exaggeration, followed by Adam with the density term.
 
     The density term is used in the last ``share`` of the iterations, with a rising weight and a falling rate. Early
-    exaggeration takes at most half of the iterations before, because a density term that is added to an exaggerated map
-    keeps it collapsed.
+    exaggeration takes at most half of the iterations before that, because a density term that is added to an
+    exaggerated map keeps the map collapsed.
 
-    With an ``adaptive`` kernel, the exaggeration is released gradually in the last 70 % of its iterations. If it ended
-    at once, groups would tear, and they join again only slowly. The kernel is fixed while the map is fully exaggerated,
-    and its scales begin to grow with the release, because scales that act from the start tear curves (docs/theory.md,
-    section 11).
+    With an ``adaptive`` kernel, the exaggeration is released gradually during the last 70 % of its iterations. If it
+    ended abruptly, groups would tear apart and join again only slowly. The kernel is fixed while the map is fully
+    exaggerated, and its scales begin to grow with the release, because scales that act from the start tear curves
+    (docs/theory.md, section 11).
 
-    ``learning_rate`` has the units of scikit-learn, a step per unit of the gradient of the KL divergence. "auto" stands
-    for ``max(n_samples / exaggeration / 4, 50)`` with the exaggeration of each phase.
+    ``learning_rate`` is in the units of scikit-learn: the length of a step per unit of the gradient of the KL
+    divergence. "auto" means ``max(n_samples / exaggeration / 4, 50)`` with the exaggeration of each phase.
     """
     last = _with_density(max_iter, share) if density else 0
     early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density, share=share))
@@ -115,7 +116,7 @@ class PathSchedules(NamedTuple):
     step: Schedule  # the step from each weight to the next
 
     def n_iter(self, n_positive: int, n_fits: int = 1) -> int:
-        """Return the iterations of a path with ``n_positive`` positive weights, ``n_fits`` of which have a fit."""
+        """Return the number of iterations if ``n_fits`` of ``n_positive`` positive weights have their own fit."""
         fits = min(n_fits, n_positive) if self.first is not None else 0
         in_fits = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
         return in_fits + (n_positive - fits) * self.step.n_iter
@@ -125,8 +126,8 @@ def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings:
     """Return the schedules of a path. ``settings`` are those of :func:`default_schedule`.
 
     With the fixed kernel, all maps continue from the map at lambda = 0. With the adaptive kernel, that map is only the
-    baseline of the scores, and a weight at which the kernel adapts further than before has its own fit, because the
-    groups find their arrangement, which depends on their size, early in a fit.
+    baseline of the scores. A weight at which the kernel adapts further than at the previous weight is fitted
+    separately: groups find their arrangement early in a fit, and the arrangement depends on their size.
     """
     plain = default_schedule(n_samples, max_iter=max_iter, density=False, **settings)
     first = None
@@ -167,14 +168,16 @@ def paper(
     lam : float
         lambda as printed in the paper. The ``density_weight`` is ``lam * n_samples``.
     k : int
-        Number of density neighbours, without the point itself: 29 in the paper's main table, 299 in its lambda table.
+        Number of density neighbours, not counting the point itself: 29 in the paper's main table, 299 in its lambda
+        table.
     variant : {"code", "text"}, default="code"
         Whether to reproduce the authors' code or the method as the paper describes it.
     max_iter : int, default=1000
-        Number of iterations, including 50 of warm-up. The paper has 600 in the ablations and 1200 in the anomaly study.
+        Number of iterations, including 50 of warm-up. The paper uses 600 in the ablations and 1200 in the anomaly
+        study.
     perplexity_search : {"bracketed", "doubling"}, default="bracketed"
-        The search for precisions. "doubling" is that of the authors' ablations, which does not converge. It can only be
-        used with ``variant="code"``.
+        The search for precisions. "doubling" is the search of the authors' ablations, which does not converge. It can
+        only be used with ``variant="code"``.
 
     Returns
     -------
@@ -283,9 +286,10 @@ def densne(
     """Return the parameters of :class:`drsne.DenSNE` that reproduce den-SNE's own program.
 
     The program uses gradient descent with momentum and gains at a constant rate, a density term that is switched on at
-    once, no bound on the steps, a coarse tree and double precision. Only its error in the distances (docs/theory.md,
-    section 10) is not reproduced. The defaults are those of the comparison in ``benchmarks/results/densne.md``. The
-    program's own are ``perplexity=50``, ``max_iter=1000`` and ``density_fraction=0.3``.
+    once, no bound on the steps, a coarse tree and double precision. All of this is reproduced, but not the program's
+    error in the distances (docs/theory.md, section 10). The defaults are those of the comparison in
+    ``benchmarks/results/densne.md``. The program's own defaults are ``perplexity=50``, ``max_iter=1000`` and
+    ``density_fraction=0.3``.
 
     Parameters
     ----------
@@ -298,11 +302,12 @@ def densne(
     max_iter : int, default=800
         Number of iterations.
     density_fraction : float, default=0.5
-        Share of the iterations with the density term, which is used from iteration
-        ``(1 - density_fraction) * max_iter`` on, counted from one.
+        Fraction of the iterations that use the density term. The term is used from iteration ``(1 - density_fraction) *
+        max_iter`` on, counting from one.
     start : {"given", "own"}, default="given"
-        Whether the program is given a random initial map, and then has no early exaggeration, or makes its own, with an
-        exaggeration of 12 for 250 iterations. (Our random numbers are not those of the program.)
+        How the program obtains its initial map. With "given", it is given a random map and uses no early exaggeration.
+        With "own", it makes its own map and uses an exaggeration of 12 for 250 iterations. (Our random numbers are not
+        those of the program.)
 
     Returns
     -------

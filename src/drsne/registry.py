@@ -13,7 +13,9 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """The objects of a folder, in which every module exposes one object under the same name.
+    """A collection of objects, one from each module of a folder.
+
+    Every module exposes its object under the same name.
 
     The objects are named after their files, so listing them imports nothing. Files whose names begin with an underscore
     or are in ``others`` are not listed.
@@ -21,13 +23,13 @@ class Registry(Generic[T]):
     Parameters
     ----------
     package : str
-        Package of the folder, such as "drsne.engines".
+        Package name of the folder, such as "drsne.engines".
     attribute : str
         Name under which each module exposes its object, such as "ENGINE".
     parameter : str, default="name"
         Name of the parameter in errors about unknown names.
     others : tuple of str, default=()
-        Public modules of the folder that expose no such object.
+        Public modules of the folder that do not expose such an object.
 
     Examples
     --------
@@ -47,7 +49,7 @@ class Registry(Generic[T]):
         return sorted({name for name in files if not name.startswith("_") and name not in self._others})
 
     def load(self, name: Any) -> T:
-        """Return the object of that name, or raise an error with a suggestion if there is none."""
+        """Return the object with that name, or raise an error with a suggestion if there is none."""
         checks.choice(self._parameter, name, self.names())
         loaded: T = getattr(import_module(f"{self.package}.{name}"), self._attribute)
         return loaded

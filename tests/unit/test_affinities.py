@@ -58,7 +58,7 @@ def test_perplexity_at_most_the_neighbours():
 
 
 def test_fewer_neighbours_than_the_perplexity():
-    with Workers() as workers, pytest.warns(UserWarning, match="or fewer neighbours"):
+    with Workers() as workers, pytest.warns(UserWarning, match="or fewer than"):
         affinities(knn(np.random.default_rng(0).normal(size=(50, 3)), 3), 5.0, Calibration(neighbors=3), workers)
 
 

@@ -266,7 +266,7 @@ def test_distances_that_are_none():
     X[3] = 1.0
     with pytest.raises(ValueError, match=r"metric='correlation' gave .* nan"):
         finite(X, metric="correlation")
-    with pytest.raises(ValueError, match="Distances must be finite and at least 0"):
+    with pytest.raises(ValueError, match="Distances must be finite and non-negative"):
         finite(X, metric=lambda a, b: -1.0)
     with pytest.raises(ValueError, match=r"metric must .*sparse.*got 'canberra'"):
         finite(sp.csr_matrix(X), metric="canberra")

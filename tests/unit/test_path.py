@@ -179,7 +179,7 @@ def test_plot_of_maps_that_are_not_flat(X):
         ([3, 1], ValueError, r"weights must .*ascending.*got \[3, 1\]"),
         ([1, 1], ValueError, r"weights must .*ascending.*got \[1, 1\]"),
         ([], ValueError, "weights must .*got none.*None"),
-        ([-1, 1], ValueError, r"weights must .*at least 0.*got \[-1, 1\]"),
+        ([-1, 1], ValueError, r"weights must .*non-negative.*got \[-1, 1\]"),
         ([0, np.nan], ValueError, r"weights must .*got \[0, nan\]"),
         ((w for w in (2, 1)), ValueError, r"weights must .*got \[2, 1\].*sorted"),
         ({1, 2}, TypeError, r"weights must .*got \{1, 2\}"),

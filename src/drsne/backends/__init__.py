@@ -32,18 +32,18 @@ class NeighborList(NamedTuple):
 
     neighbors: NDArray[np.int32]  # (n, m)
     offsets: NDArray[np.int64]  # (n + 1,)
-    listed_by: NDArray[np.int32]  # (n * m,); those that list point i are from offsets[i] to offsets[i + 1]
+    listed_by: NDArray[np.int32]  # (n * m,); entries offsets[i] to offsets[i + 1] are the points that list point i
 
 
 class Order(Protocol):
     """An order of the points in memory."""
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, (n,) or (n, d), in this order."""
+        """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
         ...
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values in this order in the order of the data."""
+        """Return values of the points, converted from this order to the order of the data."""
         ...
 
     def pair_list(self, pairs: PairList) -> PairList:
@@ -58,9 +58,9 @@ class Order(Protocol):
 class Backend(Protocol):
     """The loops over pairs and points.
 
-    Maps ``Y`` (n, d) have the type in which pairs are computed, single or double precision. Sums over many pairs have
-    double precision. The kernel of a pair is ``w_ij = 1 / (base + |y_i - y_j|^2)``, and with the inverse scales ``u``
-    of the adaptive kernel it is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``.
+    Maps ``Y`` (n, d) have the dtype used for their pairwise computations, single or double precision. Sums over many
+    pairs have double precision. The kernel of a pair is ``w_ij = 1 / (base + |y_i - y_j|^2)``. The adaptive kernel has
+    the inverse scales ``u`` and is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``.
     """
 
     def attraction(
@@ -68,8 +68,8 @@ class Backend(Protocol):
     ) -> tuple[Array, float | None]:
         """Return ``sum_j a_ij u_i u_j w_ij (y_i - y_j)`` for every point, (n, d), and the damped sum of the ``a_ij``.
 
-        With a positive ``delta``, every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. With 0, the second value
-        is None.
+        If ``delta`` is positive, every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. If it is 0, the second
+        value is None.
         """
         ...
 
@@ -80,7 +80,10 @@ class Backend(Protocol):
         ...
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
-        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs, ``base = 1 + smoothing``."""
+        """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs.
+
+        Here ``base`` is ``1 + smoothing``.
+        """
         ...
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:

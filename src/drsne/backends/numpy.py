@@ -18,18 +18,18 @@ Array = NDArray[np.float64]
 
 
 class NumpyOrder:
-    """An order of the points, in which row r is point ``rows[r]``."""
+    """An order of the points: row r is point ``rows[r]``."""
 
     def __init__(self, rows: NDArray[Any]) -> None:
         self._rows = rows
         self._position = np.argsort(rows)
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points in this order."""
+        """Return values of the points, converted from the order of the data to this order."""
         return np.asarray(values[self._rows])
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values in this order in the order of the data."""
+        """Return values of the points, converted from this order to the order of the data."""
         return np.asarray(values[self._position])
 
     def pair_list(self, pairs: PairList) -> PairList:
@@ -87,25 +87,25 @@ class NumpyBackend:
     def lengths(
         self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the summed distances to the neighbours, and their derivatives by the position of the point."""
+        """Write the sum of the distances from each point to its neighbours, and the derivative by its position."""
         away = Y[:, None, :].astype(np.float64) - Y[near.neighbors]
         length = np.sqrt((away**2).sum(axis=2) + floor)
         lengths[:] = length.sum(axis=1)
         directions[:] = (away / np.where(length > 0.0, length, 1.0)[:, :, None]).sum(axis=1)
 
     def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
-        """Write the forces through the lengths of the points that list a point."""
+        """Write the forces on each point that come from the lengths of the points that list it."""
         i, j = np.repeat(np.arange(len(Y)), np.diff(near.offsets)), near.listed_by
         away = _difference(Y, i, j)
         length = np.sqrt((away**2).sum(axis=1) + floor)
         forces[:] = _summed(i, (slope[j] / np.where(length > 0.0, length, 1.0))[:, None] * away, len(Y))
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
-        """Add the forces of a density term through its own lengths and through those of others."""
+        """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
         forces += slope[:, None] * directions.sum(axis=0) + back.sum(axis=0)
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
-        """Return the summed kernel of every point, and the summed squared distance weighted by it."""
+        """Return the sum of the kernel, and the sum of the squared distances weighted by it, for every point."""
         i, j = _ends(pairs)
         w = _kernel(Y, i, j, 1.0, 1.0)
         square = (_difference(Y, i, j) ** 2).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Steps of the optimisers as formulas on arrays, for backends that have nothing faster."""
+"""Steps of the optimisers as formulas on arrays, for backends without a faster version."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
-There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as
-``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine` it has ``supports(n_components)``,
-which returns whether it can be used for such maps, ``adaptive``, which says whether it supports the adaptive kernel,
-``OPTIONS``, the names of its options, ``check_options(options)``, and ``tolerance``, the relative errors of the forces
-and of the partition sum that the contract test allows. The registry only reads file names, so listing engines imports
-none of them.
+There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as ``ENGINE(backend,
+precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods. ``supports(n_components)``
+returns whether it supports maps with that number of dimensions, and ``check_options(options)`` raises an error for
+wrong options. It also has three attributes. ``adaptive`` says whether it supports the adaptive kernel, and ``OPTIONS``
+holds the names of its options. ``tolerance`` holds the relative errors of the forces and of the partition sum that the
+contract test allows. The registry reads only file names, so listing the engines does not import them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Return the partition sum and the forces ``F`` (n, d) of a map ``Y`` (n, d).
 
         ``scales`` (n,) are those of the adaptive kernel, or None for the fixed kernel. ``state`` is the state of the
-        optimisation, which is updated. With None, the map is evaluated without one.
+        optimisation, which is updated. If it is None, the map is evaluated without a state.
         """
         ...
 
@@ -40,16 +40,16 @@ class Engine(Protocol):
 REGISTRY: Registry[Any] = Registry("drsne.engines", "ENGINE", parameter="engine")
 names, load = REGISTRY.names, REGISTRY.load
 
-# Number of points up to which "auto" sums over all pairs, by the dimensions of the map, for the fixed and for the
-# adaptive kernel (benchmarks/engines.py). In two dimensions the tree is already faster from about 1,500 points on, but
-# by less than a millisecond, and it takes seconds to compile in a first fit.
+# Largest number of points for which "auto" sums over all pairs, by the number of dimensions of the map, for the fixed
+# and for the adaptive kernel (benchmarks/engines.py). In two dimensions the tree is already faster from about 1,500
+# points on, but by less than a millisecond, and it takes seconds to compile in a first fit.
 CROSSOVER = {1: 2000, 2: 2500, 3: 2500}
 ADAPTIVE_CROSSOVER = {1: 1500, 2: 2500, 3: 1500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 
 
 def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False) -> str:
-    """Return the name of the engine, which for "auto" is the fastest one for this size of map and this kernel."""
+    """Return the name of the engine. "auto" stands for the fastest engine for maps of this size and this kernel."""
     if name != "auto":
         return name
     crossover = ADAPTIVE_CROSSOVER if adaptive else CROSSOVER
@@ -59,7 +59,7 @@ def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False
 
 
 def check_options(name: str, options: Any) -> None:
-    """Raise an error for wrong options, and for those that the engine (with "auto", every engine) does not have."""
+    """Raise an error for wrong options, and for options that the engine (with "auto", any engine) does not support."""
     if options is None:
         return
     if not isinstance(options, dict):
@@ -99,7 +99,7 @@ def check_kernel(name: str) -> None:
 
 
 def check_chosen(name: str, options: Any, n_samples: int, n_components: int, adaptive: bool = False) -> None:
-    """Raise an error for options that the engine chosen by "auto" does not have.
+    """Raise an error for options that the engine chosen by "auto" does not support.
 
     The exact engine ignores them, because it is always accurate enough.
     """
@@ -109,12 +109,12 @@ def check_chosen(name: str, options: Any, n_samples: int, n_components: int, ada
             able = [each for each in names() if option in load(each).OPTIONS and (load(each).adaptive or not adaptive)]
             raise ValueError(
                 f"engine_options[{option!r}] is not an option of engine={chosen!r}, which {name!r} chooses for "
-                f"{n_samples} samples and n_components={n_components}. Drop it, or pass engine={able[0]!r}."
+                f"{n_samples} samples and n_components={n_components}. Omit it, or pass engine={able[0]!r}."
             )
 
 
 def build(name: str, backend: Backend, *, precision: str, options: Any = None) -> Engine:
-    """Return an engine with the options that it has; others are ignored."""
+    """Return an engine with the options that it supports; other options are ignored."""
     kind = load(name)
     used = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
     engine: Engine = kind(backend, precision=precision, **used)

@@ -1,10 +1,10 @@
 """Checks of an engine against the sums over all pairs, on some points of the map.
 
 No setting of a mesh or a tree is accurate on every map, so the engines measure their error from time to time. Between
-two checks, the error is predicted from the last one by two numbers that cost almost nothing. The errors of the forces
-grow with the density of the map, so relative to the forces they grow with the ``potential``, Z / (sqrt(n) |F|). A check
-is only valid for maps of a similar size, which is measured by the ``extent``, n^2 / Z - 1: in a small map it is the
-mean squared distance, and in a large map the inverse of the mean kernel.
+two checks, the error is predicted from the last check and two numbers that cost almost nothing. The errors of the
+forces grow with the density of the map, so relative to the forces they grow with the ``potential``, Z / (sqrt(n) |F|).
+A check is only valid for maps of a similar size, which is measured by the ``extent``, n^2 / Z - 1: in a small map it is
+the mean squared distance, and in a large map the inverse of the mean kernel.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
 
-MARGIN = 0.9  # share of the allowed error that the sample may have
-_CHECKED = 256  # points whose forces are also summed over all pairs
-_GRAIN = 16  # the smallest number of these points in a block
-_GROWTH = 2.0  # power of the potential with which the predicted error grows
-_WIDENED = 1.6  # factor on the extent of a map within which a check is valid
+MARGIN = 0.9  # largest error of the sample, as a fraction of the allowed error
+_CHECKED = 256  # number of points whose forces are also summed over all pairs
+_GRAIN = 16  # smallest number of these points in a block
+_GROWTH = 2.0  # power of the potential to which the predicted error is proportional
+_WIDENED = 1.6  # largest factor by which the extent of a map may change while a check is valid
 _NARROW = 0.003  # extent below which all maps are treated alike, because every expansion converges there
 _KERNELS = {1: pairs.repulsion_1d, 2: pairs.repulsion_2d, 3: pairs.repulsion_3d}
-# Evaluations from one check to the next, in small and in large maps, and the number of points in a large map.
+# Number of evaluations from one check to the next, in small and in large maps, and the number of points in a large map.
 _EVERY, _EVERY_OF_LARGE, _LARGE = 25, 100, 20_000
 
 
@@ -86,7 +86,7 @@ class Sample(NamedTuple):
         return _norm(F[self.points] - self.forces) / size if size > 0.0 else 0.0
 
     def partition_ratio(self, potential: Array) -> float:
-        """Return the ratio of the sum over all pairs to that in ``potential`` (n,), for these points."""
+        """Return the ratio of the sum over all pairs to the sum of ``potential`` (n,), both at these points."""
         approximate = float(potential[self.points].sum())
         return self.potential / approximate if approximate > 0.0 else 1.0
 
@@ -99,7 +99,7 @@ class Prediction:
         self._indicators = Indicators(1.0, 1.0)
 
     def at(self, indicators: Indicators) -> float:
-        """Return the error that is expected on a map, which is infinite if the last check is not valid for it."""
+        """Return the expected error on a map, or infinity if the last check is not valid for this map."""
         last = self._indicators
         if not last.extent / _WIDENED <= indicators.extent <= last.extent * _WIDENED:
             return np.inf

@@ -1,4 +1,7 @@
-"""The tree of den-SNE's program, for comparisons with it: 2-D, without moments, with errors of tenths of the forces."""
+"""The tree of den-SNE's program, for comparisons with it.
+
+It is for 2-D maps and has no moments. Its errors are tenths of the forces.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +15,22 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.kernels import coarse as kernels
 from drsne.backends.numba.threads import n_blocks
 
-_CELLS = 64  # the largest number of cells per point; points that such a tree cannot separate share a cell
+_CELLS = 64  # largest number of cells per point; points that such a tree cannot separate share a cell
 
 
 class CoarseEngine:
     """The repulsion as den-SNE's and van der Maaten's programs sum it.
 
     A cell is treated as one point if half of its side is below ``theta`` times the distance to the mean of its points.
-    This can even be the cell that contains the point itself, which is then repelled by it. Maps are slightly smaller
-    than with the exact forces. "auto" never chooses this engine.
+    This can even be the cell that contains the point itself. The point is then repelled by its own cell. Maps are
+    slightly smaller than with the exact forces. "auto" never chooses this engine.
 
     Parameters
     ----------
     backend : NumbaBackend
-        Runs the loops.
+        The backend that runs the loops.
     precision : {"single", "double"}, default="single"
-        Ignored: this engine always uses double precision.
+        Ignored, because this engine always uses double precision.
     theta : float, default=0.5
         Largest ratio of half the side of a cell to its distance. The default is that of the programs. With 0, sums are
         exact except for points that coincide.
@@ -43,7 +46,7 @@ class CoarseEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: only two."""
+        """Return whether maps can have this number of dimensions, which must be two."""
         return n_components == 2
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Sums over all pairs. The time grows with the square of n; up to a few thousand points it is the fastest engine."""
+"""Sums over all pairs. The time grows with the square of n; up to a few thousand points, this is the fastest engine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ExactEngine:
     Parameters
     ----------
     backend : Backend
-        Evaluates the sums.
+        The backend that evaluates the sums.
     precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of a pair of points. Their sums have double precision.
+        Floating-point precision of the terms of each pair of points. Their sums have double precision.
     """
 
     OPTIONS = ()
-    tolerance = (3e-4, 2e-5)  # for single precision on maps of thousands of units; errors are 1e-6 on ordinary maps
+    tolerance = (3e-4, 2e-5)  # single precision, maps of thousands of units; errors are 1e-6 on ordinary maps
     adaptive = True
 
     def __init__(self, backend: Backend, *, precision: str = "single") -> None:
@@ -32,7 +32,7 @@ class ExactEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions, which can be any."""
+        """Return True, because maps can have any number of dimensions."""
         return n_components >= 1
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Repulsion on a mesh, in O(n + M log M) for a map that covers M mesh nodes, for 1-D and 2-D maps.
+"""Repulsion on a mesh for 1-D and 2-D maps, in O(n + M log M) for a map that covers M mesh nodes.
 
 Every point has the same charge, and two transforms give the potential ``U_i = sum_j w_ij``. Its sum is the partition
 sum, and its derivative gives the forces, ``F_i = -1/2 dU_i/dy_i`` (docs/theory.md, eqs. 30 to 34). If points are
@@ -7,8 +7,8 @@ If a mesh is not suitable, because the map is much smaller than the kernel or so
 long, the tree engine is used.
 
 Every evaluation chooses the cheapest of these three methods by measured costs. From time to time, and if the map has
-changed so much that the error may have grown, the forces on some points are also summed over all pairs. A method whose
-error is too large there is ruled out until the next check.
+changed so much that the error may have grown, the forces on some points are also summed over all pairs. A method with
+too large an error at these points is ruled out until the next check.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ Single = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """The settings of an accuracy, chosen with benchmarks/engines.py (results in benchmarks/results/engines.md)."""
+    """The settings of one accuracy, chosen with benchmarks/engines.py (results in benchmarks/results/engines.md)."""
 
-    spacing: float  # distance of the nodes without a split
-    split_spacing: float  # distance of the nodes with a split
+    spacing: float  # distance between nodes without a split
+    split_spacing: float  # distance between nodes with a split
     radius: float  # radius of the split, within which pairs are summed one by one
     least_near_pairs: float  # number of near pairs per point below which only the split is accurate
-    theta: float  # setting of the tree
-    force: float  # relative error of the forces that is allowed
+    theta: float  # theta of the tree
+    force: float  # allowed relative error of the forces
 
 
 ACCURACIES = {
     "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_near_pairs=40.0, theta=0.45, force=1.5e-2),
     "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_near_pairs=80.0, theta=0.25, force=1e-3),
 }
-# Costs measured by the same program. The unit is the time of one node in a transform, per doubling of the mesh.
-PAIR_COST = 2.0  # a near pair
-TREE_COST = 160.0  # a point in the tree, per doubling of n, at theta = 0.45; it is proportional to 1 / theta^2
-SMALLEST_SPAN = 2.0  # the smallest map on a mesh; in smaller maps, forces are small differences of large numbers
-LARGEST_MESH = 2**24  # nodes, including the padding
-LEAST_PARTITION = 0.05  # partition sum per point; if it is smaller, single precision loses the far pairs
-_MARGIN = 3  # nodes around the map, so that every point has four nodes along each axis
-_LEAST_EXTENT = 12.0  # the smallest mesh along an axis, because its padding must hold the kernel
-_SPARE = 1.2  # how much larger than necessary a mesh can be if its transform is already known
-_LINES = 32  # lines of a transform in a block, and the smallest number of mesh rows in a block
-_LIGHT = 8192  # the smallest number of points in a block if there is little work for each
+# Costs, measured with the same program. The unit is the time of one node in a transform, per doubling of the mesh.
+PAIR_COST = 2.0  # cost of a near pair
+TREE_COST = 160.0  # cost of a point in the tree, per doubling of n, at theta = 0.45; proportional to 1 / theta^2
+SMALLEST_SPAN = 2.0  # smallest span of a map on a mesh; in smaller maps, forces are small differences of large numbers
+LARGEST_MESH = 2**24  # largest number of nodes of a mesh, including the padding
+LEAST_PARTITION = 0.05  # smallest partition sum per point; below it, single precision loses the far pairs
+_MARGIN = 3  # number of nodes around the map, so that every point has four nodes along each axis
+_LEAST_EXTENT = 12.0  # smallest extent of a mesh along an axis; its padding must hold the kernel
+_SPARE = 1.2  # factor by which a mesh may be larger than necessary if its transform is already known
+_LINES = 32  # number of lines of a transform in a block, and smallest number of mesh rows in a block
+_LIGHT = 8192  # smallest number of points in a block if there is little work for each point
 _THIN = 1.0  # span along one axis below which a map counts as flat
-_REACH = 2  # how many cells away near pairs are searched; a cell has half the radius of the split
-_UNCHECKED_RULED_OUT = 10  # evaluations until the next check if a method is ruled out, which may soon be accurate again
+_REACH = 2  # how many cells away to search for near pairs; the side of a cell is half the radius of the split
+_UNCHECKED_RULED_OUT = 10  # number of evaluations until the next check if a method is ruled out
 
 
 class _Mesh(NamedTuple):
     """A mesh over a map."""
 
     spacing: float
-    nodes: tuple[int, int]  # over the map
-    padded: tuple[int, int]  # at least twice as many, so that nothing wraps around
+    nodes: tuple[int, int]  # number of nodes over the map
+    padded: tuple[int, int]  # number of nodes with padding, at least twice as many, so that nothing wraps around
     radius: float  # radius of the split, or 0
 
     @property
@@ -84,7 +84,7 @@ class FFTState:
     tree: tree.TreeState = field(default_factory=tree.TreeState)
     transforms: dict[_Mesh, Single] = field(default_factory=dict)
     used: str = ""  # the method of the last evaluation: "mesh", "split" or "tree"
-    unchecked: int = 0  # evaluations until the next check
+    unchecked: int = 0  # number of evaluations until the next check
     ruled_out: set[str] = field(default_factory=set)
     predictions: dict[str, Prediction] = field(
         default_factory=lambda: {method: Prediction() for method in ("mesh", "split")}
@@ -97,10 +97,10 @@ class FFTEngine:
     Parameters
     ----------
     backend : NumbaBackend
-        Runs the loops.
+        The backend that runs the loops.
     precision : {"single", "double"}, default="single"
-        Floating-point precision of a pair in the tree. The mesh always has single precision, which is much more
-        accurate than the mesh itself.
+        Floating-point precision of the terms of each pair in the tree. The mesh always uses single precision. The
+        rounding errors are much smaller than the errors of the mesh itself.
     accuracy : {"normal", "high"}, default="normal"
         Allowed relative errors of the forces (norm over all points) and of the partition sum: 1.5e-2 and 5e-4 for
         "normal", 1e-3 and 1e-4 for "high".
@@ -117,7 +117,7 @@ class FFTEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: one or two."""
+        """Return whether maps can have this number of dimensions, which must be one or two."""
         return n_components in (1, 2)
 
     @staticmethod
@@ -133,7 +133,7 @@ class FFTEngine:
     ) -> tuple[float, Array]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance.
 
-        With ``scales`` only the tree is used, because a mesh would have to resolve the smallest scale everywhere.
+        With ``scales``, only the tree is used, because a mesh would have to resolve the smallest scale everywhere.
         """
         state = FFTState() if state is None else state
         if scales is not None:
@@ -275,7 +275,7 @@ def _transform(mesh: _Mesh, state: FFTState) -> Single:
 
 
 class _Cells(NamedTuple):
-    """Points sorted by square cells, row after row."""
+    """Points sorted by square cells, row by row."""
 
     side: float
     shape: tuple[int, int]
@@ -318,7 +318,8 @@ def _kernel_transform(mesh: _Mesh) -> Single:
         kernel[inside] = (1.0 + t * (1.0 + t * (1.0 + t))) / edge
     del s
     spectrum = scipy.fft.rfft2(kernel).real
-    # The transform of the cubic B-spline is sinc^4. It enters twice, when charges are spread and potentials are read.
+    # The transform of the cubic B-spline is sinc^4. It enters twice: when charges are spread, and when potentials are
+    # read.
     for axis, frequencies in enumerate((scipy.fft.fftfreq(mesh.padded[0]), scipy.fft.rfftfreq(mesh.padded[1]))):
         spectrum /= np.expand_dims(np.sinc(frequencies) ** 8, 1 - axis)
     return np.asarray(spectrum, dtype=np.float32)

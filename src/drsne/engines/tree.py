@@ -1,4 +1,4 @@
-"""Repulsion by the Barnes-Hut tree, in O(n log n) for maps of any extent, for 1-D to 3-D maps."""
+"""Repulsion with the Barnes-Hut tree, in O(n log n), for 1-D to 3-D maps of any extent."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from drsne.backends.numba.threads import n_blocks
 from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
 from drsne.precision import pair_type, scaled_pair_type
 
-_GRAIN = 8  # leaves per block
-# With the adaptive kernel: the number of points in a leaf by the dimensions of the map, the factor on theta if the
-# extents of both the leaf and the cell count, and the weight of the extent of the scales (benchmarks/engines.py).
+_GRAIN = 8  # number of leaves per block
+# Settings for the adaptive kernel: the number of points in a leaf by the number of dimensions of the map, the factor on
+# theta if the extents of both the leaf and the cell count, and the weight of the extent of the scales
+# (benchmarks/engines.py).
 _LEAF = {1: 24, 2: 40, 3: 24}
 _LEAF_THETA = 1.5
 _SPREADING = 0.15
-# How theta follows the errors that are measured: its smallest share, the share down to which it is lowered even if that
-# does not help at once, the share of the allowed error below which it grows again, and the factor by which it grows.
+# How theta is adjusted to the measured errors: the smallest factor on theta, the factor down to which theta is lowered
+# even if that does not help at once, the fraction of the allowed error below which theta grows again, and the factor by
+# which it grows.
 _LEAST_SHARE = 0.15
 _LOWERED_ANYWAY = 0.5
 _TOO_ACCURATE, _RAISED = 0.3, 1.15
-_OFTEN = 4  # how much more often errors are checked if the last one was above half of the allowed error
-_UNCORRECTED = 0.5  # share of the allowed error below which the partition sum is not corrected
+_OFTEN = 4  # factor by which checks are more frequent if the last error was above half of the allowed error
+_UNCORRECTED = 0.5  # fraction of the allowed error below which the partition sum is not corrected
 
 
 class _Sums(NamedTuple):
@@ -46,7 +48,7 @@ class _Checked:
     """The results of the last check of a kernel."""
 
     prediction: Prediction = field(default_factory=Prediction)
-    unchecked: int = 0  # evaluations until the next check
+    unchecked: int = 0  # number of evaluations until the next check
     share: float = 1.0  # factor on theta
     ratio: float = 1.0  # partition sum over all pairs divided by that over the tree
 
@@ -68,9 +70,9 @@ class TreeEngine:
     Parameters
     ----------
     backend : NumbaBackend
-        Runs the loops.
+        The backend that runs the loops.
     precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of a pair of points.
+        Floating-point precision of the terms of each pair of points.
     theta : float, default=0.45
         Largest extent of a cell that is treated as one point, in units of ``sqrt(1 + distance^2)``. With 0, the sums
         are exact.
@@ -89,7 +91,7 @@ class TreeEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: up to three."""
+        """Return whether maps can have this number of dimensions, which must be at most three."""
         return 1 <= n_components <= 3
 
     @staticmethod
@@ -128,7 +130,7 @@ class TreeEngine:
     ) -> _Sums:
         """Return the sums with a corrected partition sum, and with a smaller theta if they are not accurate enough.
 
-        The share of theta and the factor on the partition sum are kept until the next check.
+        The factors on theta and on the partition sum are kept until the next check.
         """
         allowed, indicators = MARGIN * self._allowed[0], Indicators.of(sums.partition, sums.forces)
         state.unchecked -= 1

@@ -1,7 +1,7 @@
-"""The base class of the estimators: scikit-learn's contract, checks, the schedule and the fitted attributes.
+"""The base class of the estimators: scikit-learn's interface, checks, the schedule and the fitted attributes.
 
-A subclass provides the methods ``_defaults``, which lists the parameters, ``_check_parameters``, which raises for wrong
-ones, and ``_fit``, which runs the optimisation, and the class attributes of :class:`MapEstimator`.
+A subclass provides three methods: ``_defaults`` lists the parameters, ``_check_parameters`` raises an error for wrong
+ones, and ``_fit`` runs the optimisation. It also provides the class attributes of :class:`MapEstimator`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     _NAME: ClassVar[str]  # the name of the method in the progress bar
     _TERM: ClassVar[str]  # the name of the density term in the losses and the history
-    _LOWER: ClassVar[str]  # the parameters to lower if a fit overflows
+    _LOWER: ClassVar[str]  # names of the parameters to lower if a fit overflows
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
-        """Create an estimator, and raise with a suggestion if a parameter is misspelt."""
+        """Create an estimator, and raise an error with a suggestion if a parameter is misspelt."""
         known = cls._get_param_names()
         for name in named:
             if name not in known:
@@ -100,11 +100,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
-        """Return all parameters with their defaults; a subclass with fewer parameters has them as attributes."""
+        """Return all parameters with their defaults.
+
+        A subclass with fewer parameters has the others as attributes.
+        """
         raise NotImplementedError
 
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
-        """Raise an error for the first parameter that is wrong for every data set."""
+        """Raise an error for the first parameter that is invalid regardless of the data."""
         raise NotImplementedError
 
     def _fit(self, X: Any, dtype: type) -> None:
@@ -127,7 +130,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
     def _checked(self, X: Any) -> tuple[Any, type]:
-        """Check parameters and data, and return the data as float64 and the type in which the map is returned."""
+        """Check parameters and data, and return the data as float64 and the type of the returned map."""
         defaults = self._defaults()
         params = {name: getattr(self, name) for name in defaults}
         self._check_parameters(params, defaults)
@@ -149,7 +152,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
 
     def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
-        """Return the schedule of the user, or the default one with the density term in its last ``share``."""
+        """Return the user's schedule, or the default one with the density term in the last ``share`` of it."""
         if self.schedule is not None:
             schedule: Schedule = self.schedule
             return schedule

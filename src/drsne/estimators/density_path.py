@@ -17,18 +17,18 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     """Return maps along a path of density weights, with their scores.
 
     Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, which is the
-    baseline of the scores. With the adaptive kernel, the first positive weight has its own fit, and so does every
-    weight at which the kernel adapts further than at the weight before. All other maps start from the map before. The
-    thirteen default maps take about five times as long as one fit.
+    baseline of the scores. With the adaptive kernel, the first positive weight is fitted separately, and so is every
+    weight at which the kernel adapts further than at the previous weight. Every other map starts from the previous map.
+    The thirteen default maps take about five times as long as one fit.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        The density weights of the maps, in ascending order. The default is thirteen weights from 0 to 70. A step to the
-        next weight takes a tenth of ``max_iter`` iterations, however large it is, so neighbouring weights should differ
-        by at most a factor of about two.
+        The density weights of the maps, in ascending order. If None, thirteen weights from 0 to 70 are used. A step to
+        the next weight always takes a tenth of ``max_iter`` iterations, so neighbouring weights should differ by at
+        most a factor of about two.
     **params
         Parameters of :class:`drsne.DRSNE`, except ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 

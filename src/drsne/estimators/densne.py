@@ -24,10 +24,11 @@ class DenSNE(MapEstimator):
         L = sum_ij p_ij log(p_ij / q_ij) - 2 lambda rho
         rho = cov(R, r) / sqrt(var(r) + variance_shift)
 
-    where p and q are the affinities of t-SNE, r_i is the logarithm of the mean squared distance of point i in the map,
-    over the stored pairs of p with the weights 1 / (1 + d_ij^2), and R_i is the same in the data with the weights p_ij,
-    standardised. ``lambda`` is that of den-SNE's own program: the objective in its paper has lambda, and the program
-    follows the gradient with 2 lambda (docs/theory.md, section 10).
+    Here p and q are the affinities of t-SNE, and r_i is the logarithm of the local radius of point i in the map. The
+    radius is the weighted mean of the squared distances to the points that share a stored pair of p with point i, with
+    the weights 1 / (1 + d_ij^2). R_i is the same for the data, with the weights p_ij, and is standardised. ``lambda``
+    is that of den-SNE's own program. The objective in its paper has the factor lambda, but the program follows the
+    gradient with 2 lambda (docs/theory.md, section 10).
 
     Parameters
     ----------
@@ -39,26 +40,25 @@ class DenSNE(MapEstimator):
     density_weight : float, default=0.1
         ``lambda`` of den-SNE's program (``dens_lambda``). 0 gives plain t-SNE. Useful values are between 0.05 and 1.
     density_fraction : float, default=0.5
-        Share of the iterations, at the end, in which the density term is used (``dens_frac``).
+        Fraction of the iterations, at the end of the run, that use the density term (``dens_frac``).
     variance_shift : float, default=0.1
-        Constant that is added to the variance of the log radii in the map (``var_shift``). With it, maps whose radii
-        hardly differ gain from spreading them.
+        Constant that is added to the variance of the log radii in the map (``var_shift``). Because of it, a map with
+        nearly equal radii gains from spreading them.
     metric : str or callable, default="euclidean"
-        Metric of the distances between samples: any metric of scikit-learn's nearest neighbours, or "precomputed" if
-        ``X`` is a distance matrix or a sparse graph of distances to neighbours.
+        Metric of the distances between samples: any metric that scikit-learn's nearest neighbours accept, or
+        "precomputed" if ``X`` is a distance matrix or a sparse graph of distances to neighbours.
     init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
         Positions of the points before the first iteration. "pca" stands for the principal components of the data. With
-        ``metric="precomputed"`` it stands for classical scaling of a distance matrix, or for a diffusion map of a
+        ``metric="precomputed"``, it stands for the classical scaling of a distance matrix or for a diffusion map of a
         graph. An array is used unchanged, so a fit can be continued from an earlier map.
     neighbors : (indices, distances), sparse matrix or None, default=None
         Precomputed neighbours of every sample, which replace the search for neighbours. Either two arrays of shape
-        (n_samples, m), whose columns can have any order, may contain the sample itself, and have index -1 for missing
-        neighbours; or a sparse graph of distances, such as that of :func:`sklearn.neighbors.kneighbors_graph` with
-        ``mode="distance"``. If they are given, ``metric`` is ignored.
+        (n_samples, m), or a sparse graph of distances, such as the result of :func:`sklearn.neighbors.kneighbors_graph`
+        with ``mode="distance"``. In the arrays, the neighbours of a sample can be in any order and may include the
+        sample itself; missing neighbours have index -1. If ``neighbors`` is given, ``metric`` is ignored.
     pca_components : int, "auto" or None, default=None
         Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
-        stands for 50 if ``X`` has more than 50 features, and for no reduction otherwise. With None, ``X`` is not
-        reduced.
+        means 50 if ``X`` has more than 50 features, and no reduction otherwise. If None, ``X`` is not reduced.
     engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
         How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
         ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
@@ -68,10 +68,10 @@ class DenSNE(MapEstimator):
     max_iter : int, default=1000
         Number of iterations. The density term is used in the last ``density_fraction`` of them.
     n_iter_exaggeration : int, default=250
-        Number of iterations with early exaggeration. It is lowered to half of the iterations without the density term
-        if it exceeds that.
+        Number of iterations with early exaggeration. If it exceeds half of the iterations without the density term, it
+        is lowered to that number.
     early_exaggeration : float, default=12.0
-        Multiplies the attractive forces during early exaggeration.
+        Factor on the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
         Learning rate of the iterations without the density term, in the units of scikit-learn. "auto" stands for
         ``max(n_samples / exaggeration / 4, 50)``.
@@ -79,14 +79,15 @@ class DenSNE(MapEstimator):
         Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
         ``early_exaggeration``, ``learning_rate`` and ``density_fraction``, which must then be left at their defaults.
     precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of a pair of points. Sums over many pairs always have double precision.
+        Floating-point precision of the terms of each pair of points. Sums over many pairs always have double precision.
     keep_affinities : bool, default=True
         Whether to keep ``affinities_``, which is by far the largest attribute.
     callbacks : callable or list of callables, default=None
         Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
         the losses ``"kl"`` and ``"correlation"``. If a callback returns a true value, the optimisation stops.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None stands for 1, and -1 for all cores. The map does not depend on it.
+        Number of threads, as in joblib: None means 1, and -1 means all cores. The map does not depend on the number of
+        threads.
     random_state : int, RandomState or None, default=None
         Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
@@ -98,21 +99,21 @@ class DenSNE(MapEstimator):
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, which sum to one. They are only stored if ``keep_affinities`` is True.
+        Symmetric affinities ``p_ij``, which sum to one. They are stored only if ``keep_affinities`` is True.
     precisions_ : ndarray of shape (n_samples,)
         Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
     input_log_radii_, log_radii_ : ndarray of shape (n_samples,)
         Logarithms of the local radii (weighted means of *squared* distances) in the data, in the units of ``X``, and in
         the map.
     kl_divergence_, correlation_ : float
-        The two terms of the loss at the map, where the correlation ``rho`` includes the variance shift. The loss is
+        The two terms of the loss at the final map. The correlation ``rho`` includes the variance shift. The loss is
         ``kl_divergence_ - 2 * density_weight * correlation_``.
     n_iter_ : int
         Number of iterations that were run.
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``correlation`` and ``gradient_norm``, the norm of the
-        gradient that is followed, with early exaggeration. Every tenth iteration is recorded, or every fiftieth from
-        20,000 samples on.
+        gradient, including early exaggeration. Every tenth iteration is recorded, or every fiftieth if there are at
+        least 20,000 samples.
     engine_ : str
         Name of the engine that was used.
     pca_ : sklearn.decomposition.PCA or None
@@ -222,7 +223,7 @@ class DenSNE(MapEstimator):
         self._report_early_end(outcome)
 
     def _keep(self, outcome: Outcome, prepared: Prepared[DenSNEProblem], state: State, dtype: type) -> None:
-        """Set all fitted attributes at the end, so that a failed fit leaves those of the last fit unchanged."""
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
         try:
             log_radii = prepared.problem.log_radii(outcome.embedding, state)
         except KeyboardInterrupt:  # the map is complete and is kept; its radii stay unknown

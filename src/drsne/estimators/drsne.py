@@ -30,11 +30,11 @@ class DRSNE(MapEstimator):
 
         L = sum_ij p_ij log(p_ij / q_ij) + lambda * (1/n) sum_i (log c~_i(data) - log c~_i(map))^2
 
-    where p are the affinities of t-SNE, q_ij is proportional to 1 / (1 + d_ij^2 / (rho_i rho_j)) with the scale rho_i
-    of the kernel at point i, c_i is the concentration of point i, which is the inverse of its mean distance to its k
+    Here p are the affinities of t-SNE, and q_ij is proportional to 1 / (1 + d_ij^2 / (rho_i rho_j)), where rho_i is the
+    scale of the kernel at point i. The concentration c_i of point i is the inverse of its mean distance to its k
     nearest neighbours, and c~_i = c_i / mean(c) is its relative concentration. In the map, c_i is measured over the
     neighbours in the data and over the neighbours in the map. :func:`drsne.presets.paper` returns the settings of the
-    paper's method, which has rho = 1 and only uses the neighbours in the data.
+    paper's method, which has rho = 1 and uses only the neighbours in the data.
 
     Parameters
     ----------
@@ -50,42 +50,42 @@ class DRSNE(MapEstimator):
         one of its maps: among those that ``max_trustworthiness_drop`` allows, the map with the largest mean of the
         concentration correlation and the two density rank correlations.
     density_neighbors : int, default=30
-        k, the number of neighbours over which the concentration of a point is measured, without the point itself.
+        k, the number of neighbours that determine the concentration of a point, not counting the point itself.
     density_exponent : float, default=1.0
         ``alpha`` in ``c = r^-alpha``, where r is the radius of a point. It is 1 in the paper. The exponent in the data
         is ``contrast_`` times as large. The density term and its gradient grow as ``alpha^2``, so exponents should be
         compared at equal ``lambda * alpha^2``.
     neighborhoods : {"both", "input", "embedding"}, default="both"
-        Neighbours over which the concentration in the map is measured: the neighbours of each point in the data
-        ("input", as in the paper), its nearest neighbours in the map ("embedding"), which are what a reader of the map
-        sees, or both. Except with "input" and the fixed kernel, the map is matched to a power of the concentration in
-        the data (``contrast_``). If the radii in the data differ little, as in data with many dimensions, their ratios
-        are up to squared in the map, so that they stand out from chance (docs/theory.md, section 8).
+        Neighbours over which the concentration in the map is measured. "input" uses the neighbours of each point in the
+        data, as in the paper. "embedding" uses its nearest neighbours in the map, which are what a reader of the map
+        sees. "both" uses both. Except with "input" and the fixed kernel, the map is matched to a power of the
+        concentration in the data (``contrast_``). If the radii in the data differ little, as in data with many
+        dimensions, their ratios are enlarged in the map, at most to their squares, so that they stand out from chance
+        (docs/theory.md, section 8).
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
-        Kernel of the affinities in the map. The "fixed" kernel, that of t-SNE and of the paper, has the same scale at
+        Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the
         point in the data, so that sparse groups are drawn larger and stay in one piece. "auto" is adaptive if the
-        density term is used, and fixed at ``density_weight=0``, which is plain t-SNE. Between 0 and 0.1 it adapts in
-        part.
+        density term is used, and fixed at ``density_weight=0``, which is plain t-SNE. At weights between 0 and 0.1, it
+        adapts only in part.
     max_trustworthiness_drop : float, default=0.01
         The largest loss of trustworthiness, and of continuity, relative to the map at ``lambda = 0`` that
         ``density_weight="auto"`` allows.
     metric : str or callable, default="euclidean"
-        Metric of the distances between samples: any metric of scikit-learn's nearest neighbours, or "precomputed" if
-        ``X`` is a distance matrix or a sparse graph of distances to neighbours.
+        Metric of the distances between samples: any metric that scikit-learn's nearest neighbours accept, or
+        "precomputed" if ``X`` is a distance matrix or a sparse graph of distances to neighbours.
     init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
         Positions of the points before the first iteration. "pca" stands for the principal components of the data. With
-        ``metric="precomputed"`` it stands for classical scaling of a distance matrix, or for a diffusion map of a
+        ``metric="precomputed"``, it stands for the classical scaling of a distance matrix or for a diffusion map of a
         graph. An array is used unchanged, so a fit can be continued from an earlier map.
     neighbors : (indices, distances), sparse matrix or None, default=None
         Precomputed neighbours of every sample, which replace the search for neighbours. Either two arrays of shape
-        (n_samples, m), whose columns can have any order, may contain the sample itself, and have index -1 for missing
-        neighbours; or a sparse graph of distances, such as that of :func:`sklearn.neighbors.kneighbors_graph` with
-        ``mode="distance"``. If they are given, ``metric`` is ignored.
+        (n_samples, m), or a sparse graph of distances, such as the result of :func:`sklearn.neighbors.kneighbors_graph`
+        with ``mode="distance"``. In the arrays, the neighbours of a sample can be in any order and may include the
+        sample itself; missing neighbours have index -1. If ``neighbors`` is given, ``metric`` is ignored.
     pca_components : int, "auto" or None, default=None
         Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
-        stands for 50 if ``X`` has more than 50 features, and for no reduction otherwise. With None, ``X`` is not
-        reduced.
+        means 50 if ``X`` has more than 50 features, and no reduction otherwise. If None, ``X`` is not reduced.
     engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
         How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
         ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
@@ -96,12 +96,12 @@ class DRSNE(MapEstimator):
         Number of iterations. The density term is used in the last 10 % of them, or in the last half with the fixed
         kernel.
     n_iter_exaggeration : int, default=250
-        Number of iterations with early exaggeration. It is lowered to half of the iterations without the density term
-        if it exceeds that. With the adaptive kernel, the exaggeration is released gradually during the last 70 % of
-        these iterations, while the scales of the kernel grow. With the fixed kernel, it ends at once. With 0 there is
-        no exaggeration, and an adaptive kernel has its full scales from the first iteration.
+        Number of iterations with early exaggeration. If it exceeds half of the iterations without the density term, it
+        is lowered to that number. With the adaptive kernel, the exaggeration is released gradually during the last 70 %
+        of these iterations, while the scales of the kernel grow. With the fixed kernel, it ends at once. With 0, there
+        is no exaggeration, and an adaptive kernel has its full scales from the first iteration.
     early_exaggeration : float, default=12.0
-        Multiplies the attractive forces during early exaggeration.
+        Factor on the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
         Learning rate of the iterations without the density term, in the units of scikit-learn. "auto" stands for
         ``max(n_samples / exaggeration / 4, 50)``.
@@ -117,7 +117,8 @@ class DRSNE(MapEstimator):
         Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
         the losses ``"kl"`` and ``"concentration"``. If a callback returns a true value, the optimisation stops.
     n_jobs : int, default=None
-        Number of threads, as in joblib: None stands for 1, and -1 for all cores. The map does not depend on it.
+        Number of threads, as in joblib: None means 1, and -1 means all cores. The map does not depend on the number of
+        threads.
     random_state : int, RandomState or None, default=None
         Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
@@ -129,31 +130,32 @@ class DRSNE(MapEstimator):
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, which sum to one. They are only stored if ``keep_affinities`` is True.
+        Symmetric affinities ``p_ij``, which sum to one. They are stored only if ``keep_affinities`` is True.
     precisions_ : ndarray of shape (n_samples,)
         Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
         Log relative concentrations ``log c~_i`` in the data and in the map, in the same unit: 0 is average, and log 2
-        is twice the average. In the map they are measured over the neighbours in the data, or over the neighbours in
-        the map with ``neighborhoods="embedding"``.
+        is twice the average. In the map, they are measured over the neighbours in the data, or over the neighbours in
+        the map if ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
-        The two terms of the loss at the map. The loss is ``kl_divergence_ + density_weight_ * concentration_loss_``.
+        The two terms of the loss at the final map. The loss is ``kl_divergence_ + density_weight_ *
+        concentration_loss_``.
     contrast_ : float
-        The power of the concentration in the data that the concentration in the map is matched to. It is 1 with
+        The concentration in the map is matched to this power of the concentration in the data. It is 1 with
         ``neighborhoods="input"`` and the fixed kernel.
     scales_ : ndarray of shape (n_samples,)
-        ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. All are 1 with the fixed
-        kernel.
+        ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. With the fixed kernel, all
+        scales are 1.
     density_weight_ : float
         ``lambda`` of the map.
     path_ : DensityPath or None
-        All maps that were fitted with ``density_weight="auto"``, with their scores, and None otherwise.
+        With ``density_weight="auto"``, all maps that were fitted and their scores. Otherwise None.
     n_iter_ : int
         Number of iterations that were run.
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``concentration`` and ``gradient_norm``, the norm of the
-        gradient that is followed, with early exaggeration. Every tenth iteration is recorded, or every fiftieth from
-        20,000 samples on.
+        gradient, including early exaggeration. Every tenth iteration is recorded, or every fiftieth if there are at
+        least 20,000 samples.
     engine_ : str
         Name of the engine that was used.
     pca_ : sklearn.decomposition.PCA or None
@@ -268,7 +270,7 @@ class DRSNE(MapEstimator):
         self._report_early_end(outcome)
 
     def _fit_path(self, X: Any, dtype: type) -> None:
-        """Fit maps along a path of weights, and keep the best that meets the constraint."""
+        """Fit maps along a path of weights, and keep the best map that meets the constraint."""
         with Workers(self.n_jobs) as workers:
             maps, followed, prepared = self._follow(X, dtype, path.WEIGHTS, workers)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
@@ -284,8 +286,8 @@ class DRSNE(MapEstimator):
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores."""
         if self._precomputed and sp.issparse(X):
             raise ValueError(
-                "A path of density weights needs all distances to score its maps; X is a sparse graph with "
-                "metric='precomputed'. Pass the data or a full distance matrix, or a number as density_weight."
+                "A path of density weights needs all distances to score its maps; got a sparse graph with "
+                "metric='precomputed'. Pass the data or a full distance matrix as X, or a number as density_weight."
             )
         path.check_scorable(X, self.metric)
         objective = self._objective(1.0)
@@ -337,7 +339,7 @@ class DRSNE(MapEstimator):
         dtype: type,
         adaptation: float,
     ) -> None:
-        """Set all fitted attributes at the end, so that a failed fit leaves those of the last fit unchanged."""
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
         problem = prepared.problem
         try:
             concentration = problem.concentration(outcome.embedding, state)

@@ -10,11 +10,11 @@ from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters as _parameters
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 
-_BASE = 180 * 2**20  # the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
-_PAIRS = 1.45  # symmetric pairs per directed one (at most 2), measured on the data sets of the benchmarks
-_MESH_BYTES = 64 * 2**20  # arrays of the mesh engine, at the usual size of the mesh
-_LEAF, _SUMMED = 32, 20  # points in a leaf of the adaptive kernel's tree, and sums of a node
-_SCORING_BYTES = 48 * 2**20  # blocks of distances of one thread while the maps of a path are scored
+_BASE = 180 * 2**20  # bytes of the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
+_PAIRS = 1.45  # number of symmetric pairs per directed pair (at most 2), measured on the data sets of the benchmarks
+_MESH_BYTES = 64 * 2**20  # bytes of the arrays of the mesh engine, at the usual size of the mesh
+_LEAF, _SUMMED = 32, 20  # number of points in a leaf of the adaptive kernel's tree, and of sums of a node
+_SCORING_BYTES = 48 * 2**20  # bytes of the distances that one thread holds while the maps of a path are scored
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
@@ -26,9 +26,9 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     affinity = min(n - 1, int(3 * perplexity + 0.5))
     if objective is not None:
         affinity = objective.calibration.n_neighbors(perplexity, n)
-    k = min(n - 1, int(params.get("density_neighbors", 0)))  # DenSNE uses the neighbours with affinity
+    k = min(n - 1, int(params.get("density_neighbors", 0)))  # DenSNE uses the neighbours that have an affinity
     wanted = max(affinity, k)
-    data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X, and our copy if it has another type
+    data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X, and our copy if X has another type
     if params["pca_components"] is not None:
         d = min(d, 50 if params["pca_components"] == "auto" else int(params["pca_components"]))
         data += n * d * 8
@@ -50,7 +50,7 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
 
 
 def _adaptive(n: int, n_components: int, real: int) -> int:
-    """Return the bytes that the adaptive kernel needs in addition: scales, and a tree of points with scales."""
+    """Return the additional bytes of the adaptive kernel, for scales and a tree of points with scales."""
     scales = n * (4 * 8 + real)  # log scales and scales, each in two orders of the points, and inverse scales
     if n_components > 3:
         return scales
@@ -92,6 +92,6 @@ def warn_if_short(X: Any, params: dict[str, Any]) -> None:
     if free is not None and needed > free:
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
         checks.warn(
-            f"This fit needs about {needed / 1e9:.1f} GB of memory; {free / 1e9:.1f} GB are free. Lower {sizes}, "
+            f"This fit needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free. Lower {sizes}, "
             "pass pca_components if the data have many features, or fit a sample."
         )

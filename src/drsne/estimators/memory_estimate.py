@@ -17,12 +17,12 @@ def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
     n_samples, n_features : int
         Shape of ``X``, which is assumed to be dense.
     **params
-        Parameters of :class:`drsne.DRSNE`. The others have their default values.
+        Parameters of :class:`drsne.DRSNE`. Parameters that are not passed have their default values.
 
     Returns
     -------
     int
-        Peak memory in bytes, including the interpreter and its libraries. It is accurate to about a third.
+        Peak memory in bytes, including the interpreter and its libraries. It is accurate to within about a third.
 
     Examples
     --------

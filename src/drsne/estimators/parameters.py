@@ -1,4 +1,4 @@
-"""Checks of the parameters of the estimators, which are run when they are fitted."""
+"""Checks of the parameters of the estimators, run when an estimator is fitted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from drsne.objectives.drsne import NEIGHBORHOODS, Objective
 from drsne.objectives.kernel import KERNELS
 from drsne.optimization.schedule import Schedule
 
-# Parameters that an Objective or a Schedule replaces, so they must not be set as well.
+# Parameters that an Objective or a Schedule replaces. They must then be left at their defaults.
 _BY_OBJECTIVE = ("density_exponent", "neighborhoods", "kernel")
 _BY_SCHEDULE = ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate")
 
 
 def check(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise an error for the first parameter of DRSNE that is wrong for every data set."""
+    """Raise an error for the first parameter of DRSNE that is invalid regardless of the data."""
     checks.integer(
         "density_neighbors", params["density_neighbors"], at_least=1, hint=_hint("density_neighbors", defaults)
     )
@@ -38,7 +38,7 @@ def check(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
 def adapts(params: Mapping[str, Any]) -> bool:
     """Return whether a fit with these parameters uses the adaptive kernel, at least at one weight of a path.
 
-    DenSNE never does, because it has no such kernel.
+    DenSNE never uses the adaptive kernel, because it does not have one.
     """
     if "kernel" not in params:
         return False
@@ -48,7 +48,7 @@ def adapts(params: Mapping[str, Any]) -> bool:
 
 
 def check_densne(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raise an error for the first parameter of DenSNE that is wrong for every data set."""
+    """Raise an error for the first parameter of DenSNE that is invalid regardless of the data."""
     checks.number("density_weight", params["density_weight"], at_least=0, hint="Pass 0 for plain t-SNE.")
     hint = _hint("density_fraction", defaults)
     if checks.number("density_fraction", params["density_fraction"], at_least=0, hint=hint) > 1:
@@ -129,7 +129,7 @@ def _check_precomputed(params: Mapping[str, Any]) -> None:
     for name, reason in reasons.items():
         if params[name] is not None:
             raise ValueError(
-                f"{name} must be None with metric='precomputed', because {reason}. Drop one of the two, or pass the "
+                f"{name} must be None with metric='precomputed', because {reason}. Omit one of the two, or pass the "
                 "data as X with another metric."
             )
 
@@ -140,12 +140,12 @@ def _check_covered(
     if params[name] is None:
         return
     if not isinstance(params[name], kind):
-        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {params[name]!r}. Drop it, or pass one.")
+        raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {params[name]!r}. Omit it, or pass one.")
     for parameter in covered:
         if params[parameter] != defaults[parameter]:
             raise ValueError(
                 f"{parameter} must be left at its default if {name} is passed, which replaces it; got "
-                f"{params[parameter]!r}. Set it in {name}, or drop {name}."
+                f"{params[parameter]!r}. Set it in {name}, or omit {name}."
             )
 
 

@@ -22,9 +22,9 @@ from drsne.presets import PathSchedules
 
 Array = NDArray[np.float64]
 WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)
-SCORED = 5000  # the largest number of points that are scored
-SCORED_PAIRWISE = 1000  # the same for continuity and stress, which need all distances in every map
-DENSITY = "density"  # stands for the mean of the following scores
+SCORED = 5000  # largest number of points that are scored
+SCORED_PAIRWISE = 1000  # largest number of points for continuity and stress, which need all distances in every map
+DENSITY = "density"  # name of the mean of the following scores
 _DENSITY_SCORES = ("concentration_correlation", "density_rank_correlation", "local_density_rank_correlation")
 _SMALLER_IS_BETTER = ("stress", "fragmentation")
 
@@ -40,10 +40,10 @@ class DensityPath:
     embeddings : list of ndarray of shape (n_samples, n_components)
         The maps.
     metrics : dict of str to ndarray of shape (m,)
-        Scores of the maps, named as in :func:`drsne.metrics.evaluate`. They are measured on at most 5000 points,
+        Scores of the maps, named as in :func:`drsne.metrics.evaluate`. They are measured on at most 5000 points, and
         continuity and stress on at most 1000.
     kl_divergence, concentration_loss : ndarray of shape (m,)
-        The two terms of the loss at every map.
+        The two terms of the loss of every map.
     baseline, baseline_continuity : float
         Trustworthiness and continuity of the map at lambda = 0, even if that map is not on the path.
     """
@@ -93,8 +93,8 @@ class DensityPath:
         checks.choice("criterion", criterion, (*self.metrics, DENSITY))
         if np.isnan(self.baseline):
             raise ValueError(
-                "The maps of this path have no scores, because it was interrupted while they were measured. Score them "
-                "with drsne.metrics.evaluate, or choose one of embeddings yourself (plot then needs chosen=...)."
+                "The maps of this path have no scores, because the scoring was interrupted. Score the maps with "
+                "drsne.metrics.evaluate, or choose one of embeddings yourself (plot then needs chosen=...)."
             )
         least = -np.inf
         if min_trustworthiness is not None:
@@ -156,8 +156,8 @@ class DensityPath:
         labels : array-like of shape (n_samples,), default=None
             Labels by which the points are coloured.
         chosen : int, default=None
-            Index of the map to mark, such as the result of :meth:`select`. By default it is the map with the best
-            ``criterion`` among those whose trustworthiness is at most 0.01 below that at lambda = 0.
+            Index of the map to mark, such as the result of :meth:`select`. If None, it is the map with the best
+            ``criterion`` among those with a trustworthiness at most 0.01 below that of the map at lambda = 0.
         criterion : str, default="concentration_correlation"
             The score that is plotted against trustworthiness, named as in :meth:`select`.
 
@@ -195,16 +195,17 @@ def automatic(path: DensityPath, drop: float) -> int:
         trust = path.metrics["trustworthiness"]
         best = 1 + int(np.argmax(trust[1:]))
         checks.warn(
-            f"density_weight='auto' chose 0, plain t-SNE, because no larger weight of the path shows density better "
-            f"within max_trustworthiness_drop={drop:g} of its trustworthiness ({path.baseline:.4f}) and continuity "
-            f"({path.baseline_continuity:.4f}). The largest trustworthiness of the others is {trust[best]:.4f}, at "
-            f"{path.weights[best]:g}. Raise max_trustworthiness_drop, or pass a density_weight; path_ has all maps."
+            f"density_weight='auto' chose 0, plain t-SNE: no larger weight of the path shows density better while "
+            f"staying within max_trustworthiness_drop={drop:g} of the trustworthiness ({path.baseline:.4f}) and "
+            f"continuity ({path.baseline_continuity:.4f}) of plain t-SNE. Among the other weights, "
+            f"{path.weights[best]:g} has the largest trustworthiness ({trust[best]:.4f}). Raise "
+            "max_trustworthiness_drop, or pass a number as density_weight. All maps are in path_."
         )
     return chosen
 
 
 class Weighted:
-    """A problem whose density weight is one, evaluated at another weight and another power of the kernel's scales."""
+    """A problem with a density weight of one, evaluated at another weight and another power of the kernel's scales."""
 
     def __init__(self, problem: Evaluates, weight: float, *, power: float = 1.0) -> None:
         self._problem, self._weight, self._power = problem, weight, power
@@ -216,10 +217,10 @@ class Weighted:
 
 
 class Followed(NamedTuple):
-    """The maps along a path, up to the weight at which it was stopped."""
+    """The maps along a path, up to the weight at which the path was stopped."""
 
     outcomes: list[Outcome]  # one for each weight that was reached, beginning with 0
-    stopped_by: str | None  # as in Outcome; a map that was stopped early is left out, unless it is the first
+    stopped_by: str | None  # reason as in Outcome; a map that was stopped early is left out, unless it is the first
     n_iter: int
     state: State
 
@@ -233,10 +234,11 @@ def follow(
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Followed:
-    """Fit the map at lambda = 0, which is plain t-SNE, and those at the positive ``weights``, and return them.
+    """Fit and return the map at lambda = 0, which is plain t-SNE, and the maps at the positive ``weights``.
 
-    ``problem`` has the weight one. A map whose kernel adapts further than that of the map before has its own fit. All
-    other maps start from the map before. Iterations are counted, and histories recorded, from the start of the path.
+    ``problem`` has the weight one. A map is fitted separately if its kernel adapts further than that of the previous
+    map. Every other map starts from the previous map. Iterations are counted, and histories recorded, from the start of
+    the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by, state = start, 0, None, problem.start()
@@ -273,19 +275,19 @@ def adaptation(objective: Objective, weight: float) -> float:
 
 
 def own_fits(objective: Objective, weights: Sequence[float]) -> list[float]:
-    """Return the ascending positive ``weights`` at which the kernel adapts further than at the weight before."""
+    """Return the ascending positive ``weights`` at which the kernel adapts further than at the previous weight."""
     powers = [-1.0, *(objective.adaptation(weight) for weight in weights)]  # the first weight always has its own fit
     return [weight for weight, (before, power) in zip(weights, pairwise(powers), strict=True) if power > before]
 
 
 def _shifted(function: Callable[..., Any], done: int) -> Callable[..., Any]:
-    """Return a callback that counts iterations from the start of the path, of which ``done`` came before."""
+    """Return a callback that counts iterations from the start of the path, after ``done`` earlier ones."""
     return lambda iteration, *rest: function(done + iteration, *rest)
 
 
 def _appended(before: Outcome, last: Outcome) -> Outcome:
-    """Return the outcome of the last step, with the iterations and the history of the steps before it."""
-    # The first entry of a step repeats the last entry of the step before.
+    """Return the outcome of the last step, including the iterations and the history of the earlier steps."""
+    # The first entry of a step repeats the last entry of the previous step.
     history = {name: np.concatenate([before.history[name], values[1:]]) for name, values in last.history.items()}
     history["iteration"][len(before.history["iteration"]) :] += before.n_iter
     return last._replace(n_iter=before.n_iter + last.n_iter, history=history)
@@ -312,7 +314,7 @@ def scored(
         metrics = evaluation.of_maps(X, maps, rows, workers, n_pairwise=SCORED_PAIRWISE, metric=metric, near=near)
     except KeyboardInterrupt:  # the maps are kept; their scores stay unknown
         metrics = {name: np.full(len(outcomes), np.nan) for name in evaluation.NAMES}
-    first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # lambda = 0 may only be the baseline
+    first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # otherwise lambda = 0 is only the baseline
     return DensityPath(
         weights=np.array(reached[first:]),
         embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
@@ -328,7 +330,7 @@ def check_weights(weights: Any) -> tuple[float, ...]:
     """Return the weights of a path as a tuple, or raise an error if they are not ascending numbers."""
     if weights is None:
         return WEIGHTS
-    rule = "weights must be a list of different numbers of at least 0, in ascending order"
+    rule = "weights must be a list of distinct non-negative numbers in ascending order"
     hint = "Pass None for the default weights."
     if isinstance(weights, (str, bytes, set, frozenset, dict)) or not hasattr(weights, "__iter__"):
         raise TypeError(f"{rule}; got {weights!r}. {hint}")
@@ -350,6 +352,6 @@ def check_scorable(X: Any, metric: Any) -> None:
         space_of(X, metric).distances(np.arange(2))
     except (TypeError, ValueError, NotImplementedError) as error:
         raise ValueError(
-            f"A path of density weights needs all distances to score its maps, and metric={metric!r} does not give "
+            f"A path of density weights needs all distances to score its maps, but metric={metric!r} does not give "
             f"them for such data ({error}). Pass a number as density_weight, or another metric."
         ) from error

@@ -1,4 +1,4 @@
-"""From checked data to a problem that can be minimised: neighbours, affinities, target, scales and the initial map."""
+"""Preparation of a problem from checked data: neighbours, affinities, target, scales and the initial map."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from drsne.pca import fitted_pca, scores
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
-_NEIGHBORS_PER_PERPLEXITY = 3.0  # neighbours that a perplexity needs at least; with fewer, all affinities are similar
-_MOST_SAMPLES_KEPT = 10_000  # samples up to which the nearest neighbours are kept for the scores of a path
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; below it, all affinities are similar
+_MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
 
 AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
@@ -36,7 +36,7 @@ AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
 
 @dataclass(frozen=True, kw_only=True)
 class PreparationSettings:
-    """The parameters of an estimator that determine what is optimised. The estimator describes them."""
+    """The parameters of an estimator that determine what is optimised. The estimator documents them."""
 
     n_components: int
     perplexity: float
@@ -47,7 +47,7 @@ class PreparationSettings:
     engine: str
     engine_options: dict[str, Any] | None
     random_state: Any
-    density_neighbors: int = 0  # DenSNE uses the neighbours with affinity
+    density_neighbors: int = 0  # DenSNE uses the neighbours that have an affinity
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> PreparationSettings:
@@ -90,19 +90,19 @@ class _Neighbors(NamedTuple):
 
     @property
     def of_affinities(self) -> KnnGraph:
-        """The neighbours with an affinity."""
+        """The neighbours that have an affinity."""
         return self.graph.first(self.sizes.affinity_neighbors)
 
 
 def prepare_drsne(
     settings: PreparationSettings, X: Any, objective: Objective, weight: float, workers: Workers
 ) -> Prepared[DRSNEProblem]:
-    """Return the problem of DR-SNE on ``X`` at a density weight, and the map to start from."""
+    """Return the problem of DR-SNE on ``X`` at a density weight, and the initial map."""
     near = _neighbors(settings, X, objective.calibration, workers)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real)
-    with timed("Made the map to start from"):
+    with timed("Made the initial map"):
         start = _start(settings, near.X, symmetric.P, near.rng, workers)
     graph = near.graph.first(sizes.density_neighbors)
     problem, input_profile = _drsne_problem(settings, graph, objective, symmetric.P, weight, workers)
@@ -122,7 +122,7 @@ def prepare_densne(
     precision: str,
     workers: Workers,
 ) -> Prepared[DenSNEProblem]:
-    """Return the problem of den-SNE on ``X``, and the map to start from."""
+    """Return the problem of den-SNE on ``X``, and the initial map."""
     near = _neighbors(settings, X, DEFAULT_CALIBRATION, workers)
     graph, perplexity = near.of_affinities, near.sizes.perplexity
     conditional, precisions = calibrated(graph, perplexity, DEFAULT_CALIBRATION, workers, _real(precision))
@@ -165,18 +165,18 @@ def _neighbors(settings: PreparationSettings, X: Any, calibration: Calibration, 
 
 
 def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, supplied: KnnGraph | None) -> _Sizes:
-    """Return the perplexity and k, lowered with a warning if the data or the ``supplied`` neighbours are too few.
+    """Return the perplexity and k, lowered with a warning if there are too few samples or ``supplied`` neighbours.
 
-    A perplexity can be at most a third of the number of neighbours. If it were near that number, all affinities would
-    be similar and the map would show nothing.
+    A perplexity can be at most a third of the number of neighbours. If the perplexity were near that number, all
+    affinities would be similar and the map would show nothing.
     """
     most = X.shape[0] - 1 if supplied is None else supplied.indices.shape[1]
     if settings.precomputed and sp.issparse(X):
         most = min(most, available(X))
         if most < 1:
             raise ValueError(
-                "X must list at least one neighbour for every sample with metric='precomputed'; some samples have "
-                "none. Build the graph with more neighbours."
+                "X must list at least one neighbour for every sample with metric='precomputed'; got samples without "
+                "neighbours. Build the graph with more neighbours."
             )
     perplexity, k = float(settings.perplexity), int(settings.density_neighbors)
     lowered = []
@@ -192,12 +192,15 @@ def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, supp
 
 
 def _why_lowered(settings: PreparationSettings, n_samples: int, most: int, supplied: KnnGraph | None) -> str:
-    """Return the reason why there are too few neighbours, and the way out."""
+    """Return the reason why there are too few neighbours, and what to do about it."""
     if supplied is None and most == n_samples - 1:
         return f"X has only {n_samples} samples. Pass smaller values to avoid this warning."
     needed = int(max(np.ceil(_NEIGHBORS_PER_PERPLEXITY * settings.perplexity), settings.density_neighbors))
     if needed >= n_samples:
-        return f"the graph has only {most} neighbours for each of {n_samples} samples."
+        return (
+            f"the graph has only {most} neighbours for each of {n_samples} samples. Pass smaller values to avoid this "
+            "warning."
+        )
     return (
         f"the graph has only {most} neighbours for each sample. Build it with n_neighbors={needed + 1} (the sample "
         "itself included), or pass smaller values to avoid this warning."
@@ -221,7 +224,8 @@ def _drsne_problem(
     log_scale = None
     if objective.adapts(weight):
         log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
-    # The last bits depend on the units of the data, and the map must not.
+    # The values are rounded, because the last bits depend on the units of the data, and the map must not depend on
+    # them.
     round_off = rounded if objective.precision == "single" else np.asarray
     backend = NumbaBackend(workers)
     problem = DRSNEProblem(

@@ -3,7 +3,8 @@
 Matrix products, tile by tile, give a shortlist for every row. The shortlists are ranked by distances that are summed
 feature by feature, so the result does not depend on the rounding of the products. The products are computed in single
 precision, and bounds on their errors prove that a shortlist is complete. If too many shortlists cannot be proved
-complete, the products are repeated in double precision. Rows that still cannot be proved are searched in full.
+complete, the products are repeated in double precision. Rows with shortlists that still cannot be proved complete are
+searched in full.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from drsne.precision import unit_scale
 Rows = NDArray[np.intp]
 
 TILE_ROWS, TILE_COLUMNS = 256, 4096
-_ORDINARY = 2.0**200  # data below this scale have squared distances that do not overflow in double precision
-_UNPROVED = 0.02  # share of the rows of a tile that may be searched in full before the precision is raised
+_ORDINARY = 2.0**200  # scale of the data below which squared distances do not overflow in double precision
+_UNPROVED = 0.02  # largest fraction of the rows of a tile that is searched in full before the precision is raised
 
 
 class Points(NamedTuple):
@@ -32,8 +33,8 @@ class Points(NamedTuple):
     centred: Any  # (n, d), dense or sparse
     norms: NDArray[np.float64]  # squared norms of the centred points
     rank: Any  # the kernel that ranks shortlists
-    parts: tuple[NDArray[Any], ...]  # the points as arguments of that kernel
-    scale: tuple[float, float]  # factors from the distances of ``parts`` to those of the data
+    parts: tuple[NDArray[Any], ...]  # the points, as arguments of that kernel
+    scale: tuple[float, float]  # factors that convert the distances of ``parts`` to those of the data
     square: float  # ratio of the squared distances of ``parts`` to those of the centred points
 
     @classmethod
@@ -50,7 +51,8 @@ class Points(NamedTuple):
         Z = X / scale
         Z -= Z.mean(axis=0)
         # The centred data can be small if the data are far from the origin or nearly constant, so they are brought to
-        # unit scale again. Centring makes the products accurate, but it rounds, so distances are summed from the data.
+        # unit scale again. Centring makes the products accurate, but it rounds the data, so distances are summed from
+        # data that are not centred.
         second = unit_scale(Z)
         Z /= second
         norms = np.einsum("ij,ij->i", Z, Z)
@@ -59,7 +61,10 @@ class Points(NamedTuple):
         return cls(Z, norms, kernels.rank_dense, (X / scale / second,), (scale, second), 1.0)
 
     def doubt(self, dtype: type) -> float:
-        """Return a bound on the error of a squared distance by products, relative to the sum of the squared norms."""
+        """Return a bound on the error of a squared distance computed from dot products.
+
+        The bound is relative to the sum of the squared norms.
+        """
         return float((2 * self.centred.shape[1] + 16) * np.finfo(dtype).eps)
 
 
@@ -76,7 +81,7 @@ class Shortlists(NamedTuple):
         """Return empty lists for m rows, with room for somewhat more than k points each."""
         size = k + max(8, k // 4)
         room = size + size // 2 + 3
-        largest = np.finfo(dtype).max  # a finite limit, so that sums of differences from it are not nan
+        largest = np.finfo(dtype).max  # a finite limit, so that sums of differences from the limit are not nan
         return cls(
             np.empty((m, room), dtype),
             np.empty((m, room), np.int32),
@@ -89,7 +94,7 @@ def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
     """Return the ``k`` nearest neighbours of ``rows`` among all rows of ``X``."""
     points = Points.of(X)
     graph = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
-    factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last one is in use
+    factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last entry is in use
     step = max(1, TILE_ROWS * TILE_COLUMNS // len(points.norms)) if sp.issparse(X) else TILE_ROWS
 
     def work(block: int, lo: int, hi: int) -> None:
@@ -139,7 +144,7 @@ def _rank(points: Points, some: Rows, lists: Shortlists, bounds: NDArray[np.floa
 
 
 def rescaled(graph: KnnGraph, points: Points) -> KnnGraph:
-    """Bring the distances to the units of the data, in place, and return the neighbours."""
+    """Convert the distances to the units of the data, in place, and return the neighbours."""
     with np.errstate(over="ignore"):
         for factor in reversed(points.scale):
             graph.distances[...] *= factor

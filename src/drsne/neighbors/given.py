@@ -1,4 +1,7 @@
-"""Neighbours that the user passes, checked and sorted: nearest first, ties by index, each once, without the point."""
+"""Neighbours that the user passes.
+
+They are checked and sorted, nearest first and ties by index. Duplicates and the point itself are removed.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,14 @@ from drsne.neighbors.graph import KnnGraph
 
 
 def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
-    """Return the neighbours that the user passed, nearest first, each once and without the point itself.
+    """Return the neighbours that the user passed, nearest first, without duplicates and without the point itself.
 
     Parameters
     ----------
     neighbors : (indices, distances) or sparse matrix of shape (n_samples, n_samples)
-        Two arrays of shape (n_samples, m), whose columns can have any order and have index -1 for missing neighbours.
-        Or a graph of distances, such as that of scikit-learn's ``kneighbors_graph(mode="distance")``.
+        Either two arrays of shape (n_samples, m), or a graph of distances, such as the result of scikit-learn's
+        ``kneighbors_graph(mode="distance")``. In the arrays, the neighbours can be in any order, and missing neighbours
+        have index -1.
     n_samples : int
         Number of rows of the data.
     workers : Workers
@@ -29,7 +33,7 @@ def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGr
     Returns
     -------
     KnnGraph
-        The largest number of neighbours that every row has.
+        The neighbours. All rows have the same number, the largest one that every row can provide.
     """
     if sp.issparse(neighbors):
         indptr, indices, distances = _from_graph(neighbors, n_samples)
@@ -39,14 +43,14 @@ def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGr
     if indices.size and (indices.min() < -1 or indices.max() >= n_samples):
         wrong = indices.max() if indices.max() >= n_samples else indices.min()
         raise ValueError(
-            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for missing ones; got "
+            f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for missing neighbours; got "
             f"{wrong}. Build them from the same rows as X."
         )
     some = distances[listed]
     if not np.isfinite(some).all() or some.min(initial=0.0) < 0:
         wrong = some.min() if some.min(initial=0.0) < 0 else "nan or inf"
         raise ValueError(
-            f"neighbors must have finite distances of at least 0; got {wrong}. Pass distances, not similarities."
+            f"neighbors must have finite non-negative distances; got {wrong}. Pass distances, not similarities."
         )
     return tidied(indptr, indices, distances, workers)
 
@@ -64,7 +68,7 @@ def _from_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
     check_kind(neighbors)
     try:
         indices, distances = np.asarray(neighbors[0]), np.asarray(neighbors[1])
-    except ValueError as error:  # rows of different lengths
+    except ValueError as error:  # the rows have different lengths
         raise ValueError(
             f"neighbors must be two arrays of shape (n_samples={n_samples}, m); got rows of different lengths. Fill "
             "short rows with indices of -1."
@@ -101,10 +105,10 @@ def _from_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
 def tidied(
     indptr: NDArray[Any], indices: NDArray[Any], distances: NDArray[Any], workers: Workers, at_most: int | None = None
 ) -> KnnGraph:
-    """Return the neighbours of every row, nearest first, each once, without the row itself and entries of -1.
+    """Return the neighbours of every row, nearest first, without duplicates, the row itself and entries of -1.
 
-    Ties are sorted by index. All rows have the same number of neighbours: that of the row with the fewest, or
-    ``at_most`` if that is smaller.
+    Ties are sorted by index. All rows have the same number of neighbours: the number of the row with the fewest
+    neighbours, but at most ``at_most``.
     """
     n = len(indptr) - 1
     stored = (indptr.astype(np.int64), indices.astype(np.int64), distances.astype(np.float64))

@@ -15,5 +15,5 @@ class KnnGraph(NamedTuple):
     distances: NDArray[np.float64]  # (n, k)
 
     def first(self, k: int) -> KnnGraph:
-        """Return only the ``k`` nearest of them."""
+        """Return only the ``k`` nearest neighbours."""
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])

@@ -1,8 +1,8 @@
 """Approximate Euclidean nearest neighbours by an inverted file.
 
-k-means on a sample of the rows gives the centres of the lists, every row belongs to the list of its nearest centre,
-and every row is compared with the rows in the lists of the centres nearest to it (its probes). Some rows are also
-searched exactly, to measure the recall. If the recall is too small, all rows are searched exactly.
+The centres of the lists are found by k-means on a sample of the rows. Every row belongs to the list of its nearest
+centre. A row is compared with the rows in the lists of its nearest centres (its probes). Some rows are also searched
+exactly, to measure the recall. If the recall is too small, all rows are searched exactly.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from drsne.neighbors.exact import TILE_COLUMNS, TILE_ROWS, Points, Shortlists, e
 from drsne.neighbors.graph import KnnGraph
 
 # Chosen by benchmarks/search.py (results in benchmarks/results/search.md).
-APPROXIMATE_FROM = 50_000  # number of rows from which on the approximate search is much faster
+APPROXIMATE_FROM = 50_000  # smallest number of rows for which the approximate search is much faster
 PROBES = 32  # number of lists that a row is compared with
 LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows
-_SAMPLE = 64  # rows per list in the sample of k-means
+_SAMPLE = 64  # number of rows per list in the sample for k-means
 _LLOYD_ITERATIONS = 8
-_CHECKED, _LEAST_RECALL = 200, 0.9  # rows that are also searched exactly, and the recall that they must have
+_CHECKED, _LEAST_RECALL = 200, 0.9  # number of rows that are also searched exactly, and the smallest allowed recall
 
 
 def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int = PROBES) -> KnnGraph:
@@ -65,7 +65,7 @@ def _compare(
 ) -> None:
     """Add the rows ``inside`` a list to the shortlists of the rows that are ``searching`` it.
 
-    The products are those of differences from the centre of the list, which are small for near rows.
+    The products are computed from differences from the centre of the list, which are small for near rows.
     """
     members = (Z[inside] - centre).astype(np.float32)
     norms = np.einsum("ij,ij->i", members, members)
@@ -84,7 +84,7 @@ def _compare(
 
 
 def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray[np.float32]:
-    """Return the centres of the lists: k-means on a fixed sample of the rows, by Lloyd iterations."""
+    """Return the centres of the lists, found by k-means on a fixed sample of the rows (Lloyd iterations)."""
     rng = np.random.RandomState(0)
     sample = rows[np.sort(rng.permutation(len(rows))[: count * _SAMPLE])]
     centres = sample[np.sort(rng.permutation(len(sample))[:count])]
@@ -109,7 +109,7 @@ def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray
 def _probed(
     rows: NDArray[np.float32], centres: NDArray[np.float32], probes: int, workers: Workers
 ) -> NDArray[np.int32]:
-    """Return the nearest centres of every row, (n, probes); only the first of them is sorted to the front."""
+    """Return the nearest centres of every row, (n, probes). The nearest comes first; the others are not sorted."""
     norms = np.einsum("ij,ij->i", centres, centres)
     out = np.empty((len(rows), probes), np.int32)
 

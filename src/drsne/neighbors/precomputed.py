@@ -1,4 +1,4 @@
-"""Nearest neighbours from distances: from a full matrix, or from a sparse graph of neighbours."""
+"""Nearest neighbours from a full distance matrix or from a sparse graph of neighbours."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from drsne.neighbors.given import tidied
 from drsne.neighbors.graph import KnnGraph
 
 _BLOCK_BYTES = 16 * 2**20
-NOISE = 1e-9  # a distance that is less than this below zero is a rounding error
+NOISE = 1e-9  # largest amount by which rounding may put a distance below zero
 
 
 def check_precomputed(X: Any) -> Any:
@@ -50,8 +50,8 @@ def check_precomputed(X: Any) -> Any:
 def looks_like_similarities(X: Any) -> bool:
     """Return whether a matrix has the form of similarities.
 
-    A full matrix does if its diagonal is its largest value everywhere. A sparse graph does if no value is above 1 and
-    the largest value of nearly every row is exactly 1, as in graphs of connectivities.
+    A full matrix looks like similarities if its largest value is everywhere on the diagonal. A sparse graph does if no
+    value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of connectivities.
     """
     if not sp.issparse(X):
         diagonal = np.diagonal(X)
@@ -64,7 +64,7 @@ def looks_like_similarities(X: Any) -> bool:
 
 
 def available(graph: sp.csr_matrix) -> int:
-    """Return how many neighbours every row of a sparse neighbour graph has at least, without the row itself."""
+    """Return the smallest number of neighbours in any row of a sparse neighbour graph, without the row itself."""
     graph = sp.csr_matrix(graph)
     own = np.zeros(graph.shape[0], dtype=np.int64)
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
@@ -73,7 +73,10 @@ def available(graph: sp.csr_matrix) -> int:
 
 
 def blocks(rows: NDArray[np.intp], n: int) -> Iterator[tuple[NDArray[np.intp], slice]]:
-    """Yield blocks of ``rows`` whose distances to all ``n`` points fit into a fixed space, with their positions."""
+    """Yield blocks of ``rows`` with their positions.
+
+    The distances of a block to all ``n`` points fit into a fixed amount of memory.
+    """
     step = max(1, _BLOCK_BYTES // (8 * n))
     for start in range(0, len(rows), step):
         yield rows[start : start + step], slice(start, min(start + step, len(rows)))
@@ -87,7 +90,7 @@ def from_matrix(D: NDArray[np.float64], k: int, rows: NDArray[np.intp], workers:
         block[np.arange(len(some)), some] = np.inf
         if (least := block.min()) < -NOISE:
             raise ValueError(
-                f"X must hold distances of at least 0 with metric='precomputed'; got {least:g}. "
+                f"X must hold non-negative distances with metric='precomputed'; got {least:g}. "
                 "Pass distances, not similarities."
             )
         np.maximum(block, 0.0, out=block)
@@ -99,7 +102,7 @@ def from_graph(graph: sp.csr_matrix, k: int, rows: NDArray[np.intp]) -> KnnGraph
     """Return the ``k`` nearest neighbours of ``rows`` from a sparse graph of distances."""
     if graph.nnz and graph.data.min() < 0:
         raise ValueError(
-            f"X must hold distances of at least 0 with metric='precomputed'; got {graph.data.min():g}. "
+            f"X must hold non-negative distances with metric='precomputed'; got {graph.data.min():g}. "
             "Pass a graph built with mode='distance'."
         )
     with Workers(1) as workers:

@@ -1,8 +1,8 @@
-"""From data to nearest neighbours: indices and distances, without the row itself.
+"""Nearest neighbours of the data: indices and distances, without the row itself.
 
-Euclidean and cosine distances are searched by ``exact`` and ``inverted_file``, whose results do not depend on the
-number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``
-the data are a distance matrix or a sparse neighbour graph (``precomputed``).
+Euclidean and cosine distances are searched by ``exact`` and ``inverted_file``. The results do not depend on the number
+of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``, the
+data are a distance matrix or a sparse neighbour graph (``precomputed``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from drsne.neighbors.inverted_file import APPROXIMATE_FROM, approximate
 from drsne.neighbors.precomputed import NOISE, available, blocks, check_precomputed, from_graph, from_matrix
 from drsne.precision import NEARLY_DOUBLE, rounded
 
-_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski with its default, p = 2
+_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski has its default, p = 2
 _MANHATTAN = ("cityblock", "l1", "manhattan")
 _SPARSE = (*_MANHATTAN, "cosine")  # metrics for sparse data, in addition to the Euclidean ones
 
@@ -48,11 +48,11 @@ def knn(
     k : int
         Number of neighbours of each row, without the row itself.
     metric : str or callable, default="euclidean"
-        Any metric of scikit-learn's nearest neighbours, or "precomputed".
+        Any metric that scikit-learn's nearest neighbours accept, or "precomputed".
     method : {"auto", "exact", "approximate"}, default="auto"
-        The search: exact, or approximate with an inverted file, whose time is nearly linear in the number of rows. The
-        approximate search needs dense data and a Euclidean or cosine metric, and its result does not depend on the
-        number of threads. "auto" is approximate from 50,000 rows on if that is possible, and exact otherwise.
+        The kind of search. "approximate" uses an inverted file and takes nearly linear time in the number of rows. It
+        needs dense data and a Euclidean or cosine metric. Its result does not depend on the number of threads. "auto"
+        is approximate for 50,000 rows or more if that is possible, and exact otherwise.
     n_jobs : int, default=None
         Number of threads, as in joblib.
 
@@ -76,7 +76,7 @@ def knn(
     data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = checks.integer("k", k, at_least=1)
     if k >= data.shape[0]:
-        raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower it.")
+        raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower k.")
     if isinstance(metric, str) and metric == "precomputed":
         if method == "approximate":
             raise ValueError(
@@ -85,8 +85,8 @@ def knn(
         data = check_precomputed(data)
         if sp.issparse(data) and k > (most := available(data)):
             raise ValueError(
-                f"k must be at most {most}, the fewest neighbours that a row of X lists; got {k}. Lower it, or build "
-                "the graph with more neighbours."
+                f"k must be at most {most}, the smallest number of neighbours stored in any row of X; got {k}. Lower "
+                "k, or build the graph with more neighbours."
             )
     with Workers(n_jobs) as workers:
         return nearest(data, k, metric=metric, workers=workers, method=method)
@@ -101,13 +101,14 @@ def nearest(
     rows: NDArray[np.intp] | None = None,
     method: str = "auto",
 ) -> KnnGraph:
-    """Return the result of :func:`knn` for checked float64 data; if only ``rows`` are searched, it is exact."""
+    """Return the result of :func:`knn` for checked float64 data. A search for only some ``rows`` is exact."""
     graph = _search(X, k, metric, rows, method, workers)
     worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
     if worst[0] < 0 or not np.isfinite(worst).all():
         raise ValueError(
-            f"Distances must be finite and at least 0; metric={metric!r} gave {worst[0] if worst[0] < 0 else worst[1]} "
-            "or nan. Rescale or drop the rows that it cannot compare, or choose another metric."
+            f"Distances must be finite and non-negative; metric={metric!r} gave "
+            f"{worst[0] if worst[0] < 0 else worst[1]} or nan. Rescale or drop the rows that the metric cannot "
+            "compare, or choose another metric."
         )
     return graph
 
@@ -154,7 +155,7 @@ def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def _unit_rows(X: Any) -> Any:
-    """Return the rows scaled to length one, or None if a row is zero.
+    """Return the rows scaled to unit length, or None if a row is zero.
 
     The squared distances of such rows are twice the cosine distances.
     """
@@ -172,7 +173,7 @@ def _unit_rows(X: Any) -> Any:
 
 
 def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    """Return neighbours by scikit-learn's distances, block by block.
+    """Return neighbours ranked by scikit-learn's distances, which are computed block by block.
 
     scikit-learn's own search is not used, because it runs on OpenMP, which does not survive a fork.
     """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from drsne import checks
 
 Array = NDArray[np.float64]
-_FOR_MEDIAN = 8192  # radii from which a median is computed, approximately
+_FOR_MEDIAN = 8192  # approximate number of radii from which a median is computed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,8 @@ class Smoothing:
     ----------
     relative : float, default=1e-3
         Length that is added to each radius, in units of the median radius of the space. With it, duplicates do not
-        dominate the profile, which does not depend on the units of the data. It is held fixed in the gradient.
+        dominate the profile, and the profile does not depend on the units of the data. The gradient treats it as a
+        constant.
     length : float, default=0.0
         Absolute length that is added to each radius (the paper's epsilon).
     squared_distance : float, default=0.0
@@ -50,22 +51,24 @@ class Smoothing:
 
 
 DEFAULT_SMOOTHING = Smoothing()
-DEFAULT_QUANTILE = 0.01  # quantile of the target beyond which it is winsorised at either end (benchmarks/defaults.py)
+DEFAULT_QUANTILE = 0.01  # quantile beyond which the target is winsorised at either end (benchmarks/defaults.py)
 # The standard deviation of the log radii that the contrast aims at, and the largest contrast. Points that are placed at
 # random on a plane have a standard deviation of 0.12 with k = 30 (docs/theory.md, section 8).
 STANDS_OUT, MOST_CONTRAST = 0.8, 2.0
-LEAST_GROUP = 5  # the smallest number of neighbours before a gap
+LEAST_GROUP = 5  # smallest number of neighbours before a gap
 GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on a line, where gaps are most likely
 
 
 def group_neighbors(distances: Array) -> NDArray[np.int32]:
-    """Return how many of the k neighbours of each point lie before a clear gap in the distances, or k without a gap.
+    """Return how many of the k neighbours of each point lie before a clear gap in the distances.
 
-    ``distances`` (n, k) are ascending. If points are placed at random with uniform density in D dimensions,
-    ``(d_m / d_m+1)^D`` is distributed as the largest of m uniform numbers, so a ratio ``d_m+1 / d_m`` of at least t has
-    the probability ``t^(-D m)``. A gap is clear if this is below ``GAP_CHANCE`` for D = 1. Of several gaps, the least
-    likely one is taken. Groups of fewer than k + 1 points end at a gap, and the radius of their points must not reach
-    into other groups (docs/theory.md, section 11).
+    Without a gap, the number is k.
+
+    ``distances`` (n, k) are ascending. If points are placed at random with uniform density in D dimensions, ``(d_m /
+    d_m+1)^D`` is distributed as the largest of m uniform numbers, so a ratio ``d_m+1 / d_m`` of at least t has the
+    probability ``t^(-D m)``. A gap is clear if this is below ``GAP_CHANCE`` for D = 1. If there are several gaps, the
+    least likely one is used. Groups of fewer than k + 1 points end at a gap, and the radii of their points must not
+    reach into other groups (docs/theory.md, section 11).
     """
     n, k = distances.shape
     kept = np.full(n, k, np.int32)
@@ -111,7 +114,7 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
     # c is divided by its largest value, so that c = r^-alpha does not overflow. If it underflows, log c is still right.
     least = radius.min()
-    with np.errstate(over="ignore"):  # the ratio of the largest to the smallest radius
+    with np.errstate(over="ignore"):  # the ratio of the largest to the smallest radius may overflow
         log_c = -exponent * np.log(np.minimum(radius / least, np.finfo(np.float64).max))
     c = least / radius if exponent == 1.0 else np.exp(log_c)
     mean = c.mean() + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
@@ -124,7 +127,7 @@ def contrast(radii: Array, smoothing: Smoothing) -> float:
     """Return the factor on the exponent that makes differences of ``radii`` stand out from chance in a map (eq. 40).
 
     It brings the standard deviation of the log radii to ``STANDS_OUT``, but is at least 1 and at most 2. It is rounded,
-    because the last bits depend on the units of the data, and the map must not.
+    because the last bits depend on the units of the data, and the map must not depend on them.
     """
     spread = float(np.log(profile(radii, 1.0, smoothing).radius).std())
     return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")
@@ -138,7 +141,7 @@ def winsorized(log: Array, quantile: float) -> Array:
 
 
 def _median_radius(radii: Array) -> float:
-    """Return the median of the radii, or of evenly spaced ones if there are many."""
+    """Return the median of the radii, or of a regular sample of the radii if there are many."""
     median = float(np.median(radii[:: max(1, len(radii) // _FOR_MEDIAN)]))
     if median > 0.0:
         return median
@@ -149,7 +152,7 @@ def _median_radius(radii: Array) -> float:
 def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
     """Return the profile of ``r^-(factor alpha)`` from that of ``r^-alpha``.
 
-    With ``again`` it is normalised even if the factor is 1.
+    If ``again`` is True, the profile is normalised even if the factor is 1.
     """
     if factor == 1.0 and not again:
         return log
@@ -161,10 +164,10 @@ def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
 def loss_and_slope(
     target: Array, low: Profile, exponent: float, smoothing: Smoothing, *, attached: bool
 ) -> tuple[float, Array]:
-    """Return ``L_conc`` and ``dL_conc/dr_i``; the normalising mean is differentiated if ``attached``.
+    """Return ``L_conc`` and ``dL_conc/dr_i``. The normalising mean is differentiated if ``attached`` is True.
 
     Eq. 24: ``dL/dr_i = (2 alpha / n) (1 / r_i) (s_i e_i - c~_i mean(s e))``, where ``e`` is the difference of the
-    profiles and ``s_i = c~_i / (c~_i + smoothing.profile)``. The last term is that of the normaliser.
+    profiles and ``s_i = c~_i / (c~_i + smoothing.profile)``. The last term comes from the normaliser.
     """
     e = target - low.log
     damped = e * (low.relative / (low.relative + smoothing.profile)) if smoothing.profile else e

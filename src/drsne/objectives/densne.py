@@ -1,7 +1,7 @@
 """The objective of den-SNE: KL term minus 2 lambda times a correlation of log radii (docs/theory.md, eqs. 42 to 48).
 
-A radius is a weighted mean of squared distances here. In the data the weights are the affinities. In the map they are
-``w_ij = 1 / (1 + |y_i - y_j|^2)`` over the same stored pairs. ``rho`` is the correlation of the log radii, with a
+Here, a radius is a weighted mean of squared distances. In the data, the weights are the affinities. In the map, they
+are ``w_ij = 1 / (1 + |y_i - y_j|^2)`` over the same stored pairs. ``rho`` is the correlation of the log radii, with a
 constant that is added to their variance in the map.
 """
 
@@ -20,9 +20,9 @@ from drsne.objectives.kl import StoredPairs, prepared
 from drsne.objectives.problem import Problem, State, Terms
 
 Array = NDArray[np.float64]
-_LEAST_SHARE = 1e-6  # the smallest radius in the data, relative to the median radius (both are squared lengths)
-_LEAST_IN_MAP = 1e-12  # the smallest radius in the map; neighbours that coincide have no direction
-_SAME = 1e-6  # a standard deviation of log radii below this is a rounding error
+_LEAST_SHARE = 1e-6  # smallest radius in the data, relative to the median radius (both are squared lengths)
+_LEAST_IN_MAP = 1e-12  # smallest radius in the map; neighbours that coincide have no direction
+_SAME = 1e-6  # standard deviation of log radii below which the differences are rounding errors
 
 
 class MapRadii(NamedTuple):
@@ -43,7 +43,7 @@ def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
     if not largest > 0.0:
         return np.zeros(n)  # all points coincide
     weights = conditional.astype(np.float64, copy=False)
-    squares = weights * (graph.distances / largest) ** 2  # does not overflow, whatever the units
+    squares = weights * (graph.distances / largest) ** 2  # does not overflow in any units of the data
     columns = np.ascontiguousarray(graph.indices).ravel()
 
     def both(values: Array) -> Array:
@@ -90,7 +90,7 @@ class DenSNEProblem(Problem):
     Parameters
     ----------
     P : csr_matrix of shape (n, n)
-        Symmetric affinities. The radii of the map are sums over its stored pairs.
+        Symmetric affinities. The radii of the map are sums over their stored pairs.
     target : ndarray of shape (n,)
         Standardised log radii of the data, R_i.
     weight : float
@@ -98,11 +98,11 @@ class DenSNEProblem(Problem):
     variance_shift : float
         Constant that is added to the variance of the log radii of the map.
     precision : {"single", "double"}
-        Floating-point precision of the terms of a pair of points.
+        Floating-point precision of the terms of each pair of points.
     engine : Engine
-        Evaluates the repulsion.
+        The engine that evaluates the repulsion.
     backend : Backend
-        Evaluates all other sums.
+        The backend that evaluates all other sums.
     """
 
     def __init__(
@@ -133,8 +133,9 @@ class DenSNEProblem(Problem):
         radii = map_radii(Y, pairs, self.backend)
         rho, slope = correlation_and_slope(state.terms.target, radii.log, self._shift)
         if weight:
-            # The program omits the factor 4 of the gradient of KL but only 2 of that of rho, so its lambda counts
-            # twice. dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both rows.
+            # The program omits the factor 4 of the gradient of KL, but only a factor 2 of the gradient of rho, so its
+            # lambda counts twice. dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both
+            # rows.
             pull = (2.0 * ((-2.0 * weight * len(Y)) * slope) * radii.sensitivity).astype(Y.dtype)
             self.backend.add_kernel_forces(Y, pairs, pull, gradient)
         return rho if losses else None

@@ -35,7 +35,7 @@ from drsne.objectives.neighborhoods import (
 from drsne.objectives.problem import LARGE_MAP, Problem, Smoothings, State, Terms
 
 Array = NDArray[np.float64]
-_LEAST_SAMPLE = 10  # the smallest automatic number of neighbours in a share
+_LEAST_SAMPLE = 10  # smallest automatic number of neighbours in a share
 
 
 class NeighborhoodWeights(NamedTuple):
@@ -60,8 +60,8 @@ class Objective:
     Parameters
     ----------
     support : {"symmetric", "directed"}, default="symmetric"
-        Pairs (i, j) of the KL term: all pairs with an affinity, or, as in the paper, only those with j among the k
-        density neighbours of i.
+        Pairs (i, j) of the KL term. "symmetric" uses all pairs with an affinity. "directed" uses only the pairs with j
+        among the k density neighbours of i, as in the paper.
     normalizer : {"attached", "detached"}, default="attached"
         Whether the mean concentration of the map is differentiated. "detached", as in the authors' code, adds a net
         force that makes the map grow or shrink.
@@ -79,10 +79,10 @@ class Objective:
         Constant that is added to the squared distance in ``w = 1 / (1 + d^2)``. With the adaptive kernel, it is added
         to the squared distance in units of the scales, ``w = 1 / (1 + d^2 / (rho_i rho_j) + distance_smoothing)``.
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
-        Kernel of the affinities in the map. The "fixed" kernel, that of t-SNE and of the paper, has the same scale at
+        Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point, taken from the radius of the point in the
         data (docs/theory.md, section 11). "auto" is adaptive if the density term is used, and fixed at
-        ``density_weight=0``. Below ``density_weight=0.1`` it adapts in part: the scales are raised to the power
+        ``density_weight=0``. Below ``density_weight=0.1``, it adapts only in part: the scales are raised to the power
         ``10 * density_weight``.
     target_quantile : float, default=0.01
         Quantile at which the target of the density term is winsorised at either end. Otherwise a few very sparse points
@@ -93,13 +93,14 @@ class Objective:
     calibration : Calibration
         Settings of the search for the precisions of the affinities.
     precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of a pair of points. Sums over many pairs always have double precision.
+        Floating-point precision of the terms of each pair of points. Sums over many pairs always have double precision.
     sampled_neighbors : int, "auto" or None, default="auto"
-        Largest number of density neighbours that one iteration visits. If a point has more, they are divided into
-        shares, each iteration updates one share, and the sums over the others are a few iterations old. The losses are
-        always computed over all neighbours. "auto" stands for a sixth of the neighbours, but at least 10, if there are
-        at least 8192 points and ``embedding_weight`` is 0. (Neighbours in the map change, and old shares would pull
-        points away from their neighbours.) In other cases, and with None, every iteration visits all neighbours.
+        Largest number of density neighbours that one iteration visits. If a point has more neighbours, they are divided
+        into shares. Each iteration updates one share, and the sums over the other shares are a few iterations old. The
+        losses are always computed over all neighbours. "auto" stands for a sixth of the neighbours, but at least 10, if
+        there are at least 8192 points and ``embedding_weight`` is 0. (Neighbours in the map change, so old shares would
+        pull points away from their current neighbours.) In other cases, and with None, every iteration visits all
+        neighbours.
 
     Examples
     --------
@@ -160,11 +161,12 @@ class Objective:
         ):
             if not isinstance(getattr(self, name), kind):
                 raise TypeError(
-                    f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}. Drop it for the default."
+                    f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}. Omit {name} to use "
+                    "the default."
                 )
 
     def at(self, radii: Array) -> Objective:
-        """Return the objective for data with these radii, in which an automatic exponent has its value."""
+        """Return the objective for data with these radii, with the value of an automatic exponent."""
         if not isinstance(self.input_exponent, str):
             return self
         return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))
@@ -201,16 +203,16 @@ class DRSNEProblem(Problem):
     weight : float
         lambda, the weight of the concentration loss.
     engine : Engine
-        Evaluates the repulsion.
+        The engine that evaluates the repulsion.
     backend : Backend
-        Evaluates all other sums.
+        The backend that evaluates all other sums.
     log_scales : ndarray of shape (n,), default=None
         log rho_i of the adaptive kernel, or None for the fixed kernel.
     adaptation : float, default=1.0
         Power to which the scales of an adaptive kernel are raised.
     kept : ndarray of shape (n,), default=None
-        How many of the k nearest neighbours of each point, in the data and in the map, count in its concentration. None
-        stands for all.
+        How many of the k nearest neighbours of each point, in the data and in the map, count towards its concentration.
+        If None, all of them count.
     """
 
     def __init__(
@@ -257,14 +259,15 @@ class DRSNEProblem(Problem):
         return self.terms.log_scales is not None
 
     def scales_at(self, power: float) -> Array:
-        """Return the scales rho_i of the kernel, raised to a power. All are 1 with the fixed kernel."""
+        """Return the scales rho_i of the kernel, raised to a power. With the fixed kernel, all scales are 1."""
         log_scales = self.terms.log_scales
         return np.ones(len(self.target)) if log_scales is None else np.exp(power * log_scales)
 
     def concentration(self, Y: Array, state: State | None = None) -> Array:
         """Return the profile log c~_i of a map.
 
-        It is measured over the neighbours in the data, or over those in the map if the objective has only these.
+        It is measured over the neighbours in the data, or over the neighbours in the map if the objective uses only
+        those.
         """
         state = self.start() if state is None else state
         typed = self.typed(state.in_order(Y))
@@ -304,7 +307,7 @@ class DRSNEProblem(Problem):
         radii = sums.radii(Y, floor, iteration)
         loss, slope = self._loss(profile(radii, objective.embedding_exponent, smoothing), state)
         sums.add_forces(Y, (len(Y) * weight * neighborhoods.weight) * slope, floor, gradient)
-        if losses and sums.table.n_shares > 1 and iteration is not None:  # some shares are out of date
+        if losses and sums.table.n_shares > 1 and iteration is not None:  # the sums over some shares are out of date
             loss, _ = self._loss(self._profile(Y, sums.table), state)
         return loss
 

@@ -9,9 +9,9 @@ from drsne.objectives.concentration import Smoothing, profile
 
 Array = NDArray[np.float64]
 KERNELS = ("auto", "adaptive", "fixed")
-FULL_ADAPTATION = 0.1  # density weight from which on the automatic kernel adapts fully
+FULL_ADAPTATION = 0.1  # smallest density weight at which the automatic kernel adapts fully
 SCALE_QUANTILE = 0.005  # quantile beyond which the log scales are winsorised at either end
-LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # products of larger inverse scales overflow in single precision
+LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # largest log scale; beyond it, products overflow in single precision
 
 
 def log_scales(radii: Array, power: float, smoothing: Smoothing, quantile: float = SCALE_QUANTILE) -> Array:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drsne.backends import Backend, Order, PairList
 
 Array = NDArray[np.float64]
-_LEAST_PARTITION = np.finfo(np.float64).tiny  # for maps that are so large that no pair repels
+_LEAST_PARTITION = np.finfo(np.float64).tiny  # smallest partition sum, for maps that are so large that no pair repels
 
 
 class StoredPairs(NamedTuple):
@@ -73,8 +73,9 @@ def kl_term(
 ) -> KLValue:
     """Return the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
 
-    ``a`` is the exaggeration, ``S`` is the sum of the affinities, and ``repulsion`` holds ``Z`` and ``F``, which is
-    overwritten. ``Y`` has the type in which pairs are computed, and ``scales`` (n,) are those of the adaptive kernel.
+    ``a`` is the exaggeration, ``S`` is the sum of the affinities, and ``repulsion`` holds ``Z`` and ``F``. ``F`` is
+    overwritten. ``Y`` has the dtype used for its pairwise computations, and ``scales`` (n,) are those of the adaptive
+    kernel.
     """
     Z, forces = repulsion
     Z = max(Z, _LEAST_PARTITION)
@@ -91,7 +92,7 @@ def kl_term(
 
 
 def prepared(P: sp.csr_matrix, precision: str) -> sp.csr_matrix:
-    """Return ``P`` in the form that backends expect: sorted rows, int32 columns, values of the type of a pair."""
+    """Return ``P`` in the form that backends expect: sorted rows, int32 columns, values in ``precision``."""
     real = np.float32 if precision == "single" else np.float64
     P.sort_indices()
     if P.data.dtype == real and P.indices.dtype == np.int32:

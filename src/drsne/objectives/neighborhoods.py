@@ -1,4 +1,4 @@
-"""Radii of a map over the neighbours of every point, and the forces through them (docs/theory.md, eqs. 15 and 21).
+"""Radii of a map over the neighbours of every point, and the resulting forces (docs/theory.md, eqs. 15 and 21).
 
 The neighbours are either those in the data (:class:`InputNeighborhoods`) or those in the map
 (:class:`EmbeddingNeighborhoods`). Objects of these classes describe what is summed and never change. The sums that an
@@ -18,7 +18,7 @@ from drsne.backends import Backend, NeighborList, Order
 from drsne.objectives.concentration import repeated
 
 Array = NDArray[np.float64]
-REFRESHED_EVERY = 10  # iterations between two searches for the neighbours in a map
+REFRESHED_EVERY = 10  # number of iterations between two searches for the neighbours in a map
 
 
 class NeighborTable:
@@ -29,10 +29,10 @@ class NeighborTable:
     neighbors : ndarray of shape (n, k)
         Neighbours of every point, nearest first.
     backend : Backend
-        Computes the sums.
+        The backend that computes the sums.
     sample : int, default=None
         The largest number of neighbours in a share. With m shares, a share holds every m-th neighbour, so its mean
-        distance is near that of all neighbours. None stands for one share.
+        distance is near that of all neighbours. If None, there is one share.
     """
 
     def __init__(self, neighbors: NDArray[np.int32], backend: Backend, sample: int | None = None) -> None:
@@ -43,7 +43,7 @@ class NeighborTable:
 
     @property
     def shares(self) -> list[NeighborList]:
-        """The shares. They are made on first use, because many tables are replaced before they are summed."""
+        """The shares. They are made on first use, because many tables are replaced before their first sum."""
         if self._shares is None:
             self._shares = [
                 self._backend.neighbor_list(self.neighbors[:, share :: self.n_shares]) for share in range(self.n_shares)
@@ -59,7 +59,7 @@ class NeighborTable:
 
 
 class RollingSums:
-    """Sums over all neighbours, of which each iteration updates one share. The others are a few iterations old.
+    """Sums over all neighbours. Each iteration updates one share, and the other shares are a few iterations old.
 
     The sum over a random share would be noisy, and Adam follows the noise. On MNIST (70,000 points, k = 30, weight 10),
     using a random third of the neighbours lowered the trustworthiness by .02. Shares that are updated in turn had no
@@ -75,7 +75,7 @@ class RollingSums:
         self._updated: Sequence[int] = ()
 
     def radii(self, Y: NDArray[Any], floor: float, iteration: int | None) -> Array:
-        """Return the mean distances at ``Y``. All shares are updated unless ``iteration`` follows the last one."""
+        """Return the mean distances at ``Y``. All shares are updated unless ``iteration`` follows the previous one."""
         table, (n, d) = self.table, Y.shape
         if self._directions.shape != (table.n_shares, n, d) or self._directions.dtype != Y.dtype:
             self._lengths = np.empty((table.n_shares, n))
@@ -129,7 +129,7 @@ class InputNeighborhoods:
 
 @dataclass(frozen=True)
 class EmbeddingNeighborhoods:
-    """The nearest neighbours of every point in the map, which are searched again every few iterations."""
+    """The nearest neighbours of every point in the map, which are searched for again every few iterations."""
 
     weight: float  # factor on the density weight
     k: int
@@ -137,7 +137,7 @@ class EmbeddingNeighborhoods:
     kept: NDArray[np.int32] | None = None  # how many of the neighbours of each point count, (n,)
 
     def sums(self, Y: NDArray[Any], memory: Memory, iteration: int | None, backend: Backend) -> RollingSums:
-        """Return the sums over the neighbours; without an ``iteration`` these are searched in this map."""
+        """Return the sums over the neighbours. Without an ``iteration``, the neighbours are found in this map."""
         last = memory.found_at
         stale = last is None or iteration is None or not 0 <= iteration - last < REFRESHED_EVERY
         if memory.sums is None or stale:

@@ -19,8 +19,8 @@ from drsne.objectives.neighborhoods import Memory, Neighborhoods
 from drsne.precision import pair_type
 
 Array = NDArray[np.float64]
-LARGE_MAP = 8192  # number of points from which on maps are reordered in memory and neighbours are summed in shares
-_REORDERED_EVERY = 50  # iterations
+LARGE_MAP = 8192  # smallest number of points for which maps are reordered and neighbours are summed in shares
+_REORDERED_EVERY = 50  # number of iterations between two reorderings
 
 
 class Evaluation(NamedTuple):
@@ -42,7 +42,7 @@ class Terms(NamedTuple):
     order: Order | None = None
 
     def pairs_of(self, name: str) -> StoredPairs:
-        """Return the pairs of that name, or those of the objective if there are none."""
+        """Return the pairs with that name, or the pairs of the objective if there are none."""
         return self.pairs.get(name, self.pairs["objective"])
 
     def reordered(self, order: Order) -> Terms:
@@ -58,18 +58,18 @@ class Terms(NamedTuple):
 
 @dataclass
 class State:
-    """The values that an optimisation carries from one iteration to the next, besides the map and its optimiser."""
+    """The values that an optimisation carries to the next iteration, besides the map and the optimiser's state."""
 
     terms: Terms  # in the current order of the points
     memories: tuple[Memory, ...]  # one for each of the neighborhoods
     engine: Any  # the state of the engine, with the errors of its last checks
 
     def in_order(self, values: Array) -> Array:
-        """Return values of the points in the current order."""
+        """Return values of the points, converted from the order of the data to the current order."""
         return values if self.terms.order is None else self.terms.order.reordered(values)
 
     def restored(self, values: Array) -> Array:
-        """Return values in the current order in the order of the data."""
+        """Return values of the points, converted from the current order to the order of the data."""
         return values if self.terms.order is None else self.terms.order.restored(values)
 
 
@@ -77,7 +77,7 @@ class Smoothings(NamedTuple):
     """The small constants of the KL term."""
 
     affinity: float = 0.0  # delta in log(q + delta)
-    distance: float = 0.0  # added to the squared distance
+    distance: float = 0.0  # constant that is added to the squared distance
 
 
 class Problem:
@@ -88,13 +88,13 @@ class Problem:
     terms : Terms
         The arrays over which the loss is summed, in the order of the data.
     weight : float
-        Multiplies the density term.
+        Factor on the density term.
     precision : {"single", "double"}
-        Floating-point precision of the terms of a pair of points.
+        Floating-point precision of the terms of each pair of points.
     engine : Engine
-        Evaluates the repulsion.
+        The engine that evaluates the repulsion.
     backend : Backend
-        Evaluates all other sums.
+        The backend that evaluates all other sums.
     smoothings : Smoothings
         The small constants of the KL term.
     adaptation : float, default=1.0
@@ -144,15 +144,14 @@ class Problem:
         Y : ndarray of shape (n, d)
             The map.
         state : State, default=None
-            State of the optimisation, which is updated. With None, the map is evaluated without one.
+            State of the optimisation, which is updated. If None, the map is evaluated without a state.
         iteration : int, default=None
-            Number of the iteration. If it follows the last one, a density term over many neighbours updates only a
-            share of them, and the neighbours in the map may be a few iterations old. With None, all sums are up to
-            date.
+            Number of the iteration. If it follows the previous one, a density term over many neighbours updates only a
+            share of them, and the neighbours in the map may be a few iterations old. If None, all sums are up to date.
         exaggeration : float, default=1.0
-            Multiplies the attraction. The losses are always those without it.
+            Factor on the attraction. The losses are always computed without exaggeration.
         density : float, default=1.0
-            Multiplies the weight of the density term.
+            Factor on the weight of the density term.
         pairs : {"objective", "all"}, default="objective"
             Pairs of the KL term: those of the objective, or all pairs with an affinity, rescaled so that they sum to
             one.
@@ -187,7 +186,7 @@ class Problem:
         return Evaluation(state.restored(gradient), kl, value, None if scales is None else state.restored(scales))
 
     def typed(self, Y: Array) -> NDArray[Any]:
-        """Return a map in the type in which its pairs are computed."""
+        """Return a map converted to the dtype used for its pairwise computations."""
         return Y.astype(pair_type(Y, self.precision), copy=False)
 
     def _density_term(

@@ -1,1 +1,1 @@
-"""The optimisation of a map: ``schedule`` defines its phases, ``optimizers`` make steps, and ``loop`` runs them."""
+"""The optimisation of a map: ``schedule`` defines phases, ``optimizers`` make steps, and ``loop`` runs the phases."""

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Callback = Callable[[int, Array, dict[str, float]], Any]
 Progress = Callable[[int, dict[str, float]], None]
 
-_CLIP_MARGIN = 1e-6  # share of the bound that is added to the norm when the gradient is clipped
+_CLIP_MARGIN = 1e-6  # fraction of the bound that is added to the norm when the gradient is clipped
 
 
 class Evaluates(Protocol):
@@ -91,7 +91,7 @@ def minimize(
     progress: Progress | None = None,
     term: str = "concentration",
 ) -> Outcome:
-    """Run a schedule and return the map that it ends with.
+    """Run a schedule and return the last map.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def minimize(
     schedule : Schedule
         The phases to run.
     state : State, default=None
-        State of the problem, ``problem.start()`` by default. It is updated, and can be passed to another run.
+        State of the problem. If None, ``problem.start()`` is used. The state is updated and can be passed to another
+        run.
     callbacks : sequence of callables
         Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map. If a callback
         returns a true value, the optimisation stops.
@@ -176,7 +177,7 @@ class _Run:
         return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
-        """Make iteration ``t`` of a phase, and return False if the run ends before its step."""
+        """Run iteration ``t`` of a phase, and return False if the run ends before its step."""
         at = self.problem.evaluate(
             self.Y,
             state=self._state,
@@ -223,13 +224,16 @@ class _Run:
         return {"kl": at.kl, self._term: at.density}
 
     def _report(self, at: Any) -> bool:
-        """Call the callbacks and the progress if the losses are known, and return True if a callback stops the run."""
+        """If the losses are known, call the callbacks and update the progress display.
+
+        Return True if a callback stops the run.
+        """
         if at.kl is None:
             return False
         losses = self._losses(at)
         if self.progress is not None:
             self.progress(self.iteration, losses)
-        for callback in self.callbacks:  # all of them, even if one has stopped the run
+        for callback in self.callbacks:  # call all of them, even if one has already stopped the run
             if callback(self.iteration, self.Y.copy(), dict(losses)):
                 self.stopped_by = "callback"
         return self.stopped_by is not None

@@ -22,15 +22,15 @@ class Momentum:
     rate : float
         Length of a step per unit of the gradient of n times the loss.
     momentum : float, default=0.8
-        Share of the last step that is added to the next one.
+        Fraction of the last step that is added to the next one.
     gains : bool, default=True
-        Whether every coordinate has a gain on its rate, which grows by 0.2 while the gradient keeps its sign and
-        shrinks by a factor of 0.8 when the sign changes.
+        Whether every coordinate has a gain, which is a factor on its rate. The gain grows by 0.2 while the gradient
+        keeps its sign, and shrinks by a factor of 0.8 when the sign changes.
     min_gain : float, default=0.01
         Smallest gain.
     grow_from_rest : bool, default=False
-        Whether the gain of a coordinate that has not moved grows, as in the first step of van der Maaten's programs
-        (to 1.2), or shrinks, as in scikit-learn (to 0.8).
+        Whether the gain of a coordinate that has not moved grows. If True, it grows to 1.2 in the first step, as in van
+        der Maaten's programs. If False, it shrinks to 0.8, as in scikit-learn.
     """
 
     rate: float

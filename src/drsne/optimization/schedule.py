@@ -29,24 +29,25 @@ class Phase:
     density : bool, default=False
         Whether the density term is used.
     ramp : int, default=0
-        Number of iterations in which the weight of the density term rises linearly to lambda.
+        Number of iterations during which the weight of the density term rises linearly to lambda.
     pairs : {"objective", "all"}, default="objective"
         Pairs of the KL term: those of the objective, or all pairs with an affinity.
     clip : float, default=None
-        Largest norm of the gradient of all points together. Larger gradients are scaled down to it.
+        Maximum norm of the full gradient, taken over all points. A larger gradient is scaled down to it. If None, the
+        gradient is not clipped.
     max_step : float, default=None
-        Largest length of the step of a point, in units of the map.
+        Largest length of the step of a point, in units of the map. If None, steps are not bounded.
     carry : bool, default=False
-        Whether to continue with the optimiser state of the phase before.
+        Whether to continue with the optimiser state of the previous phase.
     exaggeration_from : float, default=None
         Exaggeration at the start of the phase, if it is released gradually.
     release : int, default=0
-        Number of iterations in which the exaggeration falls geometrically from ``exaggeration_from`` to
+        Number of iterations during which the exaggeration falls geometrically from ``exaggeration_from`` to
         ``exaggeration``. The learning rate rises in the same proportion.
     scale : float, default=1.0
         Power to which the scales of an adaptive kernel are raised. With 0, the kernel is fixed.
     scale_ramp : int, default=0
-        Number of iterations in which the power of the scales rises linearly from 0 to ``scale``.
+        Number of iterations during which the power of the scales rises linearly from 0 to ``scale``.
     """
 
     n_iter: int
@@ -146,8 +147,9 @@ class Schedule:
         for before, phase in zip(self.phases, self.phases[1:], strict=False):
             if phase.carry and type(before.optimizer) is not type(phase.optimizer):
                 raise ValueError(
-                    f"carry=True needs the kind of optimiser of the phase before, {type(before.optimizer).__name__}; "
-                    f"got {type(phase.optimizer).__name__}. Use the same kind in both, or pass carry=False."
+                    "carry=True needs the same kind of optimiser as in the previous phase, "
+                    f"{type(before.optimizer).__name__}; got {type(phase.optimizer).__name__}. Use the same kind in "
+                    "both, or pass carry=False."
                 )
 
     @property

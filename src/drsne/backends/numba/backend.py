@@ -17,14 +17,15 @@ from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
-_COMPILED_FROM = 8192  # number of points from which on a compiled step is faster than NumPy
+_COMPILED_FROM = 8192  # smallest number of points for which a compiled step is faster than NumPy
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
 class NumbaBackend:
     """Compiled loops on the threads of ``workers``.
 
-    Two dimensions have their own functions, because a loop over an unknown number of coordinates is not vectorised.
+    There are separate functions for two dimensions, because a loop over an unknown number of coordinates is not
+    vectorised.
     """
 
     def __init__(self, workers: Workers) -> None:
@@ -94,25 +95,25 @@ class NumbaBackend:
     def lengths(
         self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the summed distances to the neighbours, and their derivatives by the position of the point."""
+        """Write the sum of the distances from each point to its neighbours, and the derivative by its position."""
         kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
         self.workers.run(kernel, len(Y), Y, near.neighbors, *_constants(Y, floor), lengths, directions)
 
     def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
-        """Write the forces through the lengths of the points that list a point."""
+        """Write the forces on each point that come from the lengths of the points that list it."""
         kernel = concentration.pull_back_2d if Y.shape[1] == 2 else concentration.pull_back_any
         listed = (near.offsets, near.listed_by, slope.astype(Y.dtype))
         self.workers.run(kernel, len(Y), Y, *listed, *_constants(Y, floor), forces)
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
-        """Add the forces of a density term through its own lengths and through those of others."""
+        """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
         if len(directions) == 1:  # the compiled function is only faster for several shares
             forces += slope[:, None] * directions[0] + back[0]
             return
         self.workers.run(concentration.add_forces, len(slope), slope, directions, back, forces)
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
-        """Return the summed kernel of every point, and the summed squared distance weighted by it."""
+        """Return the sum of the kernel, and the sum of the squared distances weighted by it, for every point."""
         near, far = np.empty(len(Y)), np.empty(len(Y))
         kernel = radii.sums_2d if Y.shape[1] == 2 else radii.sums_any
         self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), near, far)

@@ -12,12 +12,12 @@ from drsne.backends.numba.kernels import tree as kernels
 from drsne.backends.numba.ordering import BITS, along_curve
 from drsne.backends.numba.threads import Workers
 
-LEAF = 24  # the largest number of points in a leaf
+LEAF = 24  # largest number of points in a leaf
 _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
 
 
 class Cells(NamedTuple):
-    """Points in the order of the curve, and nodes in depth-first order, each of which is a range of points."""
+    """Points in the order of the curve, and nodes in depth-first order. Each node is a range of points."""
 
     order: NDArray[np.int32]  # the points in the order of the curve
     coordinates: NDArray[Any]  # their coordinates, (3, n), with zeros for dimensions that the map does not have
@@ -49,8 +49,8 @@ def scaled_cells(
 ) -> ScaledCells:
     """Return the tree over ``Y`` with at most ``leaf`` points in a leaf, for points with ``scales``.
 
-    In two dimensions, the log scale is a third coordinate of the cells. It has an effect in maps, and in parts of maps,
-    that are no larger than the kernel. The points of a cell have similar scales there, so short expansions are enough.
+    In two dimensions, the log scale is a third coordinate of the cells. It matters in maps, and in parts of maps, that
+    are no larger than the kernel. There, the points of a cell have similar scales, so short expansions are enough.
     """
     places = np.column_stack((Y, _HEIGHT * np.log(scales))) if Y.shape[1] == 2 else Y
     order, coordinates, nodes = _tree(places, real, workers, leaf)

@@ -1,4 +1,4 @@
-"""The nearest neighbours of every point in a map, by a search for few dimensions and many calls."""
+"""The nearest neighbours of every point in a map. The search is made for few dimensions and many calls."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from drsne.backends.numba.cells import cells
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
 
-_LARGEST_TREE = 3  # dimensions
-_WIDEST = 1e15  # larger coordinates have squared distances that may overflow in single precision
+_LARGEST_TREE = 3  # largest number of dimensions that a tree supports
+_WIDEST = 1e15  # largest coordinate for which squared distances cannot overflow in single precision
 
 
 def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int32]:
     """Return the ``k`` nearest neighbours of every point of ``Y``, nearest first, without the point itself.
 
-    Points at the same distance are in no particular order. The search begins with the k-th distance among the points
-    that are next on the curve. In a map that is not finite, arbitrary points are returned.
+    Points at the same distance are in no particular order. The initial search radius is taken from the adjacent points
+    on the curve. In a map that is not finite, arbitrary points are returned.
     """
     widest = float(np.abs(Y).max())
     if not np.isfinite(widest):

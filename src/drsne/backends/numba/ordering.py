@@ -1,6 +1,7 @@
 """The order of the points in memory, along a Z-order curve of the map.
 
-Sums over neighbours read points at random places in memory. In this order, most neighbours are near each other.
+Sums over neighbours read points at random places in memory. In this order, most neighbours are near each other in
+memory.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from drsne.backends.numba.kernels import curve
 from drsne.backends.numba.kernels import order as kernels
 from drsne.backends.numba.threads import Workers
 
-_LIGHT = 8192  # the smallest number of points in a block
-BITS = {1: 60, 2: 30, 3: 20}  # bits of a code per coordinate, by the number of coordinates
+_LIGHT = 8192  # smallest number of points in a block
+BITS = {1: 60, 2: 30, 3: 20}  # number of bits of a code per coordinate, by the number of coordinates
 
 
 class Curve(NamedTuple):
     """The points along a curve."""
 
     order: NDArray[np.int32]  # the points in the order of the curve
-    codes: NDArray[np.int64]  # their positions on the curve, ascending
+    codes: NDArray[np.int64]  # positions of these points on the curve, ascending
 
 
 def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
@@ -39,7 +40,7 @@ def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
 
 
 class Ordering:
-    """An order of the points, in which row r is point ``rows[r]``.
+    """An order of the points: row r is point ``rows[r]``.
 
     Parameters
     ----------
@@ -55,13 +56,13 @@ class Ordering:
         self._position[rows] = np.arange(len(rows), dtype=np.int32)
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, (n,) or (n, d), in this order."""
+        """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
         out = np.empty_like(values)
         self._workers.run(kernels.gather, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
         return out
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values in this order in the order of the data."""
+        """Return values of the points, converted from this order to the order of the data."""
         out = np.empty_like(values)
         self._workers.run(kernels.scatter, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
         return out

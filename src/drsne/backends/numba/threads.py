@@ -1,7 +1,7 @@
-"""Threads over fixed blocks of rows, whose results do not depend on the number of threads.
+"""Threads over fixed blocks of rows, with results that do not depend on the number of threads.
 
-The blocks depend only on the number of rows. Each block writes its own rows and its own slot of the partial sums, and
-the partial sums are added in the order of the blocks, so it does not matter which thread computes which block.
+The blocks depend only on the number of rows. Each block writes its own rows and its own slot of the partial sums. The
+partial sums are added in the order of the blocks, so it does not matter which thread computes which block.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Workers:
             raise job.error
 
     def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """Return the results of ``function`` for all items, in their order."""
+        """Return the results of ``function`` for all items, in the order of the items."""
         results: list[Any] = [None] * len(items)
 
         def some(block: int, lo: int, hi: int) -> None:
@@ -105,7 +105,7 @@ class Workers:
 class _Job:
     """Blocks of rows that several threads take in turn.
 
-    The main thread can be interrupted between any two instructions, so the threads do not communicate by tokens, which
+    The main thread can be interrupted between any two instructions, so the threads do not exchange tokens: a token
     could be taken and lost. ``_over`` is a flag that can be read again, and a helper sets its flag in ``_busy`` before
     it takes a block.
     """
@@ -156,7 +156,10 @@ class _Job:
             self._news.get()
 
     def abandon(self) -> None:
-        """Prevent new blocks, and wait for the running ones even if interrupts come, because they write to arrays."""
+        """Prevent new blocks from starting, and wait for the running ones even if an interrupt arrives.
+
+        Running blocks write to arrays, so they must end first.
+        """
         interrupt: KeyboardInterrupt | None = None
         while not self._abandoned or any(self._busy):
             try:
@@ -171,7 +174,7 @@ class _Job:
 class _Helper(Thread):
     """A thread that runs jobs from a queue.
 
-    The futures of an executor would take as long as a kernel on a few thousand points.
+    It is used instead of the futures of an executor, which take as long as a kernel on a few thousand points.
     """
 
     def __init__(self) -> None:
@@ -189,8 +192,8 @@ class _Helper(Thread):
 class _Blas:
     """A limit of one BLAS thread while any :class:`Workers` run in this process.
 
-    The threads of BLAS would compete with ours while they wait for work (kernels take 1.6 times as long), and the
-    rounding of its products depends on their number. The old limit is restored when the last of the workers ends.
+    BLAS threads that wait for work would compete with ours (kernels take 1.6 times as long), and the rounding of BLAS
+    products depends on the number of BLAS threads. The old limit is restored when the last of the workers ends.
     """
 
     _lock = Lock()

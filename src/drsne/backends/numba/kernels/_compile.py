@@ -12,8 +12,8 @@ from numba.core import event
 
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
-    # Sums may be reordered and multiply-adds fused. The flags by which the compiler assumes that there is no nan and no
-    # inf ("nnan", "ninf") are left out, because they remove comparisons with inf.
+    # Sums may be reordered and multiply-adds fused. The flags that let the compiler assume that there is no nan and no
+    # inf ("nnan", "ninf") are not used, because they remove comparisons with inf.
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
     # x / 0 is inf. Loops with a check for Python's ZeroDivisionError are not vectorised and take 4 times as long.
     "error_model": "numpy",
@@ -26,7 +26,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
         compiled: Any = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no directory for the cache
         return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
-    if hasattr(compiled, "_cache"):  # it has none if compilation is disabled
+    if hasattr(compiled, "_cache"):  # there is no cache if compilation is disabled
         compiled._cache = _ForgivingCache(compiled._cache)
     return compiled  # type: ignore[no-any-return]
 
@@ -86,7 +86,7 @@ class _Deferred(event.Listener):
         if current_thread() is not main_thread() or (self._depth == 0 and self._fits == 0):
             return
         if self._depth == 0:
-            if not callable(signal.getsignal(signal.SIGINT)):  # Python does not handle the signal, so it raises nothing
+            if not callable(signal.getsignal(signal.SIGINT)):  # Python does not handle the signal
                 return
             self._before = signal.signal(signal.SIGINT, self._note)
         self._depth += 1

@@ -14,8 +14,8 @@ import numpy as np
 
 from drsne.backends.numba.kernels._compile import kernel
 
-N_SUMMED = 20  # rows of a node's summary, see moments
-_FAR = 15  # rows of a list of far nodes
+N_SUMMED = 20  # number of rows in the summary of a node (see moments)
+_FAR = 15  # number of rows in a list of far nodes
 
 
 @kernel
@@ -76,7 +76,8 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
     """Write the sums of the points of leaves lo to hi in two dimensions.
 
     A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
-    times ``a b + distance^2``, where e and e' are the extents of the two, and Da and Db those of their scales (eq. 55).
+    times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
+    their scales (eq. 55).
     """
     first, last, after, height = nodes
     opening, spreading, one = constants
@@ -131,7 +132,7 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
             m = one / (h + s)
             w = h * m  # the kernel
             r = s * m  # one minus the kernel
-            # Derivatives by the squared distance s and the scales a and b.
+            # Derivatives with respect to the squared distance s and the scales a and b.
             ws = -w * m
             wss = -two * ws * m
             wsss = -three * wss * m
@@ -241,7 +242,7 @@ def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out,
                 distance += gap * gap
             extent, spread = summed[14, v] * summed[14, v], summed[15, v] / summed[3, v]
             h = most * summed[3, v]
-            # Separate, because products of two such terms can overflow in single precision.
+            # This term is computed separately, because products of two such terms can overflow in single precision.
             share = spreading * spread * spread * (h / (h + distance))
             if extent <= (opening - share) * (least * summed[3, v] + distance):
                 for c in range(14):

@@ -62,7 +62,7 @@ def attraction_any(Y, indptr, columns, A, base, forces, block, lo, hi):  # type:
 
 @kernel
 def smoothed_attraction(Y, indptr, columns, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the forces for log(q + smoothing), in which each A_ij is damped by q_ij / (q_ij + smoothing).
+    """Write the forces for log(q + smoothing). Each A_ij is damped by q_ij / (q_ij + smoothing).
 
     ``delta`` is the smoothing times the partition sum, so q / (q + smoothing) = w / (w + delta). ``mass[block]`` is the
     sum of the damped A_ij, which is a factor on the repulsion.
@@ -164,7 +164,10 @@ def adaptive_attraction_2d(Y, inverse, indptr, columns, A, base, forces, block, 
 
 @kernel
 def adaptive_attraction(Y, inverse, indptr, columns, A, base, delta, forces, mass, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the same in any number of dimensions and for log(q + smoothing), as in :func:`smoothed_attraction`."""
+    """Write the same sums in any number of dimensions, and for log(q + smoothing).
+
+    The smoothing is that of :func:`smoothed_attraction`.
+    """
     d = Y.shape[1]
     total = 0.0
     for i in range(lo, hi):

@@ -9,9 +9,9 @@ import numpy as np
 from drsne.backends.numba.kernels._compile import kernel
 
 _TINY = 2.3e-308  # smallest normal number, rounded up
-_FAR = 1e300  # stands for an upper bracket that is not known yet
-_LATE = 12  # steps in which nearly all rows converge
-_SAME = 2.0**-48  # relative difference of two distances that is a rounding error
+_FAR = 1e300  # placeholder for an upper bracket that is not known yet
+_LATE = 12  # number of steps in which nearly all rows converge
+_SAME = 2.0**-48  # largest relative difference of two distances that counts as a rounding error
 _BEYOND = 1e60  # multiple of the distance of the neighbours within the perplexity beyond which affinities are exactly 0
 _LEAST = 1e-140  # smallest scaled squared distance; smaller ones do not matter, and their precisions would overflow
 
@@ -29,7 +29,8 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
 
     The precision is found by a safeguarded Newton search in log(precision). Squared distances are shifted by the
     smallest of the row and scaled by the largest, so that they are between 0 and 1 (all 0 if the distances are equal).
-    They are rounded to single precision, because the last bits depend on the units of the data, and the map must not.
+    They are rounded to single precision, because the last bits depend on the units of the data, and the map must not
+    depend on them.
 
     Ties with the nearest distance are found by comparing the distances themselves. The scaled distances cannot be
     compared: the compiler may multiply by a reciprocal in one place and divide in another, so scaled values of equal
@@ -60,8 +61,8 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
                 D[j] = 0.0
                 ties = j + 1
         if ties == k or ties >= perplexity or k <= perplexity:
-            # There are more ties with the nearest neighbour than the perplexity. Equal affinities for these have the
-            # nearest possible perplexity. If the perplexity is at least k, all k neighbours get equal affinities.
+            # There are more ties with the nearest neighbour than the perplexity. Equal affinities for these ties give
+            # the closest possible perplexity. If the perplexity is at least k, all k neighbours get equal affinities.
             m = k if k <= perplexity or ties == k else ties
             for j in range(k):
                 P[i, j] = 1.0 / m if j < m else 0.0

@@ -7,7 +7,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[no-untyped-def]
-    """Write the transpose of a CSR matrix, whose rows are sorted. Transposing twice therefore sorts the rows."""
+    """Write the transpose of a CSR matrix, with sorted rows. Transposing twice therefore sorts the rows."""
     n = starts.shape[0] - 1
     offsets[:] = 0
     for e in range(columns.shape[0]):

@@ -1,8 +1,8 @@
-"""Nearest neighbours by shortlists from matrix products, which are ranked by distances that are summed here.
+"""Nearest neighbours from shortlists, which are made by matrix products and ranked by distances.
 
-The rounding of matrix products depends on the number of BLAS threads, so they only select candidates. Candidates are
-ranked by their distances, and ties by index. In an exact search, a row whose shortlist cannot be proved complete is
-searched in full.
+The rounding of matrix products depends on the number of BLAS threads, so the products only select candidates. The
+candidates are ranked by distances that are summed here, and ties by index. In an exact search, a row whose shortlist
+cannot be proved complete is searched in full.
 """
 
 from __future__ import annotations
@@ -108,11 +108,12 @@ def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def scan(products, norms, points, row, own, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Add ``points`` to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]`` if their inner products show them near.
+    """Add ``points`` with small distances to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``.
 
-    A list collects values of ``own_i + norms_j - 2 g_ij`` below its ``bound``, and ``count`` is their number. When it
-    is full, it keeps the smallest two thirds, and its bound becomes the smallest value that was left out so far. In an
-    exact search, the norms are lowered by the bound on the errors, so no value exceeds the true squared distance.
+    The distances come from inner products ``g_ij``. A list collects values of ``own_i + norms_j - 2 g_ij`` below its
+    ``bound``, and ``count`` is their number. When it is full, it keeps the smallest two thirds, and its bound becomes
+    the smallest value that was left out so far. In an exact search, the norms are lowered by the bound on the errors,
+    so no value exceeds the true squared distance.
     """
     m = points.shape[0]
     two, zero = norms.dtype.type(2), norms.dtype.type(0)
@@ -124,7 +125,7 @@ def scan(products, norms, points, row, own, at, value, index, count, bound, bloc
         for start in range(0, m, _CHUNK):
             length = min(_CHUNK, m - start)
             norm, product = norms[start : start + length], g[start : start + length]
-            # Most chunks contain no near point, which this vectorised loop finds out first.
+            # Most chunks contain no near point, so this vectorised loop first checks whether there is one.
             below = zero
             for t in range(length):
                 below += max(limit - (norm[t] - two * product[t]), zero)
@@ -233,7 +234,7 @@ def nearest_in_cells(coordinates, order, first, last, after, height, box, out, b
     """Write the nearest neighbours, nearest first, of the points lo to hi on the curve of a tree (kernels/tree.py).
 
     A list collects points that are nearer than ``limit``. When it is full, it keeps the k nearest, and the limit
-    becomes the distance of the farthest of these. The first limit is found among the next points on the curve.
+    becomes the distance of the farthest of these. The initial limit is taken from the adjacent points on the curve.
     """
     n, k = coordinates.shape[1], out.shape[1]
     room = 4 * k + 64
@@ -252,7 +253,7 @@ def nearest_in_cells(coordinates, order, first, last, after, height, box, out, b
         limit = value[0]
         for m in range(1, k):
             limit = max(limit, value[m])
-        limit = np.nextafter(limit, limit + limit + 1)  # points at the first limit are included
+        limit = np.nextafter(limit, limit + limit + 1)  # points at the initial limit are included
         count = 0
         v = 0
         while v < first.shape[0]:

@@ -1,4 +1,4 @@
-"""Arrays in another order of the points, in which row r of the result belongs to point ``rows[r]``."""
+"""Arrays reordered so that row r of the result belongs to point ``rows[r]``."""
 
 from __future__ import annotations
 

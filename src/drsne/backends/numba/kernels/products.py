@@ -1,4 +1,4 @@
-"""Products of a data matrix with a few vectors, which do not depend on the number of threads."""
+"""Products of a data matrix with a few vectors. They do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def gram_times(X, V, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the part of ``X^T X V`` of the block, the sum of ``x_i (x_i . V)`` over its rows."""
+    """Write the block's part of ``X^T X V``, which is the sum of ``x_i (x_i . V)`` over its rows."""
     d, q = V.shape
     u = np.empty(q)
     out[block] = 0.0

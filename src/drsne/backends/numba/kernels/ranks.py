@@ -14,12 +14,12 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
     """Write how many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
 
     ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry of
-    the row. Bins of equal size find the position of an entry among the listed values. nan counts as larger than all
-    values.
+    the row. Bins of equal size are used to find the position of an entry among the listed values. nan counts as larger
+    than all values.
     """
     m = listed.shape[1]
     values, places, equal = np.empty(m), np.empty(m + 1, np.int64), np.empty(m, np.int64)
-    starts = np.empty(_BINS, np.int64)  # the first listed value in each bin or above it
+    starts = np.empty(_BINS, np.int64)  # index of the first listed value in each bin or above it
     for r in range(D.shape[0]):
         row = D[r]
         for c in range(m):
@@ -45,7 +45,7 @@ def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
             first = 0
             if d > smallest:
                 first = starts[int((d - smallest) * scale)] if binned else 0
-                while first > 0 and values[first - 1] >= d:  # the bin was rounded
+                while first > 0 and values[first - 1] >= d:  # the bin index may be off by one because of rounding
                     first -= 1
                 while values[first] < d:
                     first += 1

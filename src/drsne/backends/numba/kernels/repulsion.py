@@ -1,11 +1,11 @@
 """The partition sum and the repulsive forces over all pairs of a map (docs/theory.md, eqs. 6 and 11).
 
 With ``w_ij = 1 / (base + |y_i - y_j|^2)``, where ``base`` is 1 plus the smoothing of distances, row i of the forces is
-``F_i = sum_j w_ij^2 (y_i - y_j)``, and the slot of the block in ``partition`` is its part of the sum of ``w_ij`` over
-i != j. The ``coordinates`` (d, n) have single or double precision, and the sums over tiles are added in double
-precision. The point itself is left out instead of being subtracted, because the far pairs of a large map would be lost
-in single precision next to its 1. ``one`` and ``base`` have the type of the coordinates, because literals would raise
-the precision of the arithmetic. For the adaptive kernel (eq. 49), functions also have the inverse scales
+``F_i = sum_j w_ij^2 (y_i - y_j)``, and the slot of the block in ``partition`` is its part of the sum of ``w_ij`` over i
+!= j. The ``coordinates`` (d, n) have single or double precision, and the sums over tiles are added in double precision.
+The point itself is skipped rather than subtracted afterwards: in single precision, its contribution of 1 would swamp
+those of the far pairs in a large map. ``one`` and ``base`` have the type of the coordinates, because literals would
+raise the precision of the arithmetic. For the adaptive kernel (eq. 49), the functions also take the inverse scales
 ``u_i = 1 / rho_i``.
 """
 
@@ -79,9 +79,9 @@ def repulsion_2d(coordinates, one, base, forces, partition, block, lo, hi):  # t
 def half_2d(coordinates, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the sums of :func:`repulsion_2d`, but visit each pair only once.
 
-    A row visits the points after it, and the forces on these are added to ``back[block]`` (2, n), which the caller adds
-    to ``forces``. The rows of a block are taken from both ends, so that all blocks have about the same number of pairs.
-    ``lo`` and ``hi`` count the rows of the first half, ``(n + 1) // 2``.
+    A row visits the points after it. The forces on these points are added to ``back[block]`` (2, n), which the caller
+    adds to ``forces``. The rows of a block are taken from both ends, so that all blocks have about the same number of
+    pairs. ``lo`` and ``hi`` count the rows of the first half, ``(n + 1) // 2``.
     """
     n = coordinates.shape[1]
     zero = one - one
