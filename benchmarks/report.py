@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from drsne.experiments.document import grid
+from drsne import markdown
 from drsne.experiments.rows import Row, Rows, key
 
 RESULTS = Path(__file__).parent / "results"
@@ -48,7 +48,7 @@ def _commit() -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a Markdown table; floats must be formatted already."""
-    return grid(header, [[str(cell) for cell in row] for row in rows])
+    return markdown.table(header, [[str(cell) for cell in row] for row in rows])
 
 
 class Results:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import date, timedelta
 from numbers import Integral, Real
 from os import PathLike
@@ -93,12 +93,15 @@ def refuse_other_data(name: str, values: Any) -> None:
             f"{name} must be an array of numbers; got the text {values!r}. If it is a file, load it first, for example "
             "with pandas.read_csv."
         )
-    if type(values).__module__.split(".")[0] == "anndata":
+    if hasattr(values, "obsm") and hasattr(values, "n_obs"):
         raise TypeError(
             f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
             "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix."
         )
+    if isinstance(values, (dict, set, Iterator)):
+        raise TypeError(f"{name} must be an array of numbers; got a {type(values).__name__}. Pass a list of rows.")
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
+        _refuse_missing_in_sparse(name, values)
         return
     if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
         raise ValueError(
@@ -126,6 +129,11 @@ def refuse_text(name: str, values: Any) -> None:
         return
     except TypeError as error:  # the columns have no common type
         raise ValueError(f"{name} must hold numbers; got {error}. Encode or drop those columns first.") from error
+    if array.dtype.kind == "V":
+        raise ValueError(
+            f"{name} must be an array of numbers; got a structured array with the fields {array.dtype.names}. "
+            "Convert it with numpy.lib.recfunctions.structured_to_unstructured."
+        )
     text = array.dtype.kind not in "biufcO"
     if text or (array.dtype.kind == "O" and any(isinstance(value, _TEXT_AND_DATES) for value in array.flat)):
         raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
@@ -146,6 +154,8 @@ def _refuse_missing(name: str, values: Any) -> None:
 
     try:
         array = np.asarray(values)
+        if array.dtype.kind == "O" and hasattr(values, "isna"):  # a data frame with its own kind of missing values
+            array = np.where(values.isna(), np.nan, array)
     except (TypeError, ValueError):  # the checks of types and shapes report this
         return
     if array.dtype.kind == "O":
@@ -165,6 +175,20 @@ def _refuse_missing(name: str, values: Any) -> None:
         f"{_listed('column', named)}. Fill them in (for example with sklearn.impute.SimpleImputer), or drop their "
         "rows or columns."
     )
+
+
+def _refuse_missing_in_sparse(name: str, values: Any) -> None:
+    """Raise an error for NaN and infinity in a sparse matrix that reports how many there are."""
+    import numpy as np
+
+    data = getattr(values, "data", None)
+    if isinstance(data, np.ndarray) and data.dtype.kind in "fc" and not np.isfinite(data).all():
+        kind = "NaN" if np.isnan(data).any() else "infinity"
+        count = int((~np.isfinite(data)).sum())
+        raise ValueError(
+            f"{name} must be finite; got {kind} in {count} of {data.size} stored values. Fill them in, or drop their "
+            "rows or columns."
+        )
 
 
 def _listed(what: str, names: list[str], most: int = 5) -> str:

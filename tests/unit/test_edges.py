@@ -23,9 +23,9 @@ def X():
 
 
 class AnnData:
-    """Has the name of the class that scanpy works with."""
+    """Has the attributes by which the class that scanpy works with is known."""
 
-    __module__ = "anndata._core.anndata"
+    obsm, n_obs = {}, 3
 
     def __array__(self, *_, **__):
         pytest.fail("converted to an array")
@@ -211,3 +211,93 @@ def test_a_start_beyond_single_precision_is_refused_for_such_data(X):
     start = np.random.default_rng(0).normal(size=(len(X), 2)) * 1e300
     with pytest.raises(ValueError, match="init must be within the range of float32"):
         DRSNE(**QUICK, init=start).fit(X.astype(np.float32))
+
+
+def test_views_of_anndata_arrays_are_arrays(X):
+    """A slice of an AnnData object has arrays of a subclass that anndata defines."""
+
+    class ArrayView(np.ndarray):
+        __module__ = "anndata._core.views"
+
+    np.testing.assert_array_equal(DRSNE(**QUICK).fit_transform(X.view(ArrayView)), DRSNE(**QUICK).fit_transform(X))
+
+
+@pytest.mark.parametrize("name", ["density_neighbors", "neighborhoods", "kernel"])
+def test_a_parameter_of_the_other_estimator_is_not_suggested(name):
+    with pytest.raises(TypeError, match=f"DenSNE has no parameter '{name}'") as raised:
+        DenSNE(**{name: 3})
+    assert f"mean '{name}'" not in str(raised.value)
+
+
+def test_subclasses_may_pass_parameters_on(X):
+    class Sub(DRSNE):
+        def __init__(self, extra=1, **others):
+            super().__init__(**others)
+            self.extra = extra
+
+    assert Sub(extra=2, perplexity=7.0).perplexity == 7.0
+
+
+def test_set_params_suggests_a_name():
+    with pytest.raises(ValueError, match=r"no parameter 'perplexty'. Did you mean 'perplexity'"):
+        DRSNE().set_params(perplexty=3)
+    assert DRSNE().set_params(perplexity=3.0).perplexity == 3.0
+
+
+def test_connectivities_as_neighbors_are_noticed(X):
+    near = graph.knn(X, 15)
+    rows = np.repeat(np.arange(len(X)), 15)
+    weights = np.exp(-(near.distances - near.distances[:, :1]))
+    connectivities = sp.csr_matrix((weights.ravel(), (rows, near.indices.ravel())), shape=(len(X), len(X)))
+    with pytest.warns(UserWarning, match="neighbors looks like a graph of similarities"):
+        DRSNE(**QUICK, neighbors=connectivities).fit(X)
+
+
+def test_a_lattice_is_not_taken_for_similarities():
+    """All neighbours on a lattice have the same distance."""
+    from drsne.neighbors.graph import looks_like_similarities
+
+    grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
+    D = np.linalg.norm(grid[:, None] - grid[None], axis=2)
+    assert not looks_like_similarities(sp.csr_matrix(np.where(D <= 1.0, D, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "words"),
+    [
+        ({"a": [1.0]}, TypeError, "got a dict"),
+        (iter([[1.0, 2.0]]), TypeError, "Pass a list of rows"),
+        (np.zeros(5, [("a", float), ("b", float)]), ValueError, "structured array"),
+        (sp.csr_matrix([[np.nan, 1.0], [1.0, 0.0], [2.0, 2.0]]), ValueError, "NaN in 1 of 5 stored values"),
+    ],
+)
+def test_other_objects_are_named(data, kind, words):
+    with pytest.raises(kind, match=words):
+        DRSNE().fit(data)
+
+
+def test_missing_values_of_nullable_columns_are_counted(X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X.round().astype(int), columns=list("abcdef")).astype("Int64")
+    frame.loc[[1, 2], "c"] = pd.NA
+    with pytest.raises(ValueError, match="NaN in 2 of 480 values, in column 'c'"):
+        DRSNE(**QUICK).fit(frame)
+
+
+def test_scores_keep_the_mask():
+    from drsne.metrics import trustworthiness
+
+    X = np.ma.array(np.random.default_rng(0).normal(size=(30, 3)), mask=False)
+    X[2, 1] = np.ma.masked
+    with pytest.raises(ValueError, match="masked"):
+        trustworthiness(X, np.zeros((30, 2)))
+
+
+def test_fits_in_several_threads_leave_the_logger_as_it_was(X):
+    from concurrent.futures import ThreadPoolExecutor
+
+    logger = logging.getLogger("drsne")
+    before = logger.level, list(logger.handlers)
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(lambda seed: DRSNE(**QUICK | {"random_state": seed}, verbose=2).fit(X), range(6)))
+    assert (logger.level, list(logger.handlers)) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from drsne.cli import Command
-from drsne.cli._table import table
+from drsne.markdown import table
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from drsne.cli import Command
-from drsne.cli._table import table
+from drsne.markdown import table
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

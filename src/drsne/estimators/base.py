@@ -6,6 +6,7 @@ ones, and ``_fit`` runs the optimisation. It also provides the class attributes 
 
 from __future__ import annotations
 
+from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -40,6 +41,18 @@ _OTHER_NAMES = {
 }
 
 
+def _refuse_unknown(kind: Any, params: dict[str, Any], error: type[Exception] = TypeError) -> None:
+    """Raise an error for the first name that is not a parameter, with the one that is probably meant."""
+    known = kind._get_param_names()
+    others = {other: ours for other, ours in _OTHER_NAMES.items() if ours in known}
+    for name in params:
+        if name not in known:
+            hint = checks.did_you_mean(name, [*known, *others])
+            for other, ours in others.items():
+                hint = hint.replace(repr(other), repr(ours))
+            raise error(f"{kind.__name__} has no parameter {name!r}. {hint or 'It has ' + ', '.join(known) + '.'}")
+
+
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``fit`` sets ``embedding_``."""
 
@@ -49,17 +62,28 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
         """Create an estimator, and raise an error with a suggestion if a parameter is misspelt."""
-        known = cls._get_param_names()
-        for name in named:
-            if name not in known:
-                suggestion = checks.did_you_mean(name, [*known, *_OTHER_NAMES])
-                for other, ours in _OTHER_NAMES.items():
-                    suggestion = suggestion.replace(repr(other), repr(ours))
-                raise TypeError(
-                    f"{cls.__name__} has no parameter {name!r}. {suggestion or 'It has ' + ', '.join(known) + '.'}"
-                )
+        kinds = {parameter.kind for parameter in signature(cls.__init__).parameters.values()}
+        if not kinds & {Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL}:  # else a subclass passes them on
+            _refuse_unknown(cls, named)
         estimator: Self = super().__new__(cls)
         return estimator
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, and raise an error with a suggestion if one is misspelt.
+
+        Parameters
+        ----------
+        **params
+            Parameters of the estimator.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+        """
+        _refuse_unknown(type(self), {name: value for name, value in params.items() if "__" not in name}, ValueError)
+        super().set_params(**params)
+        return self
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Embed ``X``.

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drsne.markdown import table
+
 
 class Column(str):
     """The header of a column that belongs to the score before it: a reference value, or the difference from it."""
@@ -110,15 +112,6 @@ def anchors(blocks: Sequence[Block], *, prefix: str = "") -> list[str]:
     return out
 
 
-def grid(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    cells = [list(header), *(list(row) for row in body)]
-    width = [max(len(row[column]) for row in cells) for column in range(len(header))]
-    lines = ["| " + " | ".join(text.ljust(w) for text, w in zip(row, width, strict=True)) + " |" for row in cells]
-    lines.insert(1, "|" + "|".join("-" * (w + 2) for w in width) + "|")
-    return "\n".join(lines)
-
-
 def anchor(text: str) -> str:
     """Return the anchor of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
@@ -133,6 +126,6 @@ def _as_markdown(block: Block) -> str:
         case Bullets(items):
             return "\n".join(f"- {item}" for item in items)
         case Table(header, body):
-            return grid(header, body)
+            return table(header, body)
         case Figure(file, caption):
             return f"![{caption}]({file})"

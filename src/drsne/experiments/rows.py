@@ -115,7 +115,8 @@ class Rows:
             try:
                 yield
             finally:
-                path.unlink(missing_ok=True)
+                if sys.platform != "win32":  # Windows cannot remove an open file
+                    path.unlink(missing_ok=True)
         finally:
             os.close(file)
 
@@ -145,6 +146,15 @@ def make_folder(folder: Path) -> None:
 def _lock(file: int, *, wait: bool) -> bool:
     """Lock an open file until it is closed, if the system supports it; return whether nobody else holds it."""
     if sys.platform == "win32":
+        import msvcrt
+
+        try:  # a byte far beyond the text, which others may read
+            os.lseek(file, 2**30, os.SEEK_SET)
+            msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        finally:
+            os.lseek(file, 0, os.SEEK_SET)
         return True
     import fcntl
 

@@ -31,7 +31,7 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
 
     check_metric(metric)
     for name, values in (("X", X), ("Y", Y)):
-        checks.refuse_text(name, values)
+        checks.refuse_other_data(name, values)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
     if X.shape[0] != Y.shape[0]:

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne import checks
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.graph import KnnGraph, looks_like_similarities
 
 
 def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGraph:
@@ -99,6 +100,12 @@ def _from_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
             f"neighbors must be a graph of real distances; got {neighbors.dtype}. Build it with mode='distance'."
         )
     graph = sp.csr_matrix(neighbors)
+    if looks_like_similarities(graph):
+        checks.warn(
+            "neighbors looks like a graph of similarities, not of distances: its largest value is 1 for nearly every "
+            "sample. Pass distances (scanpy: adata.obsp['distances'], not 'connectivities'; scikit-learn: "
+            "mode='distance')."
+        )
     return graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data.astype(np.float64)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 
@@ -17,3 +18,21 @@ class KnnGraph(NamedTuple):
     def first(self, k: int) -> KnnGraph:
         """Return only the ``k`` nearest neighbours."""
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
+
+
+def looks_like_similarities(X: Any) -> bool:
+    """Return whether a matrix has the form of similarities.
+
+    A full matrix looks like similarities if its largest value is everywhere on the diagonal. A sparse graph does if no
+    value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of connectivities. Rows of
+    equal values are not counted, because the neighbours on a lattice all have the same distance.
+    """
+    if not sp.issparse(X):
+        diagonal = np.diagonal(X)
+        return bool(diagonal.min() > 0.0 and diagonal.min() >= X.max() * (1.0 - 1e-9))
+    if not X.nnz or X.data.max() > 1.0 + 1e-6 or X.data.min() < 0.0:
+        return False
+    filled = np.flatnonzero(np.diff(X.indptr))
+    largest, smallest = (extreme.reduceat(X.data, X.indptr[filled]) for extreme in (np.maximum, np.minimum))
+    differ = smallest < largest
+    return bool(differ.mean() > 0.5 and (np.abs(largest[differ] - 1.0) < 1e-6).mean() > 0.9)

@@ -13,7 +13,7 @@ from drsne import checks
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.given import tidied
-from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.graph import KnnGraph, looks_like_similarities
 
 _BLOCK_BYTES = 16 * 2**20
 NOISE = 1e-9  # largest amount by which rounding may put a distance below zero
@@ -39,7 +39,7 @@ def check_precomputed(X: Any) -> Any:
             "every sample. With metric='precomputed', pass distances (scanpy: adata.obsp['distances'], not "
             "'connectivities'; scikit-learn: mode='distance')."
         )
-    elif not sp.issparse(X) and not np.allclose(X, X.T, rtol=1e-3, atol=1e-3 * float(np.abs(X).max(initial=0.0))):
+    elif not sp.issparse(X) and not _is_symmetric(X):
         checks.warn(
             "X is not symmetric, so it is not a matrix of distances. Each row is used as the distances from its "
             "sample. Pass (X + X.T) / 2 to use the mean of both directions."
@@ -47,20 +47,13 @@ def check_precomputed(X: Any) -> Any:
     return X
 
 
-def looks_like_similarities(X: Any) -> bool:
-    """Return whether a matrix has the form of similarities.
-
-    A full matrix looks like similarities if its largest value is everywhere on the diagonal. A sparse graph does if no
-    value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of connectivities.
-    """
-    if not sp.issparse(X):
-        diagonal = np.diagonal(X)
-        return bool(diagonal.min() > 0.0 and diagonal.min() >= X.max() * (1.0 - 1e-9))
-    if not X.nnz or X.data.max() > 1.0 + 1e-6 or X.data.min() < 0.0:
-        return False
-    filled = np.flatnonzero(np.diff(X.indptr))
-    largest = np.maximum.reduceat(X.data, X.indptr[filled])
-    return bool((np.abs(largest - 1.0) < 1e-6).mean() > 0.9)
+def _is_symmetric(X: NDArray[np.float64]) -> bool:
+    """Return whether a matrix equals its transpose to about a thousandth, comparing a block of rows at a time."""
+    allowed = 1e-3 * max(abs(float(X.max(initial=0.0))), abs(float(X.min(initial=0.0))))
+    every = np.arange(len(X))
+    return all(
+        np.allclose(X[out], X[:, out].T, rtol=1e-3, atol=allowed, equal_nan=True) for _, out in blocks(every, len(X))
+    )
 
 
 def available(graph: sp.csr_matrix) -> int:

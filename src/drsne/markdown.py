@@ -1,4 +1,4 @@
-"""Tables of text for the terminal."""
+"""Tables in Markdown, for the terminal and for documents."""
 
 from __future__ import annotations
 
