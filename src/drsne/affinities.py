@@ -27,7 +27,7 @@ _SUM_TOLERANCE = 1e-4  # largest error of the sum of a row of affinities, in eit
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """Settings of the search for precisions. Other values than the defaults reproduce the paper's code.
+    """Settings of the search for precisions. Values other than the defaults reproduce the paper's code.
 
     Parameters
     ----------

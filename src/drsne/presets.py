@@ -302,8 +302,8 @@ def densne(
     max_iter : int, default=800
         Number of iterations.
     density_fraction : float, default=0.5
-        Fraction of the iterations that use the density term. The term is used from iteration ``(1 - density_fraction) *
-        max_iter`` on, counting from one.
+        Fraction of the iterations that use the density term. The term is used from iteration
+        ``(1 - density_fraction) * max_iter`` on, counting from one.
     start : {"given", "own"}, default="given"
         How the program obtains its initial map. With "given", it is given a random map and uses no early exaggeration.
         With "own", it makes its own map and uses an exaggeration of 12 for 250 iterations. (Our random numbers are not

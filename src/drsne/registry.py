@@ -15,10 +15,8 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """A collection of objects, one from each module of a folder.
 
-    Every module exposes its object under the same name.
-
-    The objects are named after their files, so listing them imports nothing. Files whose names begin with an underscore
-    or are in ``others`` are not listed.
+    Every module exposes its object under the same name. The objects are named after their files, so listing them
+    imports nothing. Files whose names begin with an underscore or are in ``others`` are not listed.
 
     Parameters
     ----------

@@ -86,9 +86,9 @@ def bad(indices=None, distances=None, **change):
     [
         (bad(indices=120), ValueError, "indices from 0 to n_samples - 1 = 119.*got 120"),
         (bad(indices=-2), ValueError, "-1.*got -2"),
-        (bad(distances=-1.0), ValueError, "finite distances of at least 0; got -1"),
-        (bad(distances=np.nan), ValueError, "finite distances of at least 0; got nan or inf"),
-        (bad(distances=np.inf), ValueError, "finite distances of at least 0; got nan or inf"),
+        (bad(distances=-1.0), ValueError, "finite non-negative distances; got -1"),
+        (bad(distances=np.nan), ValueError, "finite non-negative distances; got nan or inf"),
+        (bad(distances=np.inf), ValueError, "finite non-negative distances; got nan or inf"),
         (bad(whole=lambda i, d: (i[:-1], d[:-1])), ValueError, r"two arrays of shape \(n_samples=120, m\)"),
         (bad(whole=lambda i, d: (i, d[:, :-1])), ValueError, r"got \(120, 24\) and \(120, 23\)"),
         (bad(whole=lambda i, d: (i.ravel(), d.ravel())), ValueError, "two arrays of shape"),

@@ -117,9 +117,9 @@ def test_precomputed_matrix_and_graph():
         (np.zeros((4, 2)), {"k": 4}, "k must be smaller than n_samples=4; got 4"),
         (np.zeros((4, 2)), {"k": 0}, "k must be an integer of at least 1; got 0"),
         (np.zeros((4, 2)), {"k": 2, "metric": "precomputed"}, "X must be square with metric='precomputed'"),
-        (-np.ones((4, 4)), {"k": 2, "metric": "precomputed"}, "distances of at least 0"),
+        (-np.ones((4, 4)), {"k": 2, "metric": "precomputed"}, "non-negative distances"),
         (sp.csr_matrix(np.zeros((4, 3))), {"k": 2, "metric": "precomputed"}, "X must be square"),
-        (sp.csr_matrix(-np.ones((4, 4))), {"k": 2, "metric": "precomputed"}, "distances of at least 0"),
+        (sp.csr_matrix(-np.ones((4, 4))), {"k": 2, "metric": "precomputed"}, "non-negative distances"),
         (np.zeros((4, 2)), {"k": 2, "metric": "nearness"}, "metric must be one of .* or a callable; got 'nearness'"),
     ],
 )

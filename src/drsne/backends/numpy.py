@@ -87,7 +87,7 @@ class NumpyBackend:
     def lengths(
         self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the sum of the distances from each point to its neighbours, and the derivative by its position."""
+        """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         away = Y[:, None, :].astype(np.float64) - Y[near.neighbors]
         length = np.sqrt((away**2).sum(axis=2) + floor)
         lengths[:] = length.sum(axis=1)

@@ -1,11 +1,12 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
 
-There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as ``ENGINE(backend,
-precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods. ``supports(n_components)``
-returns whether it supports maps with that number of dimensions, and ``check_options(options)`` raises an error for
-wrong options. It also has three attributes. ``adaptive`` says whether it supports the adaptive kernel, and ``OPTIONS``
-holds the names of its options. ``tolerance`` holds the relative errors of the forces and of the partition sum that the
-contract test allows. The registry reads only file names, so listing the engines does not import them.
+There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as
+``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods.
+``supports(n_components)`` returns whether it supports maps with that number of dimensions, and
+``check_options(options)`` raises an error for wrong options. It also has three attributes. ``adaptive`` says whether it
+supports the adaptive kernel, and ``OPTIONS`` holds the names of its options. ``tolerance`` holds the relative errors of
+the forces and of the partition sum that the contract test allows. The registry reads only file names, so listing the
+engines does not import them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False
 
 
 def check_options(name: str, options: Any) -> None:
-    """Raise an error for wrong options, and for options that the engine (with "auto", any engine) does not support."""
+    """Raise an error for wrong or unknown options. With "auto", at least one engine must know each option."""
     if options is None:
         return
     if not isinstance(options, dict):

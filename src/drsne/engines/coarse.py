@@ -1,6 +1,6 @@
 """The tree of den-SNE's program, for comparisons with it.
 
-It is for 2-D maps and has no moments. Its errors are tenths of the forces.
+It is for 2-D maps and has no moments. Its errors reach tenths of the forces.
 """
 
 from __future__ import annotations

@@ -138,8 +138,8 @@ class DRSNE(MapEstimator):
         is twice the average. In the map, they are measured over the neighbours in the data, or over the neighbours in
         the map if ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
-        The two terms of the loss at the final map. The loss is ``kl_divergence_ + density_weight_ *
-        concentration_loss_``.
+        The two terms of the loss at the final map. The loss is
+        ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
         The concentration in the map is matched to this power of the concentration in the data. It is 1 with
         ``neighborhoods="input"`` and the fixed kernel.

@@ -92,6 +92,6 @@ def warn_if_short(X: Any, params: dict[str, Any]) -> None:
     if free is not None and needed > free:
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
         checks.warn(
-            f"This fit needs about {needed / 1e9:.1f} GB of memory, but {free / 1e9:.1f} GB are free. Lower {sizes}, "
+            f"This fit needs about {needed / 1e9:.1f} GB of memory; only {free / 1e9:.1f} GB are free. Lower {sizes}, "
             "pass pca_components if the data have many features, or fit a sample."
         )

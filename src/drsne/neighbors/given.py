@@ -34,7 +34,7 @@ def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGr
     Returns
     -------
     KnnGraph
-        The neighbours. All rows have the same number, the largest one that every row can provide.
+        The neighbours. Every row has the same number of neighbours, which is the largest number that all rows have.
     """
     if sp.issparse(neighbors):
         indptr, indices, distances = _from_graph(neighbors, n_samples)

@@ -62,13 +62,11 @@ GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on
 def group_neighbors(distances: Array) -> NDArray[np.int32]:
     """Return how many of the k neighbours of each point lie before a clear gap in the distances.
 
-    Without a gap, the number is k.
-
-    ``distances`` (n, k) are ascending. If points are placed at random with uniform density in D dimensions, ``(d_m /
-    d_m+1)^D`` is distributed as the largest of m uniform numbers, so a ratio ``d_m+1 / d_m`` of at least t has the
-    probability ``t^(-D m)``. A gap is clear if this is below ``GAP_CHANCE`` for D = 1. If there are several gaps, the
-    least likely one is used. Groups of fewer than k + 1 points end at a gap, and the radii of their points must not
-    reach into other groups (docs/theory.md, section 11).
+    Without a gap, the number is k. ``distances`` (n, k) are ascending. If points are placed at random with uniform
+    density in D dimensions, ``(d_m / d_m+1)^D`` is distributed as the largest of m uniform numbers, so a ratio
+    ``d_m+1 / d_m`` of at least t has the probability ``t^(-D m)``. A gap is clear if this is below ``GAP_CHANCE`` for D
+    = 1. If there are several gaps, the least likely one is used. Groups of fewer than k + 1 points end at a gap, and
+    the radii of their points must not reach into other groups (docs/theory.md, section 11).
     """
     n, k = distances.shape
     kept = np.full(n, k, np.int32)

@@ -95,7 +95,7 @@ class NumbaBackend:
     def lengths(
         self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the sum of the distances from each point to its neighbours, and the derivative by its position."""
+        """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
         self.workers.run(kernel, len(Y), Y, near.neighbors, *_constants(Y, floor), lengths, directions)
 
