@@ -98,11 +98,11 @@ def refuse_other_data(name: str, values: Any) -> None:
             f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
             "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix."
         )
-    if isinstance(values, (dict, set, Iterator)):
-        raise TypeError(f"{name} must be an array of numbers; got a {type(values).__name__}. Pass a list of rows.")
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         _refuse_missing_in_sparse(name, values)
         return
+    if isinstance(values, (dict, set, Iterator)):
+        raise TypeError(f"{name} must be an array of numbers; got a {type(values).__name__}. Pass a list of rows.")
     if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
         raise ValueError(
             f"{name} must have no masked values; got {hidden} of them. Fill them in (for example with .filled or an "

@@ -255,7 +255,7 @@ def test_no_score_holds_a_matrix_of_all_pairs():
         (lambda X, Y: metrics.continuity(X, Y[:-1]), "X and Y must .*got 300 and 299"),
         (lambda X, Y: metrics.stress(X, Y, max_samples=0), "max_samples must .*got 0"),
         (lambda X, Y: metrics.silhouette(Y, [0, 1]), r"labels must have shape \(300,\)"),
-        (lambda X, Y: metrics.stress(X, np.full((300, 2), np.nan)), "contains NaN"),
+        (lambda X, Y: metrics.stress(X, np.full((300, 2), np.nan)), "Y must be finite; got NaN"),
     ],
 )
 def test_wrong_input_is_refused(call, message):
