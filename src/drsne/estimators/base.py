@@ -201,21 +201,22 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             )
 
     def _progress(self, n_iter: int) -> ProgressBar:
-        return ProgressBar(n_iter, self._NAME, visible=bool(self.verbose))
+        return ProgressBar(
+            n_iter, self._NAME, visible=bool(self.verbose), preparing="finding neighbours and compiling ..."
+        )
 
-    def _minimize(self, prepared: Prepared[Any], schedule: Schedule) -> tuple[Outcome, State]:
-        """Run a schedule, with the callbacks and the progress bar of this estimator."""
+    def _minimize(self, prepared: Prepared[Any], schedule: Schedule, bar: ProgressBar) -> tuple[Outcome, State]:
+        """Run a schedule with the callbacks of this estimator."""
         state = prepared.problem.start()
-        with self._progress(schedule.n_iter) as bar:
-            outcome = minimize(
-                prepared.problem,
-                prepared.start,
-                schedule,
-                state=state,
-                callbacks=parameters.callbacks(self.callbacks),
-                progress=bar,
-                term=self._TERM,
-            )
+        outcome = minimize(
+            prepared.problem,
+            prepared.start,
+            schedule,
+            state=state,
+            callbacks=parameters.callbacks(self.callbacks),
+            progress=bar,
+            term=self._TERM,
+        )
         return outcome, state
 
     def _keep_shared(self, outcome: Outcome, prepared: Prepared[Any], dtype: type, adaptive: bool = False) -> None:

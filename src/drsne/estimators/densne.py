@@ -209,7 +209,7 @@ class DenSNE(MapEstimator):
     def _fit(self, X: Any, dtype: type) -> None:
         weight = float(self.density_weight)
         schedule = self._schedule(X.shape[0], density=weight > 0, share=float(self.density_fraction))
-        with Workers(self.n_jobs) as workers:
+        with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             prepared = prepare_densne(
                 self._settings(),
                 X,
@@ -218,7 +218,7 @@ class DenSNE(MapEstimator):
                 precision=self.precision,
                 workers=workers,
             )
-            outcome, state = self._minimize(prepared, schedule)
+            outcome, state = self._minimize(prepared, schedule, bar)
             self._keep(outcome, prepared, state, dtype)
         self._report_early_end(outcome)
 

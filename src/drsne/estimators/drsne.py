@@ -262,9 +262,9 @@ class DRSNE(MapEstimator):
         adaptive = objective.adapts(weight)
         share = ADAPTIVE_SHARE if adaptive else DENSITY_SHARE
         schedule = self._schedule(X.shape[0], density=weight > 0, share=share, adaptive=adaptive)
-        with Workers(self.n_jobs) as workers:
+        with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             prepared = prepare_drsne(self._settings(), X, objective, weight, workers)
-            outcome, state = self._minimize(prepared, schedule)
+            outcome, state = self._minimize(prepared, schedule, bar)
             self._keep(outcome, prepared, state, weight, dtype, objective.adaptation(weight))
         self.path_: DensityPath | None = None
         self._report_early_end(outcome)
@@ -302,10 +302,10 @@ class DRSNE(MapEstimator):
         density = schedules.first is not None
         share = ADAPTIVE_SHARE if density else DENSITY_SHARE
         self._warn_if_lowered(most_exaggerated(schedules.plain.n_iter, density=density, share=share))
-        prepared = prepare_drsne(self._settings(), X, objective, 1.0, workers)
         positive = [w for w in weights if w > 0]
         n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
         with self._progress(n_iter) as bar:
+            prepared = prepare_drsne(self._settings(), X, objective, 1.0, workers)
             watchers = parameters.callbacks(self.callbacks)
             followed = path.follow(
                 prepared.problem, prepared.start, weights, schedules, callbacks=watchers, progress=bar
