@@ -94,7 +94,7 @@ def _run_jobs(todo: Sequence[Part], rows: Rows, done: set[str], *, jobs: int, ma
     total = sum(len(job.values) for _, job in todo)
     finished = n_failed = 0
     with (
-        ProgressBar(total, todo[0][0].name, visible=bool(verbose)) as bar,
+        ProgressBar(total, todo[0][0].name, visible=bool(verbose), preparing="running ...") as bar,
         parallel_config(backend="loky", inner_max_num_threads=1),
     ):
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
