@@ -219,7 +219,7 @@ class Weighted:
 class Followed(NamedTuple):
     """The maps along a path, up to the weight at which the path was stopped."""
 
-    outcomes: list[Outcome]  # one for each weight that was reached, beginning with 0
+    outcomes: list[Outcome]  # one outcome for each weight that was reached, beginning with 0
     stopped_by: str | None  # reason as in Outcome; a map that was stopped early is left out, unless it is the first
     n_iter: int
     state: State
@@ -236,9 +236,9 @@ def follow(
 ) -> Followed:
     """Fit and return the map at lambda = 0, which is plain t-SNE, and the maps at the positive ``weights``.
 
-    ``problem`` has the weight one. A map is fitted separately if its kernel adapts further than that of the previous
-    map. Every other map starts from the previous map. Iterations are counted, and histories recorded, from the start of
-    the path.
+    ``problem`` has a density weight of one. A map is fitted separately if its kernel adapts further than that of the
+    previous map. Every other map starts from the previous map. Iterations are counted, and histories recorded, from the
+    start of the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by, state = start, 0, None, problem.start()

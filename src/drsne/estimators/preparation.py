@@ -27,7 +27,7 @@ from drsne.pca import fitted_pca, scores
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
-_NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; below it, all affinities are similar
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; at lower ratios, affinities are similar
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
 

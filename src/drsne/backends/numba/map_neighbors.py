@@ -1,4 +1,4 @@
-"""The nearest neighbours of every point in a map. The search is made for few dimensions and many calls."""
+"""The nearest neighbours of every point in a map. The search is designed for few dimensions and many calls."""
 
 from __future__ import annotations
 

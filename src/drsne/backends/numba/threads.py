@@ -1,4 +1,4 @@
-"""Threads over fixed blocks of rows, with results that do not depend on the number of threads.
+"""Threads that work on fixed blocks of rows, with results that do not depend on the number of threads.
 
 The blocks depend only on the number of rows. Each block writes its own rows and its own slot of the partial sums. The
 partial sums are added in the order of the blocks, so it does not matter which thread computes which block.
