@@ -166,7 +166,7 @@ def conditional_affinities(
 
 
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
-    """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, where ``C`` has ``conditional`` at ``indices``."""
+    """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, where ``C[i, indices[i]] = conditional[i]``."""
     n, k = indices.shape
 
     def transpose(*rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -90,8 +90,8 @@ def refuse_other_data(name: str, values: Any) -> None:
 
     if isinstance(values, (str, bytes, PathLike)):
         raise TypeError(
-            f"{name} must be an array of numbers; got the text {values!r}. If it is a file, load it first, for example "
-            "with pandas.read_csv."
+            f"{name} must be an array of numbers; got the text {values!r}. If this is a file, load it first, for "
+            "example with pandas.read_csv."
         )
     if hasattr(values, "obsm") and hasattr(values, "n_obs"):
         raise TypeError(

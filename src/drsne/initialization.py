@@ -98,7 +98,7 @@ def as_start(scores: Array, rng: np.random.RandomState) -> Array:
     """Return scores as an initial map.
 
     The scores are scaled, outliers are clipped, empty columns are filled with noise, and jitter is added. The result is
-    rounded, because its last bits depend on the units of the data, and the map must not depend on them.
+    rounded, because its last bits depend on the units of the data, but the map must not.
     """
     noise = rng.normal(0.0, 1.0, size=scores.shape)
     Y = scores - np.median(scores, axis=0)

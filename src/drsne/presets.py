@@ -168,7 +168,7 @@ def paper(
     lam : float
         lambda as printed in the paper. The ``density_weight`` is ``lam * n_samples``.
     k : int
-        Number of density neighbours, not counting the point itself: 29 in the paper's main table, 299 in its lambda
+        Number of density neighbours, not counting the point itself: 29 in the paper's main table, and 299 in its lambda
         table.
     variant : {"code", "text"}, default="code"
         Whether to reproduce the authors' code or the method as the paper describes it.

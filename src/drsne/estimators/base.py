@@ -235,7 +235,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
         """Warn if the optimisation was interrupted, and raise an error if it overflowed.
 
-        ``kept`` says which map is kept; "{}" in it is replaced by "finite " in the error.
+        ``kept`` says which map is kept; "{}" in this text is replaced by "finite " in the error.
         """
         if outcome.stopped_by == "interrupt":
             checks.warn(

@@ -141,7 +141,7 @@ class DRSNE(MapEstimator):
         The two terms of the loss at the final map. The loss is
         ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
-        The concentration in the map is matched to this power of the concentration in the data. It is 1 with
+        Power of the concentration in the data to which the concentration in the map is matched. It is 1 with
         ``neighborhoods="input"`` and the fixed kernel.
     scales_ : ndarray of shape (n_samples,)
         ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. With the fixed kernel, all

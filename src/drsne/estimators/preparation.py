@@ -224,8 +224,7 @@ def _drsne_problem(
     log_scale = None
     if objective.adapts(weight):
         log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
-    # The values are rounded, because the last bits depend on the units of the data, and the map must not depend on
-    # them.
+    # The values are rounded, because the last bits depend on the units of the data, but the map must not.
     round_off = rounded if objective.precision == "single" else np.asarray
     backend = NumbaBackend(workers)
     problem = DRSNEProblem(

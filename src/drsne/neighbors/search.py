@@ -50,9 +50,9 @@ def knn(
     metric : str or callable, default="euclidean"
         Any metric that scikit-learn's nearest neighbours accept, or "precomputed".
     method : {"auto", "exact", "approximate"}, default="auto"
-        The kind of search. "approximate" uses an inverted file and takes nearly linear time in the number of rows. It
-        needs dense data and a Euclidean or cosine metric. Its result does not depend on the number of threads. "auto"
-        searches approximately for 50,000 rows or more if that is possible, and exactly otherwise.
+        The kind of search. "approximate" uses an inverted file and takes a time that is nearly proportional to the
+        number of rows. It needs dense data and a Euclidean or cosine metric. Its result does not depend on the number
+        of threads. "auto" searches approximately for 50,000 rows or more if that is possible, and exactly otherwise.
     n_jobs : int, default=None
         Number of threads, as in joblib.
 
@@ -127,8 +127,8 @@ def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: 
         return KnnGraph(graph.indices, 0.5 * graph.distances**2)
     if method == "approximate":
         raise ValueError(
-            f"method='approximate' needs a Euclidean or cosine metric and no zero rows; got metric={metric!r}. "
-            "Pass method='exact'."
+            "method='approximate' needs a Euclidean or cosine metric, and no rows of zeros with cosine; got "
+            f"metric={metric!r}. Pass method='exact'."
         )
     return _by_blocks(X, k, metric, _every(X, rows), workers)
 

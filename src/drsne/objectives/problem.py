@@ -42,7 +42,7 @@ class Terms(NamedTuple):
     order: Order | None = None
 
     def pairs_of(self, name: str) -> StoredPairs:
-        """Return the pairs with that name, or the pairs of the objective if there are none."""
+        """Return the pairs called ``name``, or the pairs of the objective if no pairs have this name."""
         return self.pairs.get(name, self.pairs["objective"])
 
     def reordered(self, order: Order) -> Terms:

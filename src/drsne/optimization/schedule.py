@@ -40,7 +40,7 @@ class Phase:
     carry : bool, default=False
         Whether to continue with the optimiser state of the previous phase.
     exaggeration_from : float, default=None
-        Exaggeration at the start of the phase, if it is released gradually.
+        Exaggeration at the start of the phase, if the exaggeration is released gradually.
     release : int, default=0
         Number of iterations during which the exaggeration falls geometrically from ``exaggeration_from`` to
         ``exaggeration``. The learning rate rises in the same proportion.

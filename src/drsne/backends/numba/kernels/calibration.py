@@ -29,8 +29,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
 
     The precision is found by a safeguarded Newton search in log(precision). Squared distances are shifted by the
     smallest of the row and scaled by the largest, so that they are between 0 and 1 (all 0 if the distances are equal).
-    They are rounded to single precision, because the last bits depend on the units of the data, and the map must not
-    depend on them.
+    They are rounded to single precision, because the last bits depend on the units of the data, but the map must not.
 
     Ties with the nearest distance are found by comparing the distances themselves. The scaled distances cannot be
     compared: the compiler may multiply by a reciprocal in one place and divide in another, so scaled values of equal
