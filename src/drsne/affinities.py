@@ -41,8 +41,8 @@ class Calibration:
         Whether to subtract the smallest squared distance from each row. If False, the search does not rescale the
         distances either. It starts at a precision of 1 and stops after ``max_steps``, as in the authors' code.
     smoothing : float, default=0.0
-        Constant that is added to the sum of each row and inside the logarithm of its entropy. It can only be used with
-        ``shift=False``.
+        Constant that is added to the sum of each row, and inside the logarithm when the entropy of the row is computed.
+        It can only be used with ``shift=False``.
     max_steps : int, default=50
         Largest number of steps of the search with ``shift=False``.
     tolerance : float, default=1e-5
@@ -138,8 +138,8 @@ def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:
             else "Rescale X, or pass Calibration(shift=True), which works at any scale."
         )
         raise FloatingPointError(
-            f"The affinities of {int(wrong.sum())} of {len(sums)} points must be finite and sum to one; row "
-            f"{int(np.argmax(wrong))} sums to {sums[np.argmax(wrong)]:g}. {way_out}"
+            f"The affinities of each point must be finite and sum to one; those of {int(wrong.sum())} of {len(sums)} "
+            f"points do not. For example, row {int(np.argmax(wrong))} sums to {sums[np.argmax(wrong)]:g}. {way_out}"
         )
 
 
@@ -166,7 +166,7 @@ def conditional_affinities(
 
 
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
-    """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, for ``C`` with rows ``conditional`` at ``indices``."""
+    """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, where ``C[i, indices[i]] = conditional[i]``."""
     n, k = indices.shape
 
     def transpose(*rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -74,7 +74,7 @@ def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", h
 
 
 def did_you_mean(value: Any, allowed: Collection[str]) -> str:
-    """Return a sentence that suggests the most similar of the ``allowed`` strings, or an empty string."""
+    """Return a sentence that suggests the most similar of the ``allowed`` strings, or "" if none is similar."""
     if not isinstance(value, str):
         return ""
     from difflib import get_close_matches
@@ -90,8 +90,8 @@ def refuse_other_data(name: str, values: Any) -> None:
 
     if isinstance(values, (str, bytes, PathLike)):
         raise TypeError(
-            f"{name} must be an array of numbers; got the text {values!r}. If it is a file, load it first, for example "
-            "with pandas.read_csv."
+            f"{name} must be an array of numbers; got the text {values!r}. If this is a file, load it first, for "
+            "example with pandas.read_csv."
         )
     if hasattr(values, "obsm") and hasattr(values, "n_obs"):
         raise TypeError(
@@ -113,7 +113,7 @@ def refuse_other_data(name: str, values: Any) -> None:
 
 
 def refuse_text(name: str, values: Any) -> None:
-    """Raise an error for text and dates. It names the columns if ``values`` is a data frame."""
+    """Raise an error if ``values`` contains text or dates. For a data frame, the error names the columns."""
     import numpy as np
 
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
@@ -149,7 +149,7 @@ def _holds_text(dtype: Any) -> bool:
 
 
 def _refuse_missing(name: str, values: Any) -> None:
-    """Raise an error for NaN and infinity that reports how many there are, and in which columns."""
+    """Raise an error for NaN and infinity. The error reports how many there are, and in which columns."""
     import numpy as np
 
     try:
@@ -178,7 +178,7 @@ def _refuse_missing(name: str, values: Any) -> None:
 
 
 def _refuse_missing_in_sparse(name: str, values: Any) -> None:
-    """Raise an error for NaN and infinity in a sparse matrix that reports how many there are."""
+    """Raise an error for NaN and infinity in a sparse matrix. The error reports how many there are."""
     import numpy as np
 
     data = getattr(values, "data", None)

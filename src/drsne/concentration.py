@@ -1,4 +1,4 @@
-"""Relative concentration, under the name that this module had before :mod:`drsne.objectives`."""
+"""Relative concentration. This is the old name of a module that is now part of :mod:`drsne.objectives`."""
 
 from drsne.objectives.concentration import Profile, Smoothing, profile
 

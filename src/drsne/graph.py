@@ -1,4 +1,4 @@
-"""Neighbours of the data, under the name that this module had before :mod:`drsne.neighbors`."""
+"""Neighbours of the data. This is the old name of a module that is now part of :mod:`drsne.neighbors`."""
 
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn

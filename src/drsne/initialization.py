@@ -23,8 +23,8 @@ from drsne.precision import rounded, unit_scale
 
 Array = NDArray[np.float64]
 SCALE = 1e-4  # standard deviation of an initial map
-_JITTER = 0.01  # standard deviation of the noise on principal components, in units of SCALE
-_OUTLIER = 5.0  # multiple of their 90th percentile at which scores are clipped
+_JITTER = 0.01  # standard deviation of the noise that is added to principal components, in units of SCALE
+_OUTLIER = 5.0  # scores are clipped at this multiple of their 90th percentile
 _OVERSAMPLE = 6  # number of extra vectors in the subspace iteration (oversampling)
 _MAX_ITERATIONS = 60  # largest number of steps of the subspace iteration
 _TOLERANCE = 1e-6  # change of the eigenvalues, relative to the largest one, at which the iteration stops
@@ -64,12 +64,12 @@ def checked_init(init: Any, n_samples: int, n_components: int) -> Array:
 
 
 def pca(X: Any, n_components: int, rng: np.random.RandomState, workers: Workers) -> Array:
-    """Return an initial map from the leading principal components of a dense or sparse matrix."""
+    """Return an initial map made from the leading principal components of a dense or sparse matrix."""
     return as_start(_sparse_scores(X, n_components) if sp.issparse(X) else _scores(X, n_components, workers), rng)
 
 
 def classical_scaling(D: Array, n_components: int, rng: np.random.RandomState, workers: Workers) -> Array:
-    """Return an initial map from the classical scaling of a distance matrix."""
+    """Return an initial map made from the classical scaling of a distance matrix."""
     B = (D / unit_scale(D)) ** 2
     B -= B.mean(axis=0)
     B -= B.mean(axis=1, keepdims=True)
@@ -80,7 +80,7 @@ def classical_scaling(D: Array, n_components: int, rng: np.random.RandomState, w
 
 
 def diffusion(P: sp.csr_matrix, n_components: int, rng: np.random.RandomState) -> Array:
-    """Return an initial map from the leading non-trivial eigenvectors of the random walk on ``P``."""
+    """Return an initial map made from the leading non-trivial eigenvectors of the random walk on ``P``."""
     mass = np.asarray(P.sum(axis=1)).ravel()
     root = np.sqrt(np.maximum(mass, np.finfo(np.float64).tiny))
     walk = sp.csr_matrix(sp.diags(1.0 / root) @ P @ sp.diags(1.0 / root))
@@ -98,7 +98,7 @@ def as_start(scores: Array, rng: np.random.RandomState) -> Array:
     """Return scores as an initial map.
 
     The scores are scaled, outliers are clipped, empty columns are filled with noise, and jitter is added. The result is
-    rounded, because its last bits depend on the units of the data, and the map must not depend on them.
+    rounded, because its last bits depend on the units of the data, but the map must not.
     """
     noise = rng.normal(0.0, 1.0, size=scores.shape)
     Y = scores - np.median(scores, axis=0)
@@ -137,7 +137,7 @@ def _sparse_scores(X: sp.csr_matrix, n_components: int) -> Array:
 
 
 def _padded(scores: Array, n_components: int) -> Array:
-    """Return the scores with columns of zeros if the data have fewer dimensions than the map."""
+    """Return the scores, with added columns of zeros if the data have fewer dimensions than the map."""
     missing = n_components - scores.shape[1]
     return np.pad(scores, ((0, 0), (0, missing))) if missing > 0 else scores
 

@@ -20,7 +20,7 @@ def timed(message: str, *values: object) -> Iterator[None]:
 
 
 class _Shown:
-    """The handler that shows records, for as long as any block asks for it."""
+    """The handler that shows log records while at least one block asks for them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -29,7 +29,7 @@ class _Shown:
         self._handler: logging.Handler | None = None
 
     def begin(self) -> None:
-        """Show the records of this thread."""
+        """Begin to show the log records of this thread."""
         with self._lock:
             if not self._threads:
                 self._level = LOGGER.level
@@ -42,7 +42,7 @@ class _Shown:
             self._threads.append(get_ident())
 
     def end(self) -> None:
-        """Show the records of this thread no longer, and restore the logger after the last block."""
+        """Stop showing the log records of this thread, and restore the logger after the last block."""
         with self._lock:
             self._threads.remove(get_ident())
             if not self._threads:
@@ -57,7 +57,7 @@ _SHOWN = _Shown()
 
 @contextmanager
 def shown(visible: bool) -> Iterator[None]:
-    """Show all records during the block, on standard error unless the program has its own handlers."""
+    """Show all log records during the block: on standard error, unless the program has its own handlers."""
     if not visible:
         yield
         return

@@ -1,4 +1,4 @@
-"""The objective, under the name that this module had before :mod:`drsne.objectives`."""
+"""The objective. This is the old name of a module that is now part of :mod:`drsne.objectives`."""
 
 from drsne.objectives.drsne import Objective
 

@@ -1,4 +1,4 @@
-"""Schedules and optimisers, under the name that this module had before :mod:`drsne.optimization`."""
+"""Schedules and optimisers. This is the old name of a module that is now part of :mod:`drsne.optimization`."""
 
 from drsne.optimization.loop import minimize
 from drsne.optimization.optimizers import Adam, Momentum

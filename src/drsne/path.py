@@ -1,4 +1,4 @@
-"""Paths of density weights, under the name that this module had before :mod:`drsne.estimators`."""
+"""Paths of density weights. This is the old name of a module that is now part of :mod:`drsne.estimators`."""
 
 from drsne.estimators.path import WEIGHTS, DensityPath
 

@@ -69,5 +69,5 @@ def _fitted_rescaled(pca: Any, X: Any) -> Any:
 
 
 def scores(pca: Any, X: Any) -> Any:
-    """Return the components of ``X``, rounded, so that the summation order of the library does not affect the map."""
+    """Return the components of ``X``, rounded so that the summation order of the library does not affect the map."""
     return rounded(pca.transform(X))

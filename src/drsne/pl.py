@@ -111,7 +111,7 @@ def framed(Y: NDArray[Any]) -> NDArray[Any]:
     """Return a map with outlying points moved to the edge of a frame.
 
     In each direction, the frame contains the middle 99 % of the points. On each side, it has a margin of a quarter of
-    their largest extent.
+    the largest extent of these points.
     """
     low, high = np.quantile(Y, (0.005, 0.995), axis=0)
     room = 0.25 * float((high - low).max())
@@ -189,7 +189,7 @@ def _draw_curve(axis: Any, path: Any, chosen: int, criterion: str) -> None:
 
 
 def _apart(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
-    """Return indices of points on a curve that are far enough apart for labels. The last index is included."""
+    """Return the indices of points of a curve that are far enough apart to be labelled. The last index is included."""
     points = np.c_[x, y]
     points = (points - points.min(axis=0)) / np.maximum(np.ptp(points, axis=0), 1e-12) * (1.0, 0.5)
     kept = [len(x) - 1]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SINGLE = 24  # number of bits of a significand in single precision
-NEARLY_DOUBLE = 40  # number of bits that are kept of a significand in double precision; the others are noise
+NEARLY_DOUBLE = 40  # number of bits of a significand that are kept in double precision; the others are noise
 
 
 def rounded(values: NDArray[np.float64], bits: int = SINGLE) -> NDArray[np.float64]:
@@ -42,7 +42,7 @@ SMALLEST_SCALE, LARGEST_SCALE = 2.0**-12, 2.0**12  # range in which fourth power
 
 
 def scaled_pair_type(Y: NDArray[np.float64], scales: NDArray[np.float64], precision: str) -> Any:
-    """Return the floating-point type for computations over the pairs of a map if its points have these scales.
+    """Return the floating-point type for computations over the pairs of a map whose points have these scales.
 
     Single precision must also resolve the smallest scale.
     """

@@ -21,16 +21,16 @@ from drsne.optimization.schedule import Phase, Schedule
 DENSITY_SHARE = 0.5  # fraction of the iterations, at the end of the run, that use the density term
 DENSITY_RAMP = 0.3  # fraction of these iterations during which the weight of the term rises to lambda
 # Settings for the adaptive kernel (benchmarks/kernel.py): the fraction of the iterations that use the density term; the
-# fraction of early exaggeration, at its end, during which it is released gradually; and the number of iterations during
-# which the scales of the kernel grow after the release has begun, relative to the number of iterations with early
-# exaggeration.
+# last fraction of early exaggeration, during which the exaggeration is released gradually; and the number of iterations
+# during which the scales of the kernel grow after the release has begun, relative to the number of iterations with
+# early exaggeration.
 ADAPTIVE_SHARE, RELEASED, GROWTH = 0.1, 0.7, 0.5
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
 MAX_STEP = 5.0  # largest step of a point, in units of the map
 PATH_STEP = 0.1  # number of iterations of a step along a path, relative to that of a fit
 PATH_RATE = 1.0  # learning rate along a path, in units of the map
 RECORD_EVERY, RECORD_EVERY_OF_MANY = 10, 50  # number of iterations between two records, for few and for many samples
-MANY = 20_000  # smallest number of samples for which the losses take as long as several iterations
+MANY = 20_000  # smallest number of samples for which computing the losses takes as long as several iterations
 LEAST_RATE = 50.0  # smallest automatic learning rate of t-SNE, as in scikit-learn
 
 # The paper's constants (its appendix B and the authors' code; see docs/theory.md, section 6).
@@ -42,7 +42,7 @@ PAPER_EXAGGERATION = 4.0  # early exaggeration; the authors' code sets it, but i
 
 # den-SNE's program (github hhcho/densvis at d65bb31, folder densne; see docs/theory.md, section 10).
 DENSNE_RATE = 50.0  # the authors' program uses 200, but applies it to a quarter of the gradient
-DENSNE_SWITCH = 250  # number of iterations before the momentum rises, and of early exaggeration if start="own"
+DENSNE_SWITCH = 250  # number of iterations before the momentum rises, and of early exaggeration for start="own"
 DENSNE_MOMENTA = (0.5, 0.8)
 DENSNE_EXAGGERATION = 12.0
 
@@ -116,7 +116,7 @@ class PathSchedules(NamedTuple):
     step: Schedule  # the step from each weight to the next
 
     def n_iter(self, n_positive: int, n_fits: int = 1) -> int:
-        """Return the number of iterations if ``n_fits`` of ``n_positive`` positive weights have their own fit."""
+        """Return the number of iterations when ``n_fits`` of ``n_positive`` weights above 0 are fitted separately."""
         fits = min(n_fits, n_positive) if self.first is not None else 0
         in_fits = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
         return in_fits + (n_positive - fits) * self.step.n_iter
@@ -168,7 +168,7 @@ def paper(
     lam : float
         lambda as printed in the paper. The ``density_weight`` is ``lam * n_samples``.
     k : int
-        Number of density neighbours, not counting the point itself: 29 in the paper's main table, 299 in its lambda
+        Number of density neighbours, not counting the point itself: 29 in the paper's main table, and 299 in its lambda
         table.
     variant : {"code", "text"}, default="code"
         Whether to reproduce the authors' code or the method as the paper describes it.
@@ -219,7 +219,7 @@ def _coded_objective(k: int, search: str) -> Objective:
     return Objective(
         support="directed",
         normalizer="detached",
-        # c_high = k / (sum of distances + eps); both profiles / (mean + eps), log(. + eps)
+        # c_high = k / (sum of distances + eps); both profiles use c / (mean + eps) and log(. + eps)
         input_smoothing=Smoothing(relative=0.0, length=eps / k, mean=eps, profile=eps),
         # c_low = k / sum of sqrt(squared distance + eps)
         embedding_smoothing=Smoothing(relative=0.0, squared_distance=eps, mean=eps, profile=eps),

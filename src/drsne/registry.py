@@ -47,7 +47,7 @@ class Registry(Generic[T]):
         return sorted({name for name in files if not name.startswith("_") and name not in self._others})
 
     def load(self, name: Any) -> T:
-        """Return the object with that name, or raise an error with a suggestion if there is none."""
+        """Return the object called ``name``, or raise an error with a suggestion if there is no such object."""
         checks.choice(self._parameter, name, self.names())
         loaded: T = getattr(import_module(f"{self.package}.{name}"), self._attribute)
         return loaded

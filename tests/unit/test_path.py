@@ -361,7 +361,7 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
     monkeypatch.setattr(evaluation, "of_maps", interrupted)
     model = DRSNE(density_weight="auto", **QUICK)
     with pytest.warns(
-        UserWarning, match="while the maps of a path were scored.*embedding_ is the map at density_weight=0"
+        UserWarning, match="while the maps of a path were being scored.*embedding_ is the map at density_weight=0"
     ):
         model.fit(X)
     assert len(model.path_) == len(WEIGHTS)

@@ -5,7 +5,7 @@ to a :class:`Backend`: sums over pairs, sums over neighbours, the neighbours in 
 order of the points in memory. A backend works on arrays and small named tuples, and validates nothing.
 
 Fits use ``drsne.backends.numba``. ``drsne.backends.numpy`` has the same methods in a few lines of NumPy each and sums
-over all pairs. It is the readable reference that the tests compare with.
+over all pairs. It is the readable reference for the tests.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Backend(Protocol):
         ...
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
-        """Add ``slope_i directions_i + back_i`` to ``forces``, each summed over its first axis (shares, n, d)."""
+        """Add ``slope_i directions_i + back_i`` to ``forces``; both terms (shares, n, d) are summed over shares."""
         ...
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
@@ -144,7 +144,7 @@ class Backend(Protocol):
         eps: float,
         n_steps: int,
     ) -> Array:
-        """Update ``mean`` and ``square`` in place for the step number ``n_steps`` and return the step."""
+        """Update ``mean`` and ``square`` in place for step number ``n_steps``, and return the step."""
         ...
 
     def order(self, Y: Array) -> Order:

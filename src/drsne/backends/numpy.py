@@ -105,7 +105,7 @@ class NumpyBackend:
         forces += slope[:, None] * directions.sum(axis=0) + back.sum(axis=0)
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
-        """Return the sum of the kernel, and the sum of the squared distances weighted by it, for every point."""
+        """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         i, j = _ends(pairs)
         w = _kernel(Y, i, j, 1.0, 1.0)
         square = (_difference(Y, i, j) ** 2).sum(axis=1)
@@ -147,7 +147,7 @@ def _kernel(Y: NDArray[Any], i: NDArray[Any], j: NDArray[Any], base: float, u: A
 
 
 def _summed(i: NDArray[Any], values: Array, n: int) -> Array:
-    """Return the sums of the rows of ``values`` that belong to each point."""
+    """Return, for each point, the sum of the rows of ``values`` that belong to the point."""
     return np.stack([np.bincount(i, column, n) for column in values.T], axis=1)
 
 

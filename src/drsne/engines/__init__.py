@@ -1,4 +1,4 @@
-"""Engines evaluate the repulsion of a map: the partition sum Z and F_i = sum_j w_ij^2 (y_i - y_j).
+"""Engines evaluate the repulsion of a map: the partition sum Z and the forces F_i = sum_j w_ij^2 (y_i - y_j).
 
 There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as
 ``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods.

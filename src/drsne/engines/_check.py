@@ -1,10 +1,10 @@
-"""Checks of an engine against the sums over all pairs, on some points of the map.
+"""Checks of an engine against the sums over all pairs, at some points of the map.
 
 No setting of a mesh or a tree is accurate on every map, so the engines measure their error from time to time. Between
 two checks, the error is predicted from the last check and two numbers that cost almost nothing. The errors of the
 forces grow with the density of the map, so relative to the forces they grow with the ``potential``, Z / (sqrt(n) |F|).
-A check is only valid for maps of a similar size, which is measured by the ``extent``, n^2 / Z - 1: in a small map it is
-the mean squared distance, and in a large map the inverse of the mean kernel.
+A check is only valid for maps of a similar size, which is measured by the ``extent``, n^2 / Z - 1: in a small map, the
+extent is the mean squared distance, and in a large map the inverse of the mean kernel.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MARGIN = 0.9  # largest error of the sample, as a fraction of the allowed error
 _CHECKED = 256  # number of points whose forces are also summed over all pairs
 _GRAIN = 16  # smallest number of these points in a block
 _GROWTH = 2.0  # power of the potential to which the predicted error is proportional
-_WIDENED = 1.6  # largest factor by which the extent of a map may change while a check is valid
+_WIDENED = 1.6  # largest factor by which the extent of a map may change before a check is no longer valid
 _NARROW = 0.003  # extent below which all maps are treated alike, because every expansion converges there
 _KERNELS = {1: pairs.repulsion_1d, 2: pairs.repulsion_2d, 3: pairs.repulsion_3d}
 # Number of evaluations from one check to the next, in small and in large maps, and the number of points in a large map.

@@ -1,6 +1,6 @@
 """The tree of den-SNE's program, for comparisons with it.
 
-It is for 2-D maps and has no moments. Its errors reach tenths of the forces.
+It is for 2-D maps and has no moments. Its errors can be as large as several tenths of the forces.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class CoarseEngine:
     precision : {"single", "double"}, default="single"
         Ignored, because this engine always uses double precision.
     theta : float, default=0.5
-        Largest ratio of half the side of a cell to its distance. The default is that of the programs. With 0, sums are
-        exact except for points that coincide.
+        A cell is treated as one point if half of its side, divided by its distance, is below this value. The default is
+        that of the programs. With 0, sums are exact except for points that coincide.
     """
 
     OPTIONS = ("theta",)
@@ -46,7 +46,7 @@ class CoarseEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions, which must be two."""
+        """Return whether maps can have this number of dimensions: only two is allowed."""
         return n_components == 2
 
     @staticmethod

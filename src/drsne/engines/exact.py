@@ -24,7 +24,7 @@ class ExactEngine:
     """
 
     OPTIONS = ()
-    tolerance = (3e-4, 2e-5)  # single precision, maps of thousands of units; errors are 1e-6 on ordinary maps
+    tolerance = (3e-4, 2e-5)  # for maps of thousands of units in single precision; errors on ordinary maps are 1e-6
     adaptive = True
 
     def __init__(self, backend: Backend, *, precision: str = "single") -> None:

@@ -117,7 +117,7 @@ class FFTEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions, which must be one or two."""
+        """Return whether maps can have this number of dimensions: only one and two are allowed."""
         return n_components in (1, 2)
 
     @staticmethod

@@ -91,7 +91,7 @@ class TreeEngine:
 
     @staticmethod
     def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions, which must be at most three."""
+        """Return whether maps can have this number of dimensions: at most three are allowed."""
         return 1 <= n_components <= 3
 
     @staticmethod
@@ -128,7 +128,7 @@ class TreeEngine:
     def _checked(
         self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums, state: _Checked
     ) -> _Sums:
-        """Return the sums with a corrected partition sum, and with a smaller theta if they are not accurate enough.
+        """Return the sums, recomputed with a smaller theta if necessary, and with a corrected partition sum.
 
         The factors on theta and on the partition sum are kept until the next check.
         """

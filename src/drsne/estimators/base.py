@@ -42,7 +42,7 @@ _OTHER_NAMES = {
 
 
 def _refuse_unknown(kind: Any, params: dict[str, Any], error: type[Exception] = TypeError) -> None:
-    """Raise an error for the first name that is not a parameter, with the one that is probably meant."""
+    """Raise an error for the first name that is not a parameter, and suggest the parameter that is probably meant."""
     known = kind._get_param_names()
     others = {other: ours for other, ours in _OTHER_NAMES.items() if ours in known}
     for name in params:
@@ -63,7 +63,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
         """Create an estimator, and raise an error with a suggestion if a parameter is misspelt."""
         kinds = {parameter.kind for parameter in signature(cls.__init__).parameters.values()}
-        if not kinds & {Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL}:  # else a subclass passes them on
+        if not kinds & {Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL}:  # otherwise a subclass passes parameters on
             _refuse_unknown(cls, named)
         estimator: Self = super().__new__(cls)
         return estimator
@@ -176,7 +176,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
 
     def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
-        """Return the user's schedule, or the default one with the density term in the last ``share`` of it."""
+        """Return the user's schedule, or the default schedule with the density term in its last ``share``."""
         if self.schedule is not None:
             schedule: Schedule = self.schedule
             return schedule
@@ -196,8 +196,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         requested = self.n_iter_exaggeration
         if requested > most and requested != type(self)().n_iter_exaggeration:
             checks.warn(
-                f"Lowered n_iter_exaggeration from {requested} to {most}, half of the iterations without the density "
-                "term. Raise max_iter, or pass a schedule."
+                f"Lowered n_iter_exaggeration from {requested} to {most}, which is half of the number of iterations "
+                "without the density term. Raise max_iter, or pass a schedule."
             )
 
     def _progress(self, n_iter: int) -> ProgressBar:
@@ -235,7 +235,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
         """Warn if the optimisation was interrupted, and raise an error if it overflowed.
 
-        ``kept`` says which map is kept; "{}" in it is replaced by "finite " in the error.
+        ``kept`` says which map is kept; "{}" in this text is replaced by "finite " in the error.
         """
         if outcome.stopped_by == "interrupt":
             checks.warn(

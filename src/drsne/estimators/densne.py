@@ -26,24 +26,24 @@ class DenSNE(MapEstimator):
 
     Here p and q are the affinities of t-SNE, and r_i is the logarithm of the local radius of point i in the map. The
     radius is the weighted mean of the squared distances to the points that share a stored pair of p with point i, with
-    the weights 1 / (1 + d_ij^2). R_i is the same for the data, with the weights p_ij, and is standardised. ``lambda``
-    is that of den-SNE's own program. The objective in its paper has the factor lambda, but the program follows the
-    gradient with 2 lambda (docs/theory.md, section 10).
+    the weights 1 / (1 + d_ij^2). R_i is the corresponding logarithm for the data, with the weights p_ij, and is
+    standardised. ``lambda`` is that of den-SNE's own program. The objective in its paper has the factor lambda, but the
+    program follows the gradient with 2 lambda (docs/theory.md, section 10).
 
     Parameters
     ----------
     n_components : int, default=2
         Number of dimensions of the map.
     perplexity : float, default=30.0
-        Effective number of neighbours in the KL term and in the radii. If the data have too few samples for it, it is
-        lowered with a warning.
+        Effective number of neighbours in the KL term and in the radii. If the data have too few samples for this
+        perplexity, it is lowered, and a warning is issued.
     density_weight : float, default=0.1
         ``lambda`` of den-SNE's program (``dens_lambda``). 0 gives plain t-SNE. Useful values are between 0.05 and 1.
     density_fraction : float, default=0.5
         Fraction of the iterations, at the end of the run, that use the density term (``dens_frac``).
     variance_shift : float, default=0.1
-        Constant that is added to the variance of the log radii in the map (``var_shift``). Because of it, a map with
-        nearly equal radii gains from spreading them.
+        Constant that is added to the variance of the log radii in the map (``var_shift``). Because of this constant,
+        the objective improves if nearly equal radii in the map are spread out.
     metric : str or callable, default="euclidean"
         Metric of the distances between samples: any metric that scikit-learn's nearest neighbours accept, or
         "precomputed" if ``X`` is a distance matrix or a sparse graph of distances to neighbours.
@@ -68,8 +68,8 @@ class DenSNE(MapEstimator):
     max_iter : int, default=1000
         Number of iterations. The density term is used in the last ``density_fraction`` of them.
     n_iter_exaggeration : int, default=250
-        Number of iterations with early exaggeration. If it exceeds half of the iterations without the density term, it
-        is lowered to that number.
+        Number of iterations with early exaggeration. If it exceeds half of the number of iterations without the density
+        term, it is lowered to that half.
     early_exaggeration : float, default=12.0
         Factor on the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
@@ -121,7 +121,7 @@ class DenSNE(MapEstimator):
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the features seen during ``fit``, if ``X`` has names.
+        Names of the features seen during ``fit``, if ``X`` has feature names.
 
     See Also
     --------

@@ -41,8 +41,8 @@ class DRSNE(MapEstimator):
     n_components : int, default=2
         Number of dimensions of the map.
     perplexity : float, default=30.0
-        Effective number of neighbours in the KL term. If the data have too few samples for it, it is lowered with a
-        warning.
+        Effective number of neighbours in the KL term. If the data have too few samples for this perplexity, it is
+        lowered, and a warning is issued.
     density_weight : float or "auto", default=1.0
         ``lambda``, the weight of the density term. 0 gives plain t-SNE. Useful values are between 0.3 and 10 with the
         adaptive kernel and between 1 and 50 with the fixed one, for any number of samples. (The values printed in the
@@ -58,19 +58,19 @@ class DRSNE(MapEstimator):
     neighborhoods : {"both", "input", "embedding"}, default="both"
         Neighbours over which the concentration in the map is measured. "input" uses the neighbours of each point in the
         data, as in the paper. "embedding" uses its nearest neighbours in the map, which are what a reader of the map
-        sees. "both" uses both. Except with "input" and the fixed kernel, the map is matched to a power of the
-        concentration in the data (``contrast_``). If the radii in the data differ little, as in data with many
-        dimensions, their ratios are enlarged in the map, at most to their squares, so that they stand out from chance
-        (docs/theory.md, section 8).
+        sees. "both" uses both kinds of neighbours. Except with "input" and the fixed kernel, the map is matched to a
+        power of the concentration in the data (``contrast_``). If the radii in the data differ little, as in data with
+        many dimensions, their ratios are enlarged in the map, at most to their squares, so that they stand out from
+        chance (docs/theory.md, section 8).
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the
-        point in the data, so that sparse groups are drawn larger and stay in one piece. "auto" is adaptive if the
-        density term is used, and fixed at ``density_weight=0``, which is plain t-SNE. At weights between 0 and 0.1, it
-        adapts only in part.
+        point in the data, so that sparse groups are drawn larger and stay in one piece. "auto" means "adaptive" if the
+        density term is used and "fixed" if ``density_weight=0``, which is plain t-SNE. At weights between 0 and 0.1,
+        the automatic kernel adapts only in part.
     max_trustworthiness_drop : float, default=0.01
-        The largest loss of trustworthiness, and of continuity, relative to the map at ``lambda = 0`` that
-        ``density_weight="auto"`` allows.
+        The largest loss of trustworthiness, and of continuity, that ``density_weight="auto"`` allows relative to the
+        map at ``lambda = 0``.
     metric : str or callable, default="euclidean"
         Metric of the distances between samples: any metric that scikit-learn's nearest neighbours accept, or
         "precomputed" if ``X`` is a distance matrix or a sparse graph of distances to neighbours.
@@ -96,10 +96,10 @@ class DRSNE(MapEstimator):
         Number of iterations. The density term is used in the last 10 % of them, or in the last half with the fixed
         kernel.
     n_iter_exaggeration : int, default=250
-        Number of iterations with early exaggeration. If it exceeds half of the iterations without the density term, it
-        is lowered to that number. With the adaptive kernel, the exaggeration is released gradually during the last 70 %
-        of these iterations, while the scales of the kernel grow. With the fixed kernel, it ends at once. With 0, there
-        is no exaggeration, and an adaptive kernel has its full scales from the first iteration.
+        Number of iterations with early exaggeration. If it exceeds half of the number of iterations without the density
+        term, it is lowered to that half. With the adaptive kernel, the exaggeration is released gradually during the
+        last 70 % of these iterations, while the scales of the kernel grow. With the fixed kernel, the exaggeration ends
+        abruptly. With 0, there is no exaggeration, and an adaptive kernel has its full scales from the first iteration.
     early_exaggeration : float, default=12.0
         Factor on the attractive forces during early exaggeration.
     learning_rate : float or "auto", default="auto"
@@ -141,7 +141,7 @@ class DRSNE(MapEstimator):
         The two terms of the loss at the final map. The loss is
         ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
-        The concentration in the map is matched to this power of the concentration in the data. It is 1 with
+        Power of the concentration in the data to which the concentration in the map is matched. It is 1 with
         ``neighborhoods="input"`` and the fixed kernel.
     scales_ : ndarray of shape (n_samples,)
         ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. With the fixed kernel, all
@@ -163,7 +163,7 @@ class DRSNE(MapEstimator):
     n_features_in_ : int
         Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Names of the features seen during ``fit``, if ``X`` has names.
+        Names of the features seen during ``fit``, if ``X`` has feature names.
 
     See Also
     --------
@@ -364,4 +364,4 @@ def report_early_end(followed: path.Followed, maps: DensityPath, kept: str) -> N
             "the larger weights."
         )
     elif np.isnan(maps.baseline):
-        checks.warn(f"Interrupted while the maps of a path were scored, so they have no scores; {kept}.")
+        checks.warn(f"Interrupted while the maps of a path were being scored, so they have no scores; {kept}.")

@@ -13,12 +13,12 @@ from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 _BASE = 180 * 2**20  # bytes of the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
 _PAIRS = 1.45  # number of symmetric pairs per directed pair (at most 2), measured on the data sets of the benchmarks
 _MESH_BYTES = 64 * 2**20  # bytes of the arrays of the mesh engine, at the usual size of the mesh
-_LEAF, _SUMMED = 32, 20  # number of points in a leaf of the adaptive kernel's tree, and of sums of a node
+_LEAF, _SUMMED = 32, 20  # number of points in a leaf, and of sums of a node, in the tree of the adaptive kernel
 _SCORING_BYTES = 48 * 2**20  # bytes of the distances that one thread holds while the maps of a path are scored
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
-    """Return the peak memory in bytes of a fit of dense data of shape (n, d) with an estimator's parameters."""
+    """Return the peak memory, in bytes, of a fit with these parameters to dense data of shape (n, d)."""
     objective = params.get("objective")
     double = (params.get("precision") if objective is None else objective.precision) == "double"
     real = 8 if double else 4

@@ -40,8 +40,8 @@ class DensityPath:
     embeddings : list of ndarray of shape (n_samples, n_components)
         The maps.
     metrics : dict of str to ndarray of shape (m,)
-        Scores of the maps, named as in :func:`drsne.metrics.evaluate`. They are measured on at most 5000 points, and
-        continuity and stress on at most 1000.
+        Scores of the maps, named as in :func:`drsne.metrics.evaluate`. They are measured on at most 5000 points;
+        continuity and stress are measured on at most 1000 points.
     kl_divergence, concentration_loss : ndarray of shape (m,)
         The two terms of the loss of every map.
     baseline, baseline_continuity : float
@@ -78,12 +78,12 @@ class DensityPath:
         min_trustworthiness : float, default=None
             The smallest trustworthiness that is allowed.
         max_trustworthiness_drop : float, default=None
-            The largest loss of trustworthiness, relative to the map at lambda = 0, that is allowed.
+            The largest loss of trustworthiness that is allowed, relative to the map at lambda = 0.
         criterion : str, default="concentration_correlation"
             The score by which the best map is chosen: a key of ``metrics``, or "density" for the mean of the
             concentration correlation and both density rank correlations. Ties go to the smallest weight.
         max_continuity_drop : float, default=None
-            The largest loss of continuity, relative to the map at lambda = 0, that is allowed.
+            The largest loss of continuity that is allowed, relative to the map at lambda = 0.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Weighted:
 class Followed(NamedTuple):
     """The maps along a path, up to the weight at which the path was stopped."""
 
-    outcomes: list[Outcome]  # one for each weight that was reached, beginning with 0
+    outcomes: list[Outcome]  # one outcome for each weight that was reached, beginning with 0
     stopped_by: str | None  # reason as in Outcome; a map that was stopped early is left out, unless it is the first
     n_iter: int
     state: State
@@ -236,9 +236,9 @@ def follow(
 ) -> Followed:
     """Fit and return the map at lambda = 0, which is plain t-SNE, and the maps at the positive ``weights``.
 
-    ``problem`` has the weight one. A map is fitted separately if its kernel adapts further than that of the previous
-    map. Every other map starts from the previous map. Iterations are counted, and histories recorded, from the start of
-    the path.
+    ``problem`` has a density weight of one. A map is fitted separately if its kernel adapts further than that of the
+    previous map. Every other map starts from the previous map. Iterations are counted, and histories recorded, from the
+    start of the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by, state = start, 0, None, problem.start()

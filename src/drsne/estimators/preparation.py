@@ -27,7 +27,7 @@ from drsne.pca import fitted_pca, scores
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
-_NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; below it, all affinities are similar
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; at lower ratios, affinities are similar
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
 
@@ -224,8 +224,7 @@ def _drsne_problem(
     log_scale = None
     if objective.adapts(weight):
         log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
-    # The values are rounded, because the last bits depend on the units of the data, and the map must not depend on
-    # them.
+    # The values are rounded, because the last bits depend on the units of the data, but the map must not.
     round_off = rounded if objective.precision == "single" else np.asarray
     backend = NumbaBackend(workers)
     problem = DRSNEProblem(

@@ -118,7 +118,7 @@ def _scanned(points: Points, centred: Any, some: Rows, k: int) -> tuple[Shortlis
     n, dtype = len(points.norms), centred.dtype.type
     doubt = points.doubt(dtype)
     norms = (points.norms * (1.0 - doubt)).astype(dtype)
-    # The rounding error of adding the row's own norm.
+    # This is the rounding error that arises when the row's own norm is added.
     slack = doubt * (points.norms[some] + 1e-300)
     lists = Shortlists.empty(len(some), k, n, dtype)
     every, at = np.arange(n, dtype=np.int32), np.arange(len(some), dtype=np.int32)

@@ -1,6 +1,6 @@
 """Neighbours that the user passes.
 
-They are checked and sorted, nearest first and ties by index. Duplicates and the point itself are removed.
+They are checked, and sorted by distance and then by index. Duplicates and the point itself are removed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _from_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
 def tidied(
     indptr: NDArray[Any], indices: NDArray[Any], distances: NDArray[Any], workers: Workers, at_most: int | None = None
 ) -> KnnGraph:
-    """Return the neighbours of every row, nearest first, without duplicates, the row itself and entries of -1.
+    """Return the neighbours of every row, nearest first, leaving out duplicates, the row itself and entries of -1.
 
     Ties are sorted by index. All rows have the same number of neighbours: the number of the row with the fewest
     neighbours, but at most ``at_most``.

@@ -23,9 +23,10 @@ class KnnGraph(NamedTuple):
 def looks_like_similarities(X: Any) -> bool:
     """Return whether a matrix has the form of similarities.
 
-    A full matrix looks like similarities if its largest value is everywhere on the diagonal. A sparse graph does if no
-    value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of connectivities. Rows of
-    equal values are not counted, because the neighbours on a lattice all have the same distance.
+    A full matrix looks like similarities if every value on its diagonal equals its largest value. A sparse graph looks
+    like similarities if no value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of
+    connectivities. Rows of equal values are not counted, because the neighbours on a lattice all have the same
+    distance.
     """
     if not sp.issparse(X):
         diagonal = np.diagonal(X)

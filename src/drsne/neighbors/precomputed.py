@@ -27,8 +27,8 @@ def check_precomputed(X: Any) -> Any:
     """
     if X.shape[0] != X.shape[1]:
         raise ValueError(
-            f"X must be square with metric='precomputed', a distance matrix or a sparse neighbour graph; got shape "
-            f"{X.shape}. Pass distances between all samples, or another metric."
+            f"X must be square with metric='precomputed'; got shape {X.shape}. Pass a matrix of the distances between "
+            "all samples, a sparse neighbour graph, or another metric."
         )
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()

@@ -22,7 +22,7 @@ from drsne.neighbors.inverted_file import APPROXIMATE_FROM, approximate
 from drsne.neighbors.precomputed import NOISE, available, blocks, check_precomputed, from_graph, from_matrix
 from drsne.precision import NEARLY_DOUBLE, rounded
 
-_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski has its default, p = 2
+_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski is used with its default, p = 2
 _MANHATTAN = ("cityblock", "l1", "manhattan")
 _SPARSE = (*_MANHATTAN, "cosine")  # metrics for sparse data, in addition to the Euclidean ones
 
@@ -50,9 +50,9 @@ def knn(
     metric : str or callable, default="euclidean"
         Any metric that scikit-learn's nearest neighbours accept, or "precomputed".
     method : {"auto", "exact", "approximate"}, default="auto"
-        The kind of search. "approximate" uses an inverted file and takes nearly linear time in the number of rows. It
-        needs dense data and a Euclidean or cosine metric. Its result does not depend on the number of threads. "auto"
-        is approximate for 50,000 rows or more if that is possible, and exact otherwise.
+        The kind of search. "approximate" uses an inverted file and takes a time that is nearly proportional to the
+        number of rows. It needs dense data and a Euclidean or cosine metric. Its result does not depend on the number
+        of threads. "auto" searches approximately for 50,000 rows or more if that is possible, and exactly otherwise.
     n_jobs : int, default=None
         Number of threads, as in joblib.
 
@@ -107,8 +107,8 @@ def nearest(
     if worst[0] < 0 or not np.isfinite(worst).all():
         raise ValueError(
             f"Distances must be finite and non-negative; metric={metric!r} gave "
-            f"{worst[0] if worst[0] < 0 else worst[1]} or nan. Rescale or drop the rows that the metric cannot "
-            "compare, or choose another metric."
+            f"{worst[0] if worst[0] < 0 else worst[1]} (inf can also stand for nan). Rescale or drop the rows that "
+            "the metric cannot compare, or choose another metric."
         )
     return graph
 
@@ -127,8 +127,8 @@ def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: 
         return KnnGraph(graph.indices, 0.5 * graph.distances**2)
     if method == "approximate":
         raise ValueError(
-            f"method='approximate' needs a Euclidean or cosine metric and no zero rows; got metric={metric!r}. "
-            "Pass method='exact'."
+            "method='approximate' needs a Euclidean or cosine metric, and no rows of zeros with cosine; got "
+            f"metric={metric!r}. Pass method='exact'."
         )
     return _by_blocks(X, k, metric, _every(X, rows), workers)
 
@@ -155,9 +155,9 @@ def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def _unit_rows(X: Any) -> Any:
-    """Return the rows scaled to unit length, or None if a row is zero.
+    """Return the rows scaled to unit length, or None if a row consists of zeros.
 
-    The squared distances of such rows are twice the cosine distances.
+    The squared distances between scaled rows are twice the cosine distances.
     """
     from sklearn.preprocessing import normalize
 

@@ -27,8 +27,8 @@ class Smoothing:
     ----------
     relative : float, default=1e-3
         Length that is added to each radius, in units of the median radius of the space. With it, duplicates do not
-        dominate the profile, and the profile does not depend on the units of the data. The gradient treats it as a
-        constant.
+        dominate the profile, and the profile does not depend on the units of the data. The gradient treats this length
+        as a constant.
     length : float, default=0.0
         Absolute length that is added to each radius (the paper's epsilon).
     squared_distance : float, default=0.0
@@ -125,7 +125,7 @@ def contrast(radii: Array, smoothing: Smoothing) -> float:
     """Return the factor on the exponent that makes differences of ``radii`` stand out from chance in a map (eq. 40).
 
     It brings the standard deviation of the log radii to ``STANDS_OUT``, but is at least 1 and at most 2. It is rounded,
-    because the last bits depend on the units of the data, and the map must not depend on them.
+    because the last bits depend on the units of the data, but the map must not.
     """
     spread = float(np.log(profile(radii, 1.0, smoothing).radius).std())
     return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")

@@ -43,7 +43,7 @@ def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
     if not largest > 0.0:
         return np.zeros(n)  # all points coincide
     weights = conditional.astype(np.float64, copy=False)
-    squares = weights * (graph.distances / largest) ** 2  # does not overflow in any units of the data
+    squares = weights * (graph.distances / largest) ** 2  # this does not overflow, whatever the units of the data
     columns = np.ascontiguousarray(graph.indices).ravel()
 
     def both(values: Array) -> Array:

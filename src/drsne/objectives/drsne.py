@@ -55,7 +55,7 @@ NEIGHBORHOODS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """The objective in detail, beyond the parameters of the estimator.
+    """Detailed settings of the objective, in addition to the parameters of the estimator.
 
     Parameters
     ----------
@@ -69,8 +69,9 @@ class Objective:
         Factors on lambda for the loss over the neighbours of each point in the data, as in the paper, and for the loss
         over its nearest neighbours in the map. Both losses have the same target.
     input_exponent, embedding_exponent : float, default=1.0
-        alpha in ``c = r^-alpha``, in the data and in the map. An ``input_exponent`` of "auto" is ``embedding_exponent``
-        times the contrast, which is between 1 and 2 and larger if the radii of the data differ little.
+        alpha in ``c = r^-alpha``, in the data and in the map. An ``input_exponent`` of "auto" stands for
+        ``embedding_exponent`` times the contrast, which is between 1 and 2 and larger if the radii of the data differ
+        little.
     input_smoothing, embedding_smoothing : Smoothing
         Small constants of the concentration in the data and in the map.
     affinity_smoothing : float, default=0.0
@@ -81,15 +82,15 @@ class Objective:
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point, taken from the radius of the point in the
-        data (docs/theory.md, section 11). "auto" is adaptive if the density term is used, and fixed at
-        ``density_weight=0``. Below ``density_weight=0.1``, it adapts only in part: the scales are raised to the power
-        ``10 * density_weight``.
+        data (docs/theory.md, section 11). "auto" means "adaptive" if the density term is used and "fixed" if
+        ``density_weight=0``. Below ``density_weight=0.1``, the automatic kernel adapts only in part: the scales are
+        raised to the power ``10 * density_weight``.
     target_quantile : float, default=0.01
-        Quantile at which the target of the density term is winsorised at either end. Otherwise a few very sparse points
-        would be placed so far away that the rest of the map shrinks. With 0, the target is not changed.
+        Quantile at which the target of the density term is winsorised at either end. Without this, a few very sparse
+        points would be placed so far away that the rest of the map shrinks. With 0, the target is not changed.
     small_groups : bool, default=True
-        Whether to measure the radius of a point over fewer than k neighbours, in the data and in the map, if the others
-        lie beyond a clear gap. Groups of fewer than k + 1 points then have their own concentration.
+        Whether to measure the radius of a point over fewer than k neighbours, in the data and in the map, if the other
+        neighbours lie beyond a clear gap. Groups of fewer than k + 1 points then have their own concentration.
     calibration : Calibration
         Settings of the search for the precisions of the affinities.
     precision : {"single", "double"}, default="single"
@@ -166,7 +167,7 @@ class Objective:
                 )
 
     def at(self, radii: Array) -> Objective:
-        """Return the objective for data with these radii, with the value of an automatic exponent."""
+        """Return the objective for data with these radii; an automatic exponent is replaced by its value."""
         if not isinstance(self.input_exponent, str):
             return self
         return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))

@@ -1,4 +1,4 @@
-"""Radii of a map over the neighbours of every point, and the resulting forces (docs/theory.md, eqs. 15 and 21).
+"""Radii of the points of a map, measured over neighbours, and the resulting forces (docs/theory.md, eqs. 15 and 21).
 
 The neighbours are either those in the data (:class:`InputNeighborhoods`) or those in the map
 (:class:`EmbeddingNeighborhoods`). Objects of these classes describe what is summed and never change. The sums that an

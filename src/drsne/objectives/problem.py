@@ -42,7 +42,7 @@ class Terms(NamedTuple):
     order: Order | None = None
 
     def pairs_of(self, name: str) -> StoredPairs:
-        """Return the pairs with that name, or the pairs of the objective if there are none."""
+        """Return the pairs called ``name``, or the pairs of the objective if no pairs have this name."""
         return self.pairs.get(name, self.pairs["objective"])
 
     def reordered(self, order: Order) -> Terms:
@@ -61,7 +61,7 @@ class State:
     """The values that an optimisation carries to the next iteration, besides the map and the optimiser's state."""
 
     terms: Terms  # in the current order of the points
-    memories: tuple[Memory, ...]  # one for each of the neighborhoods
+    memories: tuple[Memory, ...]  # one memory for each of the neighborhoods
     engine: Any  # the state of the engine, with the errors of its last checks
 
     def in_order(self, values: Array) -> Array:

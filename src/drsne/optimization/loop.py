@@ -159,7 +159,7 @@ class _Run:
         self._report(self._final())
 
     def _run_phase(self, phase: Phase, memory: OptimizerState) -> bool:
-        """Run a phase, and return False if something stops it."""
+        """Run a phase, and return whether all of its iterations were run."""
         kind = "with the density term" if phase.density else "of t-SNE"
         with timed("%d iterations %s, %s", phase.n_iter, kind, type(phase.optimizer).__name__):
             return all(self._iterate(phase, t, memory) for t in range(phase.n_iter))
@@ -177,7 +177,7 @@ class _Run:
         return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
-        """Run iteration ``t`` of a phase, and return False if the run ends before its step."""
+        """Run iteration ``t`` of a phase, and return False if the run ends before the step of this iteration."""
         at = self.problem.evaluate(
             self.Y,
             state=self._state,
@@ -226,7 +226,7 @@ class _Run:
     def _report(self, at: Any) -> bool:
         """If the losses are known, call the callbacks and update the progress display.
 
-        Return True if a callback stops the run.
+        Return whether a callback stopped the run.
         """
         if at.kl is None:
             return False

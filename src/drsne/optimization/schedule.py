@@ -33,14 +33,14 @@ class Phase:
     pairs : {"objective", "all"}, default="objective"
         Pairs of the KL term: those of the objective, or all pairs with an affinity.
     clip : float, default=None
-        Maximum norm of the full gradient, taken over all points. A larger gradient is scaled down to it. If None, the
-        gradient is not clipped.
+        Maximum norm of the full gradient, taken over all points. A larger gradient is scaled down to this norm. If
+        None, the gradient is not clipped.
     max_step : float, default=None
         Largest length of the step of a point, in units of the map. If None, steps are not bounded.
     carry : bool, default=False
         Whether to continue with the optimiser state of the previous phase.
     exaggeration_from : float, default=None
-        Exaggeration at the start of the phase, if it is released gradually.
+        Exaggeration at the start of the phase, if the exaggeration is released gradually.
     release : int, default=0
         Number of iterations during which the exaggeration falls geometrically from ``exaggeration_from`` to
         ``exaggeration``. The learning rate rises in the same proportion.

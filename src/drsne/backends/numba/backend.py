@@ -1,4 +1,4 @@
-"""The methods of :class:`drsne.backends.Backend` as compiled loops on threads."""
+"""The methods of :class:`drsne.backends.Backend` as compiled loops that run on threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
 class NumbaBackend:
-    """Compiled loops on the threads of ``workers``.
+    """Compiled loops that run on the threads of ``workers``.
 
     There are separate functions for two dimensions, because a loop over an unknown number of coordinates is not
     vectorised.
@@ -113,7 +113,7 @@ class NumbaBackend:
         self.workers.run(concentration.add_forces, len(slope), slope, directions, back, forces)
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
-        """Return the sum of the kernel, and the sum of the squared distances weighted by it, for every point."""
+        """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         near, far = np.empty(len(Y)), np.empty(len(Y))
         kernel = radii.sums_2d if Y.shape[1] == 2 else radii.sums_any
         self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), near, far)

@@ -1,4 +1,4 @@
-"""A tree of cells over the points of a map with up to three dimensions, along a Z-order curve."""
+"""A tree of cells over the points of a map with up to three dimensions, sorted along a Z-order curve."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Cells(NamedTuple):
     """Points in the order of the curve, and nodes in depth-first order. Each node is a range of points."""
 
     order: NDArray[np.int32]  # the points in the order of the curve
-    coordinates: NDArray[Any]  # their coordinates, (3, n), with zeros for dimensions that the map does not have
+    coordinates: NDArray[Any]  # coordinates of these points, (3, n), with zeros for dimensions that the map lacks
     nodes: tuple[NDArray[Any], ...]  # first and last point, next node outside of the node, height
     summed: tuple[NDArray[Any], ...]  # centre (3, m), second moments (6, m), box (6, m)
 

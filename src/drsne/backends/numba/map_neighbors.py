@@ -1,4 +1,4 @@
-"""The nearest neighbours of every point in a map. The search is made for few dimensions and many calls."""
+"""The nearest neighbours of every point in a map. The search is designed for few dimensions and many calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int3
     """Return the ``k`` nearest neighbours of every point of ``Y``, nearest first, without the point itself.
 
     Points at the same distance are in no particular order. The initial search radius is taken from the adjacent points
-    on the curve. In a map that is not finite, arbitrary points are returned.
+    on the Z-order curve. In a map that is not finite, arbitrary points are returned.
     """
     widest = float(np.abs(Y).max())
     if not np.isfinite(widest):

@@ -1,4 +1,4 @@
-"""Threads over fixed blocks of rows, with results that do not depend on the number of threads.
+"""Threads that work on fixed blocks of rows, with results that do not depend on the number of threads.
 
 The blocks depend only on the number of rows. Each block writes its own rows and its own slot of the partial sums. The
 partial sums are added in the order of the blocks, so it does not matter which thread computes which block.
@@ -35,9 +35,9 @@ def row_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> list[tuple[int, int
 class Workers:
     """Up to ``n_jobs`` threads that run during a ``with`` block.
 
-    ``n_jobs`` follows joblib: None stands for 1 unless a joblib context sets it, -1 stands for all cores, and inside a
-    joblib worker it is always 1. The threads belong to one fit, so forked children and concurrent fits have their own.
-    BLAS is limited to one thread during the block, because our threads call it in parallel.
+    ``n_jobs`` follows joblib: None stands for 1 unless a joblib context sets another number, and -1 stands for all
+    cores. Inside a joblib worker, one thread is used. The threads belong to one fit, so forked children and concurrent
+    fits have their own. BLAS is limited to one thread during the block, because our threads call it in parallel.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:

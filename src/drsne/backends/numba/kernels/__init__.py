@@ -1,4 +1,4 @@
-"""Compiled functions on arrays over ranges of rows. They validate nothing.
+"""Compiled functions that process ranges of rows of arrays. They validate nothing.
 
 The last arguments of a kernel are ``(block, lo, hi)``. It writes rows ``lo`` to ``hi`` of its outputs and slot
 ``block`` of its partial sums. :class:`drsne.backends.numba.threads.Workers` runs it over fixed blocks, so the result

@@ -59,7 +59,7 @@ class _ForgivingCache:
 
 
 class _Deferred(event.Listener):
-    """A listener that delays interrupts until the compiler has released its locks, while one of our fits is running.
+    """A listener that, during our fits, delays interrupts until the compiler has released its locks.
 
     An interrupt inside the compiler can leave a lock of numba or llvmlite locked for ever. The interrupted thread would
     not notice, and all other threads would wait without end. Only the main thread can be interrupted. If none of our

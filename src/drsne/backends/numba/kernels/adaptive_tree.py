@@ -20,12 +20,12 @@ _FAR = 15  # number of rows in a list of far nodes
 
 @kernel
 def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the summaries of nodes lo to hi, the columns of ``summed`` (20, m).
+    """Write the summaries of nodes lo to hi into the columns of ``summed`` (20, m).
 
-    Rows 0-3 are the mean position and the mean scale b. Rows 4-9 are the sums of the products of deviations xx, yy, zz,
-    xy, xz and yz, rows 10-12 those of position and scale, xb, yb and zb, and row 13 is bb. Row 14 is the largest extent
-    of the box, and row 15 the extent of the scales. Rows 16-18 are the largest distances from the mean along each axis.
-    Row 19 is the number of points.
+    Rows 0-3 are the mean position and the mean scale b. Rows 4-13 are the sums of the products of deviations from these
+    means: xx, yy, zz, xy, xz and yz in rows 4-9, xb, yb and zb in rows 10-12, and bb in row 13. Row 14 is the largest
+    extent of the box, and row 15 the extent of the scales. Rows 16-18 are the largest distances from the mean along
+    each axis. Row 19 is the number of points.
     """
     for v in range(lo, hi):
         begin, end = first[v], last[v]
@@ -73,7 +73,7 @@ def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ig
 
 @kernel
 def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the sums of the points of leaves lo to hi in two dimensions.
+    """Write the sums for the points of leaves lo to hi in two dimensions.
 
     A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
     times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
@@ -216,8 +216,8 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
 def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the same sums in one and three dimensions, where each point sums over the far nodes of its leaf itself.
 
-    A node must be far enough from every point of the leaf. Its extent matters most at the smallest scale of the leaf,
-    and the extent of its scales at the largest.
+    A node must be far enough from every point of the leaf. The extent of the node matters most at the smallest scale of
+    the leaf, and the extent of the scales of the node matters most at the largest.
     """
     first, last, after, height = nodes
     opening, spreading, one = constants

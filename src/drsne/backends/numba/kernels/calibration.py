@@ -12,7 +12,7 @@ _TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # placeholder for an upper bracket that is not known yet
 _LATE = 12  # number of steps in which nearly all rows converge
 _SAME = 2.0**-48  # largest relative difference of two distances that counts as a rounding error
-_BEYOND = 1e60  # multiple of the distance of the neighbours within the perplexity beyond which affinities are exactly 0
+_BEYOND = 1e60  # affinities are exactly 0 beyond this multiple of the distance of the neighbours within the perplexity
 _LEAST = 1e-140  # smallest scaled squared distance; smaller ones do not matter, and their precisions would overflow
 
 
@@ -29,8 +29,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
 
     The precision is found by a safeguarded Newton search in log(precision). Squared distances are shifted by the
     smallest of the row and scaled by the largest, so that they are between 0 and 1 (all 0 if the distances are equal).
-    They are rounded to single precision, because the last bits depend on the units of the data, and the map must not
-    depend on them.
+    They are rounded to single precision, because the last bits depend on the units of the data, but the map must not.
 
     Ties with the nearest distance are found by comparing the distances themselves. The scaled distances cannot be
     compared: the compiler may multiply by a reciprocal in one place and divide in another, so scaled values of equal
@@ -40,7 +39,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
     n_listed = distances.shape[1]
     target = np.log(perplexity)
     D, e = np.empty(n_listed), np.empty(n_listed)
-    reach = min(n_listed - 1, int(np.ceil(perplexity)))  # more neighbours than the perplexity are as near as this one
+    reach = min(n_listed - 1, int(np.ceil(perplexity)))  # index of the first neighbour beyond the perplexity
     for i in range(lo, hi):
         k = n_listed
         while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > _BEYOND * distances[i, reach]:
@@ -113,9 +112,9 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
 def calibrate_as_coded(D, perplexity, smoothing, steps, tolerance, doubling, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the affinities of the authors' searches.
 
-    Squared distances ``D`` are not shifted or scaled, and ``smoothing`` is added to the sum of a row and inside the
-    logarithm of its entropy. With ``doubling``, the precision is only doubled or halved, so the search does not
-    converge.
+    Squared distances ``D`` are not shifted or scaled, and ``smoothing`` is added to the sum of a row, and inside the
+    logarithm when the entropy of the row is computed. With ``doubling``, the precision is only doubled or halved, so
+    the search does not converge.
     """
     k = D.shape[1]
     target = np.log(perplexity)

@@ -1,4 +1,4 @@
-"""The Barnes-Hut tree of van der Maaten's and den-SNE's programs: cells with one point each, and no moments."""
+"""The Barnes-Hut tree of van der Maaten's and den-SNE's programs: cells with one point each, without moments."""
 
 from __future__ import annotations
 

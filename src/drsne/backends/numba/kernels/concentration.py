@@ -1,4 +1,4 @@
-"""The radii of a map over neighbours, and the resulting forces (docs/theory.md, eqs. 15 and 21).
+"""Radii of the points of a map, measured over neighbours, and the resulting forces (docs/theory.md, eqs. 15 and 21).
 
 Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``, and ``neighbors`` has the shape ``(n, k)``. ``floor``, ``one`` and
 ``least`` have the type of the map. Points that coincide have no direction and exert no force: their difference is zero,

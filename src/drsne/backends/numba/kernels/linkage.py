@@ -9,8 +9,8 @@ from drsne.backends.numba.kernels._compile import kernel
 def link(rows, columns, lengths, order, parent, size, length):  # type: ignore[no-untyped-def]
     """Join points along edges, shortest first (``order``), into a forest.
 
-    ``length[i]`` is the length of the edge that joined the tree of i to that of ``parent[i]``, and infinite for a root.
-    The smaller tree is put below the larger one, so no path is longer than log2(n), and lengths ascend along it.
+    ``length[i]`` is the length of the edge that joined the tree of i to that of ``parent[i]``, and it is infinite for a
+    root. The smaller tree is put below the larger one, so no path is longer than log2(n), and lengths ascend along it.
     """
     for e in order:
         i, j = rows[e], columns[e]
@@ -28,7 +28,7 @@ def link(rows, columns, lengths, order, parent, size, length):  # type: ignore[n
 
 @kernel
 def widest_steps(parent, length, rows, columns, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the longest edge between ``rows[e]`` and ``columns[e]``, or infinity if they are in different trees."""
+    """Write the longest edge between ``rows[e]`` and ``columns[e]``, or infinity if no tree contains both."""
     for e in range(lo, hi):
         i, j, widest = rows[e], columns[e], 0.0
         while i != j:

@@ -1,10 +1,10 @@
 """Sums over all pairs on a mesh, in two dimensions (docs/theory.md, eqs. 30 to 34).
 
 Points are sorted by square cells of side ``side``, row by row. ``coordinates`` (2, n) are their coordinates relative to
-the corner of the mesh, and ``starts`` is the first point of each cell. Each point spreads its unit charge over the 4 x
-4 nodes around it with the weights of a cubic B-spline, and reads the potential with the same weights. Its force is the
-derivative of the potential that it reads. Blocks are strips of rows that do not overlap, so the order of every sum is
-fixed.
+the corner of the mesh, and ``starts`` holds the first point of each cell. Each point spreads its unit charge over the 4
+x 4 nodes around it with the weights of a cubic B-spline, and reads the potential with the same weights. Its force is
+the derivative of the potential that it reads. Blocks are strips of rows that do not overlap, so the order of every sum
+is fixed.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def spread(coordinates, starts, n_columns, side, margin, per_unit, grid, block, 
 
 @kernel
 def read(coordinates, order, per_unit, potential, near, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the force of each point and the partition sums, from the mesh and from ``near``.
+    """Write the force on each point and the partition sums, from the mesh and from ``near``.
 
     ``near`` (3, n) has the potential and the force of near pairs, or is empty if the kernel is not split.
     """
@@ -171,7 +171,7 @@ def near_pairs(coordinates, starts, n_columns, reach, square, scale, near, block
     These are sums over pairs that are closer than the radius a of the split. With ``square`` = a^2, ``scale`` = 1 / (1
     + a^2) and tau = max(0, a^2 - s) / (1 + a^2), the kernel minus its cubic Taylor polynomial is ``w tau^4``, and the
     negative of its derivative with respect to s is ``w tau^3 (w tau + 4 / (1 + a^2))`` (eq. 34). Only cells that are at
-    most ``reach`` rows and columns away are visited. The point itself is included, with ``(a^2 / (1 + a^2))^4``.
+    most ``reach`` rows and columns away are visited. The point itself contributes ``(a^2 / (1 + a^2))^4``.
     """
     n_rows = (starts.shape[0] - 1) // n_columns
     four = _FOUR * scale

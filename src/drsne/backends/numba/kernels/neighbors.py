@@ -1,8 +1,8 @@
 """Nearest neighbours from shortlists, which are made by matrix products and ranked by distances.
 
 The rounding of matrix products depends on the number of BLAS threads, so the products only select candidates. The
-candidates are ranked by distances that are summed here, and ties by index. In an exact search, a row whose shortlist
-cannot be proved complete is searched in full.
+candidates are ranked by distances that are summed here; ties are ranked by index. In an exact search, a row whose
+shortlist cannot be proved complete is searched in full.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _sink(value, index, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def _offer(value, index, v, j):  # type: ignore[no-untyped-def]
-    """Replace the root of the full heap by (v, j) if that is smaller."""
+    """Replace the root of the full heap by (v, j) if (v, j) is smaller."""
     if v < value[0] or (v == value[0] and j < index[0]):
         value[0] = v
         index[0] = j
@@ -110,10 +110,10 @@ def _keep_least(value, index, count, size):  # type: ignore[no-untyped-def]
 def scan(products, norms, points, row, own, at, value, index, count, bound, block, lo, hi):  # type: ignore[no-untyped-def]
     """Add ``points`` with small distances to the shortlists ``at[lo:hi]`` of the rows ``row[lo:hi]``.
 
-    The distances come from inner products ``g_ij``. A list collects values of ``own_i + norms_j - 2 g_ij`` below its
-    ``bound``, and ``count`` is their number. When it is full, it keeps the smallest two thirds, and its bound becomes
-    the smallest value that was left out so far. In an exact search, the norms are lowered by the bound on the errors,
-    so no value exceeds the true squared distance.
+    The distances come from inner products ``g_ij``. A list collects the values of ``own_i + norms_j - 2 g_ij`` that are
+    below its ``bound``, and ``count`` is the number of these values. When a list is full, it keeps the smallest two
+    thirds, and its bound becomes the smallest value that was left out so far. In an exact search, the norms are lowered
+    by the bound on the errors, so no value exceeds the true squared distance.
     """
     m = points.shape[0]
     two, zero = norms.dtype.type(2), norms.dtype.type(0)
@@ -181,7 +181,7 @@ def nearest_centre(products, norms, X, centres, doubt, label, block, lo, hi):  #
 
 @kernel
 def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the nearest candidates of each row, or the nearest points if its list cannot be proved complete."""
+    """Write the nearest of the candidates of each row, or of all points if the list cannot be proved complete."""
     n, k = X.shape[0], indices.shape[1]
     value = np.empty(k)
     index = np.empty(k, np.int32)

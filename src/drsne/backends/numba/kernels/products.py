@@ -9,7 +9,7 @@ from drsne.backends.numba.kernels._compile import kernel
 
 @kernel
 def gram_times(X, V, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the block's part of ``X^T X V``, which is the sum of ``x_i (x_i . V)`` over its rows."""
+    """Write the block's part of ``X^T X V``, which is the sum of ``x_i (x_i . V)`` over the rows of the block."""
     d, q = V.shape
     u = np.empty(q)
     out[block] = 0.0

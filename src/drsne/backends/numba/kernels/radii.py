@@ -1,4 +1,4 @@
-"""The radii of a map over stored pairs, and the resulting forces (docs/theory.md, eqs. 44 and 48).
+"""Radii of the points of a map, measured over stored pairs, and the resulting forces (docs/theory.md, eqs. 44 and 48).
 
 The kernel is ``w_ij = 1 / (1 + |y_i - y_j|^2)``. ``one`` and ``pull`` have the type of the map.
 """

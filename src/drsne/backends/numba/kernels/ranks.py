@@ -11,7 +11,7 @@ _BINS = 512
 
 @kernel
 def below(D, listed, order, counts, tied):  # type: ignore[no-untyped-def]
-    """Write how many entries of each row of ``D`` are smaller than each of its entries at ``listed``.
+    """Write, for each entry at ``listed``, how many entries of the same row of ``D`` are smaller.
 
     ``order`` sorts the listed entries of a row by value. ``tied`` says whether any of them is equal to another entry of
     the row. Bins of equal size are used to find the position of an entry among the listed values. nan counts as larger

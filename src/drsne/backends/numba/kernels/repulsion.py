@@ -1,10 +1,10 @@
 """The partition sum and the repulsive forces over all pairs of a map (docs/theory.md, eqs. 6 and 11).
 
 With ``w_ij = 1 / (base + |y_i - y_j|^2)``, where ``base`` is 1 plus the smoothing of distances, row i of the forces is
-``F_i = sum_j w_ij^2 (y_i - y_j)``, and the slot of the block in ``partition`` is its part of the sum of ``w_ij`` over
-i != j. The ``coordinates`` (d, n) have single or double precision, and the sums over tiles are added in double
-precision. The point itself is skipped rather than subtracted afterwards: in single precision, its contribution of 1
-would swamp those of the far pairs in a large map. ``one`` and ``base`` have the type of the coordinates, because
+``F_i = sum_j w_ij^2 (y_i - y_j)``, and the block's slot in ``partition`` holds the block's contribution to the sum of
+``w_ij`` over i != j. The ``coordinates`` (d, n) have single or double precision, and the sums over tiles are added in
+double precision. The point itself is skipped rather than subtracted afterwards: in single precision, its contribution
+of 1 would swamp those of the far pairs in a large map. ``one`` and ``base`` have the type of the coordinates, because
 literals would raise the precision of the arithmetic. For the adaptive kernel (eq. 49), the functions also take the
 inverse scales ``u_i = 1 / rho_i``.
 """

@@ -96,10 +96,10 @@ def moments(coordinates, first, last, centre, spread, box, block, lo, hi):  # ty
 
 @kernel
 def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the sums of the points of leaves lo to hi, over far nodes and over the points of the other nodes.
+    """For the points of leaves lo to hi, write the sums over far nodes and over the points of the other nodes.
 
     A node is far if its extent is at most ``theta`` times the square root of 1 + distance^2, so that the expansion
-    converges (``opening`` is theta^2). It enters with its centre and its second moments (eq. 36).
+    converges (``opening`` is theta^2). It contributes through its centre and its second moments (eq. 36).
     """
     first, last, after, height = nodes
     centre, spread, box = moments
@@ -107,7 +107,8 @@ def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potent
     four = two + two
     twelve = four + four + four
     n_nodes = first.shape[0]
-    # Arrays with one column for each far node of the leaf, and with the ranges of points that are visited one by one.
+    # Arrays with one column for each far node of the leaf, and arrays of the ranges of points that are visited one by
+    # one.
     far = np.empty((10, n_nodes), coordinates.dtype)
     begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
     total = 0.0
