@@ -168,8 +168,8 @@ def test_damage_in_the_middle_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"key": "b", "metrics": null}', "has metrics that are not a mapping"),
-        ('{"key": "b", "seconds": [1]}', "has seconds that are not a mapping"),
+        ('{"key": "b", "metrics": null}', "has a field .metrics. that is not a mapping"),
+        ('{"key": "b", "seconds": [1]}', "has a field .seconds. that is not a mapping"),
         ('{"key": ["b"]}', "its key is not a string"),
         ('{"key": "b", "value": ' + 100_000 * "[" + 100_000 * "]" + "}", "is nested too deeply"),
     ],

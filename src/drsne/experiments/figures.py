@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from drsne.pl import framed
 
 Array = NDArray[Any]
-_POINTS = 5000  # drawn at most
+_POINTS = 5000  # largest number of points that are drawn
 
 
 def grid_of_maps(
@@ -24,18 +24,18 @@ def grid_of_maps(
     solids: Mapping[str, Array] | None = None,
     captions: Mapping[tuple[str, str], str] | None = None,
 ) -> Any:
-    """Draw maps by method and data set, coloured by label.
+    """Draw a grid of maps, one for each method and data set, coloured by label.
 
     Parameters
     ----------
     maps : mapping of (method, dataset) to array of shape (n, 2)
-        The maps, with the few far points at the edge. A panel without a map says so.
+        The maps. The few points that are far away are drawn at the edge. A panel without a map says so.
     labels : mapping of dataset to labels
-        Colours.
+        The labels that the points are coloured by.
     methods, datasets : sequence of (name, title)
-        Rows and columns.
+        The rows and columns of the grid.
     solids : mapping of dataset to array of shape (n, 3), default=None
-        Three-dimensional data, drawn below their columns.
+        Three-dimensional data, each drawn below the column of its data set.
     captions : mapping of (method, dataset) to str, default=None
         Small print below a panel, such as the parameter that was chosen.
 
@@ -107,12 +107,12 @@ class Sweep(NamedTuple):
     values: Array
     mean: Array
     std: Array
-    best: Array  # with everything else chosen for each value
-    others: Sequence[tuple[float, float, float]] = ()  # lambda, mean and standard deviation
+    best: Array  # the best scores, with everything else chosen for each lambda
+    others: Sequence[tuple[float, float, float]] = ()  # (lambda, mean, standard deviation) of each point
 
 
 def sweeps(panels: Mapping[str, Mapping[str, Sweep]], labels: tuple[str, str, str], *, score: str = "AUPRC") -> Any:
-    """Draw a panel for each data set with a curve for each detector.
+    """Draw a panel for each data set, with a curve for each detector.
 
     Parameters
     ----------
@@ -166,15 +166,15 @@ def _sweep(axis: Any, curve: Sweep, colour: str) -> None:
 
 
 class TradeOff(NamedTuple):
-    """Scores of a method over lambda."""
+    """The scores of a method at each lambda."""
 
     concentration: Array
     trust: Array
-    std: Array  # of the trust
+    std: Array  # standard deviation of the trustworthiness
 
 
 def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
-    """Draw trustworthiness against concentration: a panel for each method, a curve for each data set."""
+    """Draw trustworthiness against concentration, with a panel for each method and a curve for each data set."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
@@ -194,7 +194,7 @@ def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
 
 
 def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, float]) -> Any:
-    """Draw seconds over the number of points on logarithmic axes, with a line of n^2 and the paper's times."""
+    """Draw run times over the number of points on logarithmic axes, with a line for n^2 and the paper's times."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -217,7 +217,7 @@ def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, flo
 
 
 def colours(labels: Any, n: int) -> Any:
-    """Return numbers for a colour map, one for each point."""
+    """Return one number for each point, from which a colour map makes its colour."""
     return np.zeros(n) if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]
 
 

@@ -37,7 +37,7 @@ class Result(NamedTuple):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Return everything that was measured."""
+        """Return all numbers that were measured."""
         numbers: dict[str, Any] = self.details["numbers"]
         return numbers
 
