@@ -208,7 +208,7 @@ def test_rows_of_another_version_are_announced_once(tmp_path):
     made = run(study(methods=("pca",)), rows, verbose=0)
     rows.path.unlink()
     rows.append([made[0] | {"versions": {"drsne": "0.0.7"}}, made[1] | {"versions": {}}])
-    with pytest.warns(UserWarning, match=r"Of 2 rows, some were computed by .*: 1 by drsne 0\.0\.7\.") as caught:
+    with pytest.warns(UserWarning, match=r"Some of the 2 rows were computed by .*: 1 by drsne 0\.0\.7\.") as caught:
         assert len(run(study(methods=("pca",)), rows, verbose=0)) == 2
     assert len(caught) == 1
 

@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.docs:
         if options.quick:
-            raise ValueError("docs must not be given with quick, because documents have the results of whole studies.")
+            raise ValueError("docs must not be given with quick, because documents show full results. Leave one out.")
         report.split_at_claims(options.docs)
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)

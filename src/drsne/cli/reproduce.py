@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     every = options.study == "all"
     if every and (options.datasets or options.methods):
         raise ValueError(
-            "datasets and methods must not be given with all, because studies differ in them. Name a study."
+            "datasets and methods must not be given with all, because they differ between studies. Name one study."
         )
     suffix = "-quick" if options.quick else ""
     skipped: dict[str, Exception] = {}

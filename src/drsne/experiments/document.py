@@ -1,4 +1,4 @@
-"""Blocks of text, tables and figures, and how they are written as Markdown. ``pages`` writes them as HTML."""
+"""Blocks of text, tables and figures, which are written as Markdown here and as HTML in ``pages``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Column(str):
     role: str
 
     def __new__(cls, text: str, role: str) -> Column:
-        """Return the text with its role."""
+        """Create the text with its role."""
         column = super().__new__(cls, text)
         column.role = role
         return column
@@ -27,7 +27,7 @@ class Cell(str):
     number: float
 
     def __new__(cls, text: str, number: float) -> Cell:
-        """Return the text with its number."""
+        """Create the text with its number."""
         cell = super().__new__(cls, text)
         cell.number = number
         return cell

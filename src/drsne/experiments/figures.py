@@ -66,7 +66,7 @@ def grid_of_maps(
 
 
 def save(figure: Any, file: Path, *, dpi: int = 110) -> None:
-    """Write a figure as a PNG of 256 colours, which is a third as large. An interrupted call leaves no damaged file."""
+    """Write a figure as a PNG of 256 colours, a third of the full size. An interrupted call leaves no damaged file."""
     from io import BytesIO
 
     from PIL import Image
@@ -102,7 +102,7 @@ def row_of_maps(panels: Sequence[Panel]) -> Any:
 
 
 class Sweep(NamedTuple):
-    """A score over values of lambda: the curve of one method, and single points of another."""
+    """A score at several values of lambda: a curve for one method, and single points for another."""
 
     values: Array
     mean: Array
@@ -119,7 +119,7 @@ def sweeps(panels: Mapping[str, Mapping[str, Sweep]], labels: tuple[str, str, st
     panels : mapping of title to mapping of detector to Sweep
         The curves; lambda = 0 is drawn at half the smallest other value.
     labels : tuple of str
-        Labels of the lines, the dashed lines and the single points.
+        The labels of the solid lines, the dashed lines and the single points.
     score : str, default="AUPRC"
         The name of the vertical axis.
 

@@ -72,7 +72,7 @@ def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int
     prefix : str, default=""
         The text that every anchor of a heading starts with, so that a page can contain several documents.
     deeper : int, default=0
-        The number of levels by which headings are lower on the page than in the document.
+        The number that is added to the level of each heading of the document.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def _column(header: Sequence[str], kinds: Sequence[str], scores: Sequence[int], 
 
 
 def _kind(texts: Sequence[str]) -> str:
-    """Return the class of a column, which decides how it is aligned: numbers, sentences, lists, or none of these."""
+    """Return the class of a column, which determines its alignment: for numbers, sentences, lists, or other texts."""
     if all(re.fullmatch(rf"-?|{OTHER}|[+-]?[\d.]+(e[+-]?\d+)?( %)?( ± [\d.]+)?( \*)?", text) for text in texts):
         return "number"
     if any(len(text) > _LONG for text in texts):

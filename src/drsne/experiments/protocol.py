@@ -1,4 +1,4 @@
-"""The paper's constrained choice: the largest concentration correlation among maps above a threshold, for each seed."""
+"""The paper's constrained choice: for each seed, the map above a threshold with the best concentration correlation."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One page with all studies, made from the rows: the paper's claims, whether they hold, every table and figure.
 
-The page refers to no other file, and it is the same for the same rows and pictures.
+The page refers to no other file. The same rows and pictures always give the same page.
 """
 
 from __future__ import annotations
@@ -156,8 +156,8 @@ def split_at_claims(document_file: Path) -> tuple[str, str]:
     text = document_file.read_text(encoding="utf-8")
     if [text.count(mark) for mark in MARKS] != [1, 1] or text.index(MARKS[0]) > text.index(MARKS[1]):
         raise ValueError(
-            f"docs must contain the line {MARKS[0]} once, and after it {MARKS[1]} once: the table is written between "
-            f"them; got {str(document_file)!r}, which does not. Add these lines."
+            f"docs must contain the line {MARKS[0]} once, and after it {MARKS[1]} once, because the table is written "
+            f"between them; got {str(document_file)!r}, which does not. Add these lines."
         )
     return text.split(MARKS[0])[0], text.split(MARKS[1])[1]
 
@@ -167,7 +167,8 @@ def _parts(folder: Path, quick: bool) -> list[Part]:
     suffix = "-quick" if quick else ""
     if not folder.is_dir():
         raise ValueError(
-            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which does not exist."
+            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which does not exist. "
+            "Check the path."
         )
     out = []
     for name in studies.names():

@@ -121,8 +121,8 @@ def _report_versions(rows: Sequence[Row]) -> None:
     if counts:
         versions = ", ".join(f"{count} by drsne {version}" for version, count in sorted(counts.items()))
         checks.warn(
-            f"Of {len(rows)} rows, some were computed by another version than {drsne.__version__}: {versions}. They "
-            "are used as they are; remove them from the file to compute them again."
+            f"Some of the {len(rows)} rows were computed by a version other than {drsne.__version__}: {versions}. They "
+            "are used unchanged. To compute them again, remove them from the file."
         )
 
 

@@ -39,7 +39,7 @@ def scores(
         else:
             out[name] = _score(workspace, Y, name, k, labels)
     if undefined := [name for name, value in out.items() if np.isnan(value)]:
-        raise ValueError(f"The map has no {', '.join(undefined)}: it is constant, or its neighbours are.")
+        raise ValueError(f"The map has no {', '.join(undefined)}: it is constant, or all neighbours are equally far.")
     return out
 
 
@@ -66,4 +66,4 @@ def _score(workspace: Workspace, Y: Array, name: str, k: int | None, labels: Any
             return float(density.correlation(workspace.neighbors(k)[0].distances[:, -1], Y, k, rows))
         if name == "fragmentation":
             return float(torn_share(workspace.neighbors(k)[0], Y, rows))
-    raise ValueError(f"scores must be names of drsne.metrics with their number of neighbours; got {(name, k)!r}.")
+    raise ValueError(f"scores must be pairs of a name in drsne.metrics and a number of neighbours; got {(name, k)!r}.")

@@ -82,10 +82,12 @@ class Workspace:
         most = len(self.X) - 1
         largest = max(1.0, most / _NEIGHBORS_PER_PERPLEXITY)
         if perplexity > largest:
-            raise ValueError(f"perplexity must be at most {largest:g} for {most + 1} points; got {perplexity:g}.")
+            raise ValueError(
+                f"perplexity must be at most {largest:g} for {most + 1} points; got {perplexity:g}. Lower it."
+            )
         if density_neighbors > most:
             raise ValueError(
-                f"density_neighbors must be at most {most} for {most + 1} points; got {density_neighbors}."
+                f"density_neighbors must be at most {most} for {most + 1} points; got {density_neighbors}. Lower it."
             )
 
 
@@ -97,7 +99,7 @@ class Method:
     """A method with its grid."""
 
     title: str  # the title in the paper's tables
-    parameter: str | tuple[str, ...] | None = None  # what the grid varies: one parameter, several at once, or none
+    parameter: str | tuple[str, ...] | None = None  # the parameter that the grid varies, several parameters, or None
     grid: tuple[Any, ...] = (None,)
     maps: Maps  # (workspace, values, seed) -> a Run for each value
     settings: Mapping[str, Any] = field(default_factory=dict)  # all other parameters, which are recorded in rows

@@ -106,7 +106,7 @@ def _oracle_line(part: Study, method: str, found: Results, section: str) -> list
 
 
 def at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """Return both tables of the paper, computed at its own settings without any choice of ours, and the agreement."""
+    """Return both tables of the paper, computed at the paper's own settings, and how many cells agree."""
     out: list[Block] = []
     for section, title, text in (
         ("best", "At the paper's settings", _AT_THE_BEST),

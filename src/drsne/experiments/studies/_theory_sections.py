@@ -1,4 +1,4 @@
-"""Sections of the theory study: the verdicts, and the numbers behind them."""
+"""Sections of the theory study: the verdicts, and the numbers that support them."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def paper_data(name: str) -> Any:
 
 
 def quick_data(name: str) -> Any:
-    """Return ``QUICK_SAMPLES`` points of a data set that needs no file, standardised if they are in the paper."""
+    """Return ``QUICK_SAMPLES`` points of a data set that needs no file, standardised if the paper standardises them."""
     data = datasets.load(name, n_samples=QUICK_SAMPLES)
     return data if name in SOLID else replace(data, X=recipes.standardise(data.X))
 

@@ -59,7 +59,7 @@ def quick_data(name: str, *, n_samples: int) -> Any:
 
 
 def timed(engine: str, n_jobs: int) -> Maps:
-    """Time whole fits, including the search for neighbours. A short fit before them compiles every kernel."""
+    """Time whole fits, including the search for neighbours. A short fit compiles every kernel beforehand."""
 
     def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
         from sklearn.base import clone

@@ -40,7 +40,7 @@ class Theory(PaperStudy):
             if given is not None:
                 raise ValueError(
                     f"{name} must not be given with theory, whose checks have their own data and no methods or seeds; "
-                    f"got {', '.join(map(str, given))}. Leave {name} out; quick takes fewer points."
+                    f"got {', '.join(map(str, given))}. Leave {name} out. To use fewer points, pass quick."
                 )
         sizes = QUICK_SIZES if selection.quick else FULL_SIZES
         groups: dict[str, list[Check]] = {}

@@ -1,4 +1,4 @@
-"""The paper's trade-off between trustworthiness and concentration over lambda, and ours for comparison."""
+"""The trade-off between trustworthiness and concentration over lambda, for the paper's method and for ours."""
 
 from __future__ import annotations
 

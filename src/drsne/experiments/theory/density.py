@@ -1,4 +1,4 @@
-"""Concentration and density: slopes and correlations of their logarithms, and ranks that no exponent changes.
+"""Slopes and correlations of log concentration and log density, and ranks that do not depend on exponents.
 
 If the density is constant within a neighbourhood, the mean distance is d / (d + 1) of the largest one, and so
 ``log p = d log c + constant``. Chance, neighbourhoods that reach into the tails, and neighbourhoods over which the
