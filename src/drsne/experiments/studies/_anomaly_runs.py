@@ -160,7 +160,7 @@ METHODS = ("high_d", "drsne_auto", "drsne", "drsne_code", "densne", "densmap", "
 
 
 def grids(dataset: str) -> dict[str, tuple[Any, ...]]:
-    """Return the whole grid for our method and, for other methods, the settings that the paper's tables show."""
+    """Return the whole grid for our method and, for other methods, the settings used for the paper's tables."""
     out: dict[str, tuple[Any, ...]] = {
         "drsne": tuple((lam, k) for k in NEIGHBORS for lam in LAMBDAS),
         "drsne_auto": ("input", "both"),
