@@ -168,8 +168,8 @@ def test_damage_in_the_middle_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ('{"key": "b", "metrics": null}', "has metrics that are not a mapping"),
-        ('{"key": "b", "seconds": [1]}', "has seconds that are not a mapping"),
+        ('{"key": "b", "metrics": null}', "has a field .metrics. that is not a mapping"),
+        ('{"key": "b", "seconds": [1]}', "has a field .seconds. that is not a mapping"),
         ('{"key": ["b"]}', "its key is not a string"),
         ('{"key": "b", "value": ' + 100_000 * "[" + 100_000 * "]" + "}", "is nested too deeply"),
     ],
@@ -208,7 +208,7 @@ def test_rows_of_another_version_are_announced_once(tmp_path):
     made = run(study(methods=("pca",)), rows, verbose=0)
     rows.path.unlink()
     rows.append([made[0] | {"versions": {"drsne": "0.0.7"}}, made[1] | {"versions": {}}])
-    with pytest.warns(UserWarning, match=r"Of 2 rows, some were computed by .*: 1 by drsne 0\.0\.7\.") as caught:
+    with pytest.warns(UserWarning, match=r"Some of the 2 rows were computed by .*: 1 by drsne 0\.0\.7\.") as caught:
         assert len(run(study(methods=("pca",)), rows, verbose=0)) == 2
     assert len(caught) == 1
 

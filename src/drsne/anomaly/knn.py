@@ -69,7 +69,7 @@ class KNeighborsDistance(BaseEstimator):  # type: ignore[misc]
         k = checks.integer("n_neighbors", self.n_neighbors, at_least=1)
         self.n_neighbors_ = min(k, len(data) - 1)
         if self.n_neighbors_ < k:
-            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, because there are no more other rows.")
+            checks.warn(f"Lowered n_neighbors from {k} to {self.n_neighbors_}, the number of other rows.")
         self._scale = unit_scale(data)
         self._origin = (data / self._scale).mean(axis=0)
         self._rows = self._centred(data)

@@ -1,4 +1,4 @@
-"""``drsne methods`` lists the methods that are compared."""
+"""The command ``drsne methods``, which lists the methods that are compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the list."""
+    """Print the list of methods."""
     from drsne.experiments import methods
 
     header = ["name", "title", *(["grid"] if options.grids else []), "description", "state"]

@@ -1,4 +1,4 @@
-"""``drsne report``: one page with all results, and with verdicts on the paper's claims."""
+"""The command ``drsne report``, which writes one page with all results and with verdicts on the paper's claims."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from drsne.cli import Command
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
-        "--folder", type=Path, default=Path("paper"), help="the folder that holds those of the studies (default: paper)"
+        "--folder", type=Path, default=Path("paper"), help="the folder with the studies' folders (default: paper)"
     )
     parser.add_argument("--output", type=Path, help="the file to write (default: report.html in the folder)")
     parser.add_argument(
-        "--max-mb", type=float, default=5.0, metavar="MB", help="the largest size of the page (default: 5)"
+        "--max-mb", type=float, default=5.0, metavar="MB", help="largest size of the page in MB (default: 5)"
     )
     parser.add_argument(
         "--docs", type=Path, metavar="FILE", help="also update the table of claims in this Markdown document"
     )
-    parser.add_argument("--quick", action="store_true", help="report the quick runs, in the folders STUDY-quick")
+    parser.add_argument("--quick", action="store_true", help="report the quick runs (in the folders STUDY-quick)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.docs:
         if options.quick:
-            raise ValueError("docs must not be given with quick, because documents have the results of whole studies.")
+            raise ValueError("docs must not be given with quick, because documents show full results. Leave one out.")
         report.split_at_claims(options.docs)
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)

@@ -1,4 +1,4 @@
-"""``drsne reproduce``: run or resume a study of the paper, and write its tables and figures."""
+"""The command ``drsne reproduce``, which runs or resumes a study of the paper and writes its tables and figures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     from drsne.experiments import studies
 
     parser.add_argument(
-        "study", choices=[*studies.names(), "all"], help="the study, or all of them one after the other"
+        "study", choices=[*studies.names(), "all"], help="the study to run, or all studies one after the other"
     )
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="run only these data sets (see drsne datasets)")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="run only these methods (see drsne methods)")
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     every = options.study == "all"
     if every and (options.datasets or options.methods):
         raise ValueError(
-            "datasets and methods must not be given with all, because studies differ in them. Name a study."
+            "datasets and methods must not be given with all, because they differ between studies. Name one study."
         )
     suffix = "-quick" if options.quick else ""
     skipped: dict[str, Exception] = {}
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
             parts, displayed = known.parts(selection), known.displayed(selection)
             print(known.reproduce(parts, folder, displayed=displayed, jobs=jobs, retry=options.retry))
             print(f"Wrote {folder}.")
-        except (ImportError, FileNotFoundError, ConnectionError) as error:  # another study may not need it
+        except (ImportError, FileNotFoundError, ConnectionError) as error:  # other studies may not need what is missing
             if not every:
                 raise
             skipped[name] = error

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 Arrays = dict[str, NDArray[Any]]
 _HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-# names of the files, in the order that images() expects
+# The names of the files, in the order that images() expects.
 IDX_FILES = (
     "train-images-idx3-ubyte.gz",
     "train-labels-idx1-ubyte.gz",
@@ -64,7 +64,7 @@ class Npz:
     description = "an .npz file with arrays X and y"
 
     def check_packages(self) -> None:
-        """Do nothing: numpy reads the file."""
+        """Do nothing, because numpy reads the file."""
 
     def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
         """Return the arrays with these ``names``. Other arrays are not decoded, and pickled objects are refused."""
@@ -104,7 +104,7 @@ class Csv:
         self.description = f"a .csv file with a column {label}"
 
     def check_packages(self) -> None:
-        """Do nothing: the standard library reads the file."""
+        """Do nothing, because the standard library reads the file."""
 
     def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
         """Return ``X`` as float64 and ``y`` as int64."""

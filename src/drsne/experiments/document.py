@@ -1,4 +1,4 @@
-"""Blocks of text, tables and figures, and how they are written as Markdown. ``pages`` writes them as HTML."""
+"""Blocks of text, tables and figures, which are written as Markdown here and as HTML in ``pages``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Column(str):
     role: str
 
     def __new__(cls, text: str, role: str) -> Column:
-        """Return the text with its role."""
+        """Create the text with its role."""
         column = super().__new__(cls, text)
         column.role = role
         return column
@@ -27,7 +27,7 @@ class Cell(str):
     number: float
 
     def __new__(cls, text: str, number: float) -> Cell:
-        """Return the text with its number."""
+        """Create the text with its number."""
         cell = super().__new__(cls, text)
         cell.number = number
         return cell
@@ -42,12 +42,12 @@ PAPER, AUTHORS = Column("paper", REFERENCE), Column("authors", REFERENCE)
 AUTHORS_BY_SEED = Column("authors, by seed", REFERENCE)
 DIFFERENCE = Column("diff.", DIFFERENCE_ROLE)
 NOTHING = "-"  # a cell without a number
-OTHER = "other setting"  # replaces a difference of scores that were not measured at the same setting
+OTHER = "other setting"  # shown instead of a difference if the two scores were not measured at the same setting
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; the first level is the document's title."""
+    """A heading; a heading of the first level is the document's title."""
 
     text: str
     level: int = 2
@@ -55,7 +55,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; `code`, **strong** words and [links](address) as in Markdown."""
+    """A paragraph, which can contain `code`, **strong** words and [links](address) as in Markdown."""
 
     text: str
 
@@ -72,19 +72,19 @@ class Table:
     """A table.
 
     In HTML, differences are coloured, the largest number of each ``best`` column is bold, and there is a caption.
-    Markdown has the plain cells.
+    In Markdown, the cells are plain.
     """
 
     header: Sequence[str]
     body: Sequence[Sequence[str]]
-    caption: str = ""  # the heading before the table if empty
+    caption: str = ""  # the caption; if empty, the heading before the table is used
     best: Sequence[str] = ()  # columns in which a larger value is better
-    within: str = ""  # a column: rows with the same value in it are compared with each other; all rows if empty
+    within: str = ""  # the column by whose values rows are grouped for ``best``; all rows form one group if empty
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, by its name in the study's folder."""
+    """A picture, given by its file name in the study's folder."""
 
     file: str
     caption: str
@@ -99,7 +99,7 @@ def markdown(blocks: Sequence[Block]) -> str:
 
 
 def anchors(blocks: Sequence[Block], *, prefix: str = "") -> list[str]:
-    """Return the anchors of the headings, in their order; no two are the same."""
+    """Return the anchors of the headings, in the order of the headings; no two anchors are the same."""
     out: list[str] = []
     for block in blocks:
         if isinstance(block, Heading):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from drsne.pl import framed
 
 Array = NDArray[Any]
-_POINTS = 5000  # drawn at most
+_POINTS = 5000  # largest number of points that are drawn
 
 
 def grid_of_maps(
@@ -24,18 +24,18 @@ def grid_of_maps(
     solids: Mapping[str, Array] | None = None,
     captions: Mapping[tuple[str, str], str] | None = None,
 ) -> Any:
-    """Draw maps by method and data set, coloured by label.
+    """Draw a grid of maps, one for each method and data set, coloured by label.
 
     Parameters
     ----------
     maps : mapping of (method, dataset) to array of shape (n, 2)
-        The maps, with the few far points at the edge. A panel without a map says so.
+        The maps. The few points that are far away are drawn at the edge. A panel without a map says so.
     labels : mapping of dataset to labels
-        Colours.
+        The labels that the points are coloured by.
     methods, datasets : sequence of (name, title)
-        Rows and columns.
+        The rows and columns of the grid.
     solids : mapping of dataset to array of shape (n, 3), default=None
-        Three-dimensional data, drawn below their columns.
+        Three-dimensional data, each drawn below the column of its data set.
     captions : mapping of (method, dataset) to str, default=None
         Small print below a panel, such as the parameter that was chosen.
 
@@ -66,7 +66,7 @@ def grid_of_maps(
 
 
 def save(figure: Any, file: Path, *, dpi: int = 110) -> None:
-    """Write a figure as a PNG of 256 colours, which is a third as large. An interrupted call leaves no damaged file."""
+    """Write a figure as a PNG of 256 colours, a third of the full size. An interrupted call leaves no damaged file."""
     from io import BytesIO
 
     from PIL import Image
@@ -102,24 +102,24 @@ def row_of_maps(panels: Sequence[Panel]) -> Any:
 
 
 class Sweep(NamedTuple):
-    """A score over values of lambda: the curve of one method, and single points of another."""
+    """A score at several values of lambda: a curve for one method, and single points for another."""
 
     values: Array
     mean: Array
     std: Array
-    best: Array  # with everything else chosen for each value
-    others: Sequence[tuple[float, float, float]] = ()  # lambda, mean and standard deviation
+    best: Array  # the best scores, with everything else chosen for each lambda
+    others: Sequence[tuple[float, float, float]] = ()  # (lambda, mean, standard deviation) of each point
 
 
 def sweeps(panels: Mapping[str, Mapping[str, Sweep]], labels: tuple[str, str, str], *, score: str = "AUPRC") -> Any:
-    """Draw a panel for each data set with a curve for each detector.
+    """Draw a panel for each data set, with a curve for each detector.
 
     Parameters
     ----------
     panels : mapping of title to mapping of detector to Sweep
         The curves; lambda = 0 is drawn at half the smallest other value.
     labels : tuple of str
-        Labels of the lines, the dashed lines and the single points.
+        The labels of the solid lines, the dashed lines and the single points.
     score : str, default="AUPRC"
         The name of the vertical axis.
 
@@ -166,15 +166,15 @@ def _sweep(axis: Any, curve: Sweep, colour: str) -> None:
 
 
 class TradeOff(NamedTuple):
-    """Scores of a method over lambda."""
+    """The scores of a method at each lambda."""
 
     concentration: Array
     trust: Array
-    std: Array  # of the trust
+    std: Array  # standard deviation of the trustworthiness
 
 
 def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
-    """Draw trustworthiness against concentration: a panel for each method, a curve for each data set."""
+    """Draw trustworthiness against concentration, with a panel for each method and a curve for each data set."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
@@ -194,7 +194,7 @@ def trade_offs(panels: Mapping[str, Mapping[str, TradeOff]]) -> Any:
 
 
 def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, float]) -> Any:
-    """Draw seconds over the number of points on logarithmic axes, with a line of n^2 and the paper's times."""
+    """Draw run times over the number of points on logarithmic axes, with a line for n^2 and the paper's times."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
@@ -217,7 +217,7 @@ def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, flo
 
 
 def colours(labels: Any, n: int) -> Any:
-    """Return numbers for a colour map, one for each point."""
+    """Return one number for each point, from which a colour map makes its colour."""
     return np.zeros(n) if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]
 
 

@@ -1,4 +1,4 @@
-"""Documents as HTML: the templates in ``templates/``, and what they are filled with."""
+"""Documents as HTML, made from the templates in ``templates/``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from drsne.experiments.document import (
     anchors,
 )
 
-_STRONG = 0.1  # a difference of the full colour
-_GROUPS = 3  # scores with a reference and a difference that fit on a common screen
-_LONG = 40  # characters above which a cell is broken into lines
+_STRONG = 0.1  # smallest difference that is shown in the full colour
+_GROUPS = 3  # number of scores, each with a reference and a difference, that fit on a common screen
+_LONG = 40  # number of characters above which a cell is broken into lines
 _TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml", ".webp": "image/webp"}
 
 
 def render(template: str, **content: Any) -> str:
-    """Return a template of this package, filled."""
+    """Return the text of a template of this package after filling it in."""
     text: str = _environment().get_template(template).render(**content)
     return text
 
@@ -61,7 +61,7 @@ def _environment() -> Any:
 
 
 def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int = 0) -> str:
-    """Return the blocks as HTML, with the pictures of ``folder`` inside. A missing picture is replaced by a sentence.
+    """Return the blocks as HTML, with the pictures from ``folder`` embedded; a sentence replaces a missing picture.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int
     folder : Path
         The folder of the pictures.
     prefix : str, default=""
-        The beginning of the anchors of headings, so that a page can have several documents.
+        The text that every anchor of a heading starts with, so that a page can contain several documents.
     deeper : int, default=0
-        The number of levels by which headings are lower on the page than in the document.
+        The number that is added to the level of each heading of the document.
 
     Returns
     -------
@@ -100,14 +100,14 @@ def html(blocks: Sequence[Block], folder: Path, *, prefix: str = "", deeper: int
 
 
 def _source(file: Path) -> str:
-    """Return a picture as an address that contains it, or an empty string if there is none."""
+    """Return a data address that contains the picture, or an empty string if the file does not exist."""
     if not file.exists():
         return ""
     return f"data:{_TYPES[file.suffix]};base64,{base64.b64encode(file.read_bytes()).decode()}"
 
 
 def _table(table: Table, heading: str) -> dict[str, Any]:
-    """Return what the template needs of a table."""
+    """Return the values that the template needs to show a table."""
     header = list(table.header)
     kinds = [_kind([row[column] for row in table.body]) for column in range(len(header))]
     scores, best = _scores(header), _best(table)
@@ -130,7 +130,7 @@ def _table(table: Table, heading: str) -> dict[str, Any]:
 
 
 def _element(text: str = "", classes: Sequence[str] = (), **attributes: Any) -> dict[str, Any]:
-    """Return the text and the attributes of an element of a table; the template leaves empty ones out."""
+    """Return the text and the attributes of an element of a table; the template leaves out empty attributes."""
     empty = dict.fromkeys(("label", "strength", "reference", "mean", "difference"), "")
     return {"text": text, "classes": " ".join(filter(None, classes)), "bold": False, **empty, **attributes}
 
@@ -143,7 +143,7 @@ def _scores(header: Sequence[str]) -> list[int]:
 
 
 def _best(table: Table) -> set[tuple[int, int]]:
-    """Return row and column of the largest number in each ``best`` column, ties included."""
+    """Return the row and column of the largest number in each ``best`` column, including ties."""
     header, out = list(table.header), set()
     groups: dict[str, list[int]] = {}
     for number, row in enumerate(table.body):
@@ -165,7 +165,7 @@ def _column(header: Sequence[str], kinds: Sequence[str], scores: Sequence[int], 
 
 
 def _kind(texts: Sequence[str]) -> str:
-    """Return the class of a column, which decides how it is aligned: numbers, sentences, lists, or none of these."""
+    """Return the class of a column, which determines its alignment: for numbers, sentences, lists, or other texts."""
     if all(re.fullmatch(rf"-?|{OTHER}|[+-]?[\d.]+(e[+-]?\d+)?( %)?( ± [\d.]+)?( \*)?", text) for text in texts):
         return "number"
     if any(len(text) > _LONG for text in texts):
@@ -176,7 +176,7 @@ def _kind(texts: Sequence[str]) -> str:
 def _cell(
     row: Sequence[str], column: int, name: str, kind: str, scores: Sequence[int], *, bold: bool
 ) -> dict[str, Any]:
-    """Return a cell; that of a score also carries its reference and difference, which narrow layouts show below it."""
+    """Return a cell. A score's cell also has its reference and difference, which narrow layouts show below it."""
     text = row[column]
     beside = "beside" if {column - 1, column - 2} & set(scores) else ""
     if getattr(name, "role", "") == DIFFERENCE_ROLE and isinstance(text, Cell):
@@ -226,5 +226,5 @@ def inline(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text escaped for HTML, also in attributes; control characters are replaced."""
+    """Return a text escaped for HTML and its attributes, with control characters replaced."""
     return escaping.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text))

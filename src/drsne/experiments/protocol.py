@@ -1,4 +1,4 @@
-"""The paper's constrained choice: the largest concentration correlation among maps above a threshold, for each seed."""
+"""The paper's constrained choice: for each seed, the map above a threshold with the best concentration correlation."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Choice(NamedTuple):
     """The chosen runs of a method on a data set."""
 
     rows: tuple[Row, ...]  # the chosen run of every seed that has one
-    edges: tuple[bool, ...]  # whether its value is the smallest or largest of those that were run
+    edges: tuple[bool, ...]  # for each of ``rows``, whether its value is the smallest or largest that was run
     n_seeds: int  # number of seeds that were run
     n_values: int  # number of values of the grid that were run
 
     def mean(self, score: str) -> float:
-        """Return the mean over seeds; nan if no seed has a map above the threshold, or one lacks the score."""
+        """Return the mean over seeds; nan if no seed has a map above the threshold, or if a run lacks the score."""
         values = self._values(score)
         return float(np.mean(values)) if values else float("nan")
 
     def std(self, score: str) -> float:
-        """Return the standard deviation over seeds (ddof 1); nan for fewer than two, or if one lacks the score."""
+        """Return the standard deviation over seeds (ddof 1); nan for fewer than two, or if a run lacks the score."""
         values = self._values(score)
         return float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
 
@@ -35,7 +35,7 @@ class Choice(NamedTuple):
 
 
 def choose(rows: Sequence[Row], threshold: float, criterion: str = "concentration_correlation") -> Choice:
-    """Return for each seed the best map of one method on one data set with at least the trustworthiness ``threshold``.
+    """Choose, for each seed, the best map whose trustworthiness is at least ``threshold``, of one method and data set.
 
     Ties go to the smallest value of the grid. A seed without such a map is skipped, as in the paper's code.
     """

@@ -8,19 +8,19 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-# The column of the paper's tables that a method of ours is compared with.
+# For each of our methods, the column of the paper's tables that it is compared with.
 COLUMN = {"drsne_adaptive": "drsne", "drsne_both": "drsne", "drsne_code": "drsne", "drsne_text": "drsne"}
 
 
 @lru_cache(maxsize=1)
 def everything() -> dict[str, Any]:
-    """Return the whole file."""
+    """Return the content of the whole file."""
     content: dict[str, Any] = json.loads((files("drsne.experiments") / "paper.json").read_text(encoding="utf-8"))
     return content
 
 
 def main(dataset: str, method: str, score: str, *, corrected: bool = True) -> tuple[float, float]:
-    """Return mean and standard deviation in the main table, or nan; ``corrected`` corrects printed errors."""
+    """Return a mean and its standard deviation from the main table, or nan; ``corrected`` corrects printed errors."""
     column, known = COLUMN.get(method, method), everything()
     value = known["table"].get(dataset, {}).get(column, {}).get(score)
     if corrected:
@@ -35,13 +35,13 @@ def selected(dataset: str, method: str) -> list[float]:
 
 
 def selected_scores(dataset: str, method: str) -> list[list[float]]:
-    """Return trustworthiness and concentration correlation of those runs, for seeds 0, 1 and 2."""
+    """Return the trustworthiness and concentration correlation of the authors' runs, for seeds 0, 1 and 2."""
     found: list[list[float]] = everything()["selected_scores"].get(dataset, {}).get(COLUMN.get(method, method), [])
     return found
 
 
 def ablation(table: str, value: float, score: str) -> tuple[float, float]:
-    """Return mean and standard deviation in a table of ablations ("lambda", "pca" or "k"), or nan."""
+    """Return a mean and its standard deviation from a table of ablations ("lambda", "pca" or "k"), or nan."""
     found = everything()["ablations"][table].get(f"{value:g}", {}).get(score)
     mean, std = found or (None, None)
     return math.nan if mean is None else float(mean), math.nan if std is None else float(std)
@@ -54,9 +54,9 @@ def progression(table: str, value: float) -> dict[str, float]:
 
 
 def anomaly(dataset: str, method: str, section: str, detector: str) -> tuple[float, float]:
-    """Return AUPRC and its standard deviation in the anomaly tables, section "best" or "oracle_if", or nan.
+    """Return the AUPRC and its standard deviation from the section "best" or "oracle_if" of the anomaly tables, or nan.
 
-    If a cell differs from the authors' own result files, the number is that of the files.
+    If a cell differs from the authors' own result files, the number in the files is returned.
     """
     column, known = COLUMN.get(method, method), everything()
     found = known["anomaly"].get(dataset, {}).get(column, {}).get(section, {}).get(detector)
@@ -65,16 +65,16 @@ def anomaly(dataset: str, method: str, section: str, detector: str) -> tuple[flo
 
 
 def anomaly_settings(dataset: str, method: str) -> list[tuple[float, ...]]:
-    """Return the settings of a method behind the anomaly tables, in order; empty if there are none."""
+    """Return the sorted settings of a method that the anomaly tables are based on; empty if none are known."""
     found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {})
     settings = [*(found.get("settings_best") or {}).values(), found.get("settings_oracle_if")]
     return sorted({tuple(float(value) for value in one) for one in settings if one})
 
 
 def anomaly_selected(dataset: str, method: str, section: str = "best") -> dict[str, tuple[float, ...]]:
-    """Return the setting behind each detector's cell in the anomaly tables; empty if there are none.
+    """Return the setting that each detector's cell in the anomaly tables is based on; empty if none are known.
 
-    In the section "best" each detector has its own; in the section "oracle_if" all have the same.
+    In the section "best" each detector has its own setting; in the section "oracle_if" all have the same one.
     """
     found = everything()["anomaly"].get(dataset, {}).get(COLUMN.get(method, method), {})
     settings = found.get("settings_best") or {}
@@ -84,11 +84,11 @@ def anomaly_selected(dataset: str, method: str, section: str = "best") -> dict[s
 
 
 def tradeoff(dataset: str, lam: float) -> tuple[float, float]:
-    """Return trustworthiness and concentration correlation behind the trade-off figure, or nan."""
+    """Return the trustworthiness and concentration correlation that the trade-off figure shows, or nan."""
     found = everything()["tradeoff"].get(dataset, {}).get(f"{lam:g}")
     return (math.nan, math.nan) if found is None else (float(found[0]), float(found[1]))
 
 
 def timing() -> dict[int, float]:
-    """Return the seconds by number of points: medians of the authors' runs, on their machine."""
+    """Return the median seconds of the authors' runs on their machine, for each number of points."""
     return {int(n): float(seconds) for n, seconds in everything()["timing"].items()}

@@ -1,6 +1,6 @@
-"""One page with all studies: the paper's claims and whether they hold, every table and figure, from the rows.
+"""One page with all studies, made from the rows: the paper's claims, whether they hold, every table and figure.
 
-The page refers to no other file, and it is the same for the same rows and pictures.
+The page refers to no other file. The same rows and pictures always give the same page.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from drsne.experiments.rows import Row
 from drsne.experiments.study import Selection
 
 TITLE = "DR-SNE: the paper's experiments, repeated"
-MARKS = ("<!-- claims: made by drsne report -->", "<!-- end of claims -->")  # around the table in a document
+MARKS = ("<!-- claims: made by drsne report -->", "<!-- end of claims -->")  # before and after the table in a document
 _PAPER = (
     'This page shows the experiments of the paper "DR-SNE: Density-Regularized Stochastic Neighbor Embedding" (M. '
     "Kazanskii), repeated with the package `drsne`. Numbers are compared with those of the paper and of the authors' "
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Return whether every run was made and none failed."""
+        """Return whether all runs were made and none of them failed."""
         return len(self.rows) - self.failed >= self.wanted
 
     @property
@@ -63,13 +63,13 @@ class Part(NamedTuple):
 
     @property
     def title(self) -> str:
-        """Return the first heading."""
+        """Return the text of the first heading."""
         headings = [block.text for block in self.blocks if isinstance(block, Heading)]
         return headings[0] if headings else self.name
 
 
 def write(folder: Path, output: Path, *, quick: bool = False, max_mb: float = 5.0) -> int:
-    """Write the page of the results in ``folder`` to ``output``, and return its size in bytes."""
+    """Write the page of the results in ``folder`` to the file ``output``, and return its size in bytes."""
     if output.is_dir():
         raise ValueError(f"output must be a file; got the folder {str(output)!r}. Add the name of a file.")
     text = page(folder, quick=quick, max_mb=max_mb)
@@ -79,7 +79,7 @@ def write(folder: Path, output: Path, *, quick: bool = False, max_mb: float = 5.
 
 
 def _write_whole(file: Path, text: str) -> None:
-    """Write a file so that an interrupted call leaves the old one."""
+    """Write a file in such a way that an interrupted call leaves the old file unchanged."""
     part = file.with_name(f"{file.name}.part{os.getpid()}")
     try:
         part.write_bytes(text.encode())
@@ -94,11 +94,11 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
     Parameters
     ----------
     folder : Path
-        The folder of ``drsne reproduce``, with a folder for each study that holds its ``rows.jsonl``.
+        The folder of ``drsne reproduce``. Each study has a folder in it, which holds its ``rows.jsonl``.
     quick : bool, default=False
-        Whether to show the quick runs, in folders whose names end with ``-quick``.
+        Whether to show the quick runs, which are in folders whose names end with ``-quick``.
     max_mb : float, default=5.0
-        The largest size, in millions of bytes.
+        The largest size that the page may have, in millions of bytes.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
 
 
 def claims_table(folder: Path) -> str:
-    """Return the table of claims as Markdown: claim, verdict with its rule and numbers folded, command."""
+    """Return the table of claims as Markdown: the claim, the verdict with its rule and numbers folded, the command."""
     body = []
     for part in _parts(folder, quick=False):
         for claim in claims.load(part.name):
@@ -150,14 +150,14 @@ def update_claims(document_file: Path, folder: Path) -> None:
 
 
 def split_at_claims(document_file: Path) -> tuple[str, str]:
-    """Return the text before and after the marks of a document, which must contain each of them once."""
+    """Return the text before and after the marks of a document, which must contain each mark once."""
     if not document_file.is_file():
         raise ValueError(f"docs must be a Markdown file; got {str(document_file)!r}, which is not a file.")
     text = document_file.read_text(encoding="utf-8")
     if [text.count(mark) for mark in MARKS] != [1, 1] or text.index(MARKS[0]) > text.index(MARKS[1]):
         raise ValueError(
-            f"docs must contain the line {MARKS[0]} once, and after it {MARKS[1]} once: the table is written between "
-            f"them; got {str(document_file)!r}, which does not. Add these lines."
+            f"docs must contain the line {MARKS[0]} once, and after it {MARKS[1]} once, because the table is written "
+            f"between them; got {str(document_file)!r}, which does not. Add these lines."
         )
     return text.split(MARKS[0])[0], text.split(MARKS[1])[1]
 
@@ -167,7 +167,8 @@ def _parts(folder: Path, quick: bool) -> list[Part]:
     suffix = "-quick" if quick else ""
     if not folder.is_dir():
         raise ValueError(
-            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which does not exist."
+            f"folder must be a folder with results of drsne reproduce; got {str(folder)!r}, which does not exist. "
+            "Check the path."
         )
     out = []
     for name in studies.names():
@@ -215,7 +216,7 @@ def _head(parts: Sequence[Part], quick: bool) -> list[Block]:
 
 
 def _versions(parts: Sequence[Part]) -> str:
-    """Return the versions of packages in the rows."""
+    """Return a list of the package versions that the rows record."""
     versions: dict[str, set[str]] = {}
     for part in parts:
         for row in part.rows:
@@ -226,7 +227,7 @@ def _versions(parts: Sequence[Part]) -> str:
 
 
 def seconds(rows: Sequence[Row]) -> float:
-    """Return the time of the runs. Searches on the same data that took the same time are counted once."""
+    """Return the total time of the runs. Searches on the same data that took the same time are counted once."""
     total, searches = 0.0, set[tuple[str, float]]()
     for row in rows:
         for name, value in row.get("seconds", {}).items():
@@ -246,7 +247,7 @@ def duration(value: float) -> str:
 
 
 def _claims(parts: Sequence[Part]) -> dict[str, Any]:
-    """Return the table of claims in the order of the studies; those of studies without rows are not run."""
+    """Return the table of claims in the order of the studies; the verdict of a study without rows is "not run"."""
     by_name = {part.name: part for part in parts}
     order = dict.fromkeys([*by_name, *studies.ORDER, *claims.names()])
     lines, words = [], Counter[str]()
@@ -266,18 +267,18 @@ def _claims(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _counted(word: str, count: int) -> str:
-    """Return a verdict as a verb for one or several claims."""
+    """Return the verb that expresses a verdict on one or several claims."""
     many = {claims.HOLDS: "hold", claims.IN_PART: "hold in part", claims.FAILS: "do not hold"}
     if word not in many:
         return f"{'is' if count == 1 else 'are'} {word}"
     return word if count == 1 else many[word]
 
 
-Verdicts = list[tuple[str, claims.Verdict]]  # the subject of each ("" for the paper's method), and the verdict
+Verdicts = list[tuple[str, claims.Verdict]]  # the subject of each verdict ("" for the paper's method), and the verdict
 
 
 def _verdicts(claim: claims.Claim, part: Part | None) -> Verdicts:
-    """Return the verdicts on a claim: the first, and those about other methods."""
+    """Return the verdicts on a claim: the first one, and those about other methods."""
     rows = [row for row in part.rows if not row.get("error")] if part else []
     judges = {claim.subject: claim.judge, **claim.also}
     return [(subject, judge(rows) if rows else claims.not_run()) for subject, judge in judges.items()]
@@ -305,7 +306,7 @@ def _so_far(found: claims.Verdict, part: Part | None) -> str:
 
 
 def _study(part: Part) -> dict[str, Any]:
-    """Return the section of a study, and the headings for the contents."""
+    """Return the section of a study, and its headings for the table of contents."""
     from markupsafe import Markup
 
     prefix = f"{part.name}-"
@@ -326,7 +327,7 @@ def _largest(parts: Sequence[Part]) -> str:
 
 
 def _pictures(parts: Sequence[Part]) -> Iterator[tuple[int, str]]:
-    """Yield the size of every picture in the page, and its name."""
+    """Yield the size and the name of every picture on the page."""
     for part in parts:
         for block in part.blocks:
             if isinstance(block, Figure) and (file := part.folder / block.file).exists():

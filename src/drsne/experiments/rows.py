@@ -1,4 +1,4 @@
-"""Results as rows: one for each run, in a file of JSON lines, identified by what was run."""
+"""Results as rows in a file of JSON lines: one row for each run, with a key that identifies what was run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def key(identity: dict[str, Any]) -> str:
 
 
 def _as_python(value: Any) -> Any:
-    """Return a number of numpy as one of Python."""
+    """Return a NumPy number as a Python number."""
     return value.item()
 
 
@@ -40,7 +40,7 @@ class Rows:
         self.path = path
 
     def read(self) -> list[Row]:
-        """Return all rows. A last line that was cut off when a process died is skipped with a warning."""
+        """Return all rows. If the last line was cut off when a process died, it is skipped with a warning."""
         if not self.path.exists():
             return []
         try:
@@ -73,7 +73,7 @@ class Rows:
         )
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add rows, all or none of them: if the disk is full, no part of a row stays behind."""
+        """Add all of the rows or none of them: if the disk is full, no part of a row stays behind."""
         text = "".join(json.dumps(row, sort_keys=True, default=_as_python) + "\n" for row in rows)
         make_folder(self.path.parent)
         self.path.touch()
@@ -96,7 +96,7 @@ class Rows:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep other processes from running the same study into this file.
+        """Keep other processes from adding rows of the same study to this file.
 
         The lock belongs to the process: the system releases it if the process dies, so no stale lock stays behind.
         """
@@ -122,14 +122,14 @@ class Rows:
 
 
 def _fault(row: Any) -> str:
-    """Return what is wrong with the form of a row, or an empty string."""
+    """Return what is wrong with the form of a row, or an empty string if nothing is."""
     if not isinstance(row, dict) or "key" not in row:
         return "is not a row: it has no key"
     if not isinstance(row["key"], str):
         return "is not a row: its key is not a string"
     for name in _MAPPINGS:
         if name in row and not isinstance(row[name], dict):
-            return f"has {name} that are not a mapping"
+            return f"has a field {name!r} that is not a mapping"
     return ""
 
 
@@ -144,11 +144,11 @@ def make_folder(folder: Path) -> None:
 
 
 def _lock(file: int, *, wait: bool) -> bool:
-    """Lock an open file until it is closed, if the system supports it; return whether nobody else holds it."""
+    """Lock an open file until it is closed, if the system supports locks; return False if another process holds it."""
     if sys.platform == "win32":
         import msvcrt
 
-        try:  # a byte far beyond the text, which others may read
+        try:  # Lock a byte far beyond the text, so that other processes can read the text.
             os.lseek(file, 2**30, os.SEEK_SET)
             msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -162,7 +162,7 @@ def _lock(file: int, *, wait: bool) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
+    except OSError:  # The file system does not support locks.
         return True
     return True
 
@@ -176,7 +176,7 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _end_of_rows(file: Any) -> tuple[int, str]:
-    """Return where the next row starts, and a newline if the last row is complete except for it."""
+    """Return where the next row starts, and a newline if only that is missing from the last row."""
     size = end = file.seek(0, os.SEEK_END)
     while end > 0:
         step = min(end, 65536)
@@ -195,7 +195,7 @@ def _end_of_rows(file: Any) -> tuple[int, str]:
 
 
 def other_versions(rows: Iterable[Row]) -> dict[str, int]:
-    """Return how many rows were computed by each other version of this package; rows without a version are skipped."""
+    """Return the number of rows from each other version of this package; rows without a version are skipped."""
     import drsne
 
     counts: dict[str, int] = {}
@@ -208,7 +208,7 @@ def other_versions(rows: Iterable[Row]) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
-    """Return the versions of the packages that compute, and the commit of the source tree."""
+    """Return the versions of the packages that results depend on, and the commit of the source tree."""
     import drsne
 
     versions = {"drsne": drsne.__version__}

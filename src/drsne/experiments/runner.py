@@ -1,4 +1,4 @@
-"""Runs a study in processes of one thread each. Every run is a row, and a study can be resumed at any time."""
+"""Runs a study in processes of one thread each. Every run gives a row, and a study can be resumed at any time."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from drsne.experiments.study import Job, Study
 from drsne.progress import ProgressBar
 
 Part = tuple[Study, Job]
-_FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")  # of every row
-_WATCH_SECONDS = 1.0  # between looks whether the parent process still lives
+_FIELDS = ("dataset", "method", "params", "seed", "value", "error", "metrics", "seconds")  # fields that every row has
+_WATCH_SECONDS = 1.0  # time between checks whether the parent process is still alive
 
 
 def has_failed(row: Row) -> bool:
@@ -47,19 +47,19 @@ def run(
     Parameters
     ----------
     study : Study or sequence of Study
-        What to run. Several studies are run as one, with their rows in one file.
+        The study to run. Several studies are run as one, with their rows in one file.
     rows : Rows
         The file of results. Rows are added as runs finish, so a study that was killed continues where it stopped.
     jobs : int, default=1
         Number of processes, each with one thread.
     maps : Path, default=None
-        A folder in which maps are kept as ``<key>.npy``; None keeps none.
+        A folder in which maps are kept as ``<key>.npy``; if None, maps are not kept.
     verbose : int, default=1
         1 shows a progress bar with the remaining time on standard error.
     retry : bool, default=False
         Whether runs that failed are repeated.
     failed : callable, default=has_failed
-        Tells from a row whether its run failed.
+        A function that returns whether the run of a given row failed.
 
     Returns
     -------
@@ -121,13 +121,13 @@ def _report_versions(rows: Sequence[Row]) -> None:
     if counts:
         versions = ", ".join(f"{count} by drsne {version}" for version, count in sorted(counts.items()))
         checks.warn(
-            f"Of {len(rows)} rows, some were computed by another version than {drsne.__version__}: {versions}. They "
-            "are used as they are; remove them from the file to compute them again."
+            f"Some of the {len(rows)} rows were computed by a version other than {drsne.__version__}: {versions}. They "
+            "are used unchanged. To compute them again, remove them from the file."
         )
 
 
 def as_parts(study: Study | Sequence[Study]) -> tuple[Study, ...]:
-    """Return one study, or several, as a tuple."""
+    """Return a tuple of studies, whether one or several are given."""
     return (study,) if isinstance(study, Study) else tuple(study)
 
 
@@ -135,7 +135,7 @@ def _with_data(todo: list[Part], *, anything: bool) -> list[Part]:
     """Return the jobs whose data are available. Files are downloaded here, before several processes need them.
 
     Data that are not available are skipped with a warning and get no rows, so that the next start tries again. If
-    there is not ``anything`` else to show, this is an error.
+    no data are available and there is not ``anything`` else to show, the first error is raised.
     """
     failures: dict[str, Exception] = {}
     wanted = {job.dataset: (part, job.seed) for part, job in reversed(todo)}
@@ -152,7 +152,7 @@ def _with_data(todo: list[Part], *, anything: bool) -> list[Part]:
 
 
 def rows_of_study(study: Study | Sequence[Study], rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that belong to a study, the last one of each run, and raise an error if one is incomplete."""
+    """Return the last row of each run of a study, and raise an error if one of these rows is incomplete."""
     wanted = {key for part in as_parts(study) for key in part.all_keys()}
     out = list({row["key"]: row for row in rows if row["key"] in wanted}.values())
     for row in out:
@@ -165,7 +165,7 @@ def rows_of_study(study: Study | Sequence[Study], rows: Sequence[Row]) -> list[R
 
 
 def _missing(row: Row) -> list[str]:
-    """Return the fields and scores that a row should have and does not."""
+    """Return the fields and scores that a row lacks."""
     from drsne.experiments.scoring import score_names
 
     fields = [name for name in _FIELDS if name not in row]
@@ -180,7 +180,7 @@ def _is_number(value: Any) -> bool:
 
 
 class _Loaded:
-    """The data of a process, with what its runs share."""
+    """The data of a process, with the results that its runs share."""
 
     def __init__(self, data: Any) -> None:
         self.workspace = Workspace(np.ascontiguousarray(data.X, dtype=np.float64))
@@ -195,12 +195,12 @@ def _embedded(load: Callable[..., Any], params: tuple[tuple[str, Any], ...], *wh
 
 @lru_cache(maxsize=1)
 def _reference(load: Callable[..., Any], params: tuple[tuple[str, Any], ...], name: str) -> _Loaded:
-    """Return the data that maps are scored against, if they are not the embedded ones; kept separately."""
+    """Return the data that maps are scored against, if they differ from the embedded data; they are kept separately."""
     return _Loaded(load(name, **dict(params)))
 
 
 def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
-    """Return the rows of a job. A failed run is a row with its error; a map that cannot be written is an error."""
+    """Return the rows of a job. A failed run gives a row with its error; a map that cannot be written raises one."""
     from threadpoolctl import threadpool_limits
 
     _end_with(parent)
@@ -215,7 +215,8 @@ def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
             if study.against is not None:
                 scored = _reference(study.data, tuple(study.against.items()), job.dataset)
             for one in study.method(job.method).maps(data.workspace, job.values, job.seed):
-                value = remaining.pop(remaining.index(one.value))  # as in the grid: 1 and 1.0 have different keys
+                # Take the value from the grid, because 1 and 1.0 have different keys.
+                value = remaining.pop(remaining.index(one.value))
                 row = _row(study, job, value) | _results(study, job.dataset, one, data, scored)
                 if maps is not None and one.embedding is not None and one.embedding.shape[1] == 2:
                     files[maps / f"{row['key']}.npy"] = one.embedding.astype(np.float32)
@@ -281,6 +282,6 @@ def _row(study: Study, job: Job, value: Any) -> Row:
 
 
 def _described(error: Exception) -> str:
-    """Return the kind of an error, its message and the line that raised it."""
+    """Return the type of an error, its message and the line that raised it."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}, line {frame.lineno})"

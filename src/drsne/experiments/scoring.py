@@ -1,4 +1,4 @@
-"""Scores of maps. What concerns only the data is computed once for all maps of a workspace."""
+"""Scores of maps. Everything that depends only on the data is computed once for all maps of a workspace."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from drsne.metrics._inputs import euclidean
 from drsne.metrics.fragmentation import torn_share
 from drsne.metrics.trust import kept, own_neighbors
 
-MAIN = (("trustworthiness", 10), ("concentration_correlation", 29), ("density_rank_correlation", 30))  # of the paper
-ANOMALY = "anomaly"  # stands for AUPRC and AUROC of every detector
+MAIN = (("trustworthiness", 10), ("concentration_correlation", 29), ("density_rank_correlation", 30))  # in the paper
+ANOMALY = "anomaly"  # stands for the AUPRC and AUROC of every detector
 
 _RANKED = ("auprc", "auroc")
 
@@ -26,7 +26,8 @@ def scores(
 ) -> dict[str, float]:
     """Return the ``wanted`` scores (name, number of neighbours) of a map of the data.
 
-    The name "anomaly" stands for AUPRC and AUROC of every detector (``auprc_knn`` and so on), by ``labels`` of 0 and 1.
+    The name "anomaly" stands for the AUPRC and AUROC of every detector (``auprc_knn`` and so on). The ``labels`` must
+    then be 1 for anomalies and 0 for other points.
     """
     if not np.isfinite(Y).all():
         raise ValueError("The map has values that are not finite.")
@@ -38,12 +39,12 @@ def scores(
         else:
             out[name] = _score(workspace, Y, name, k, labels)
     if undefined := [name for name, value in out.items() if np.isnan(value)]:
-        raise ValueError(f"The map has no {', '.join(undefined)}: it is constant, or its neighbours are.")
+        raise ValueError(f"The map has no {', '.join(undefined)}: it is constant, or all neighbours are equally far.")
     return out
 
 
 def score_names(wanted: str) -> list[str]:
-    """Return the names under which a requested score is found among the metrics: its own, or several."""
+    """Return the names that a requested score has among the metrics: its own name, or one for each detector."""
     return [f"{score}_{detector}" for detector in detectors() for score in _RANKED] if wanted == ANOMALY else [wanted]
 
 
@@ -65,4 +66,4 @@ def _score(workspace: Workspace, Y: Array, name: str, k: int | None, labels: Any
             return float(density.correlation(workspace.neighbors(k)[0].distances[:, -1], Y, k, rows))
         if name == "fragmentation":
             return float(torn_share(workspace.neighbors(k)[0], Y, rows))
-    raise ValueError(f"scores must be names of drsne.metrics with their number of neighbours; got {(name, k)!r}.")
+    raise ValueError(f"scores must be pairs of a name in drsne.metrics and a number of neighbours; got {(name, k)!r}.")

@@ -1,4 +1,4 @@
-"""A study as data: which methods, at which values, with which seeds, on which data, by which scores."""
+"""A study as data: its methods, the values of their grids, the seeds, the data sets and the scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drsne.experiments.rows import key
 class Selection(NamedTuple):
     """The part of a study that a command selects; None selects all data sets, methods or seeds of the study."""
 
-    quick: bool = False  # few points, few values
+    quick: bool = False  # whether to use few points and few values
     datasets: Sequence[str] | None = None
     methods: Sequence[str] | None = None
     seeds: Sequence[int] | None = None
@@ -26,7 +26,7 @@ class Selection(NamedTuple):
         return "quick" if self.quick else ""
 
     def seeds_or(self, default: Sequence[int], quick: Sequence[int]) -> tuple[int, ...]:
-        """Return the selected seeds, or else the default ones, which differ for a quick run."""
+        """Return the selected seeds, or the default seeds if none are selected; a quick run has other default seeds."""
         return tuple(self.seeds or (quick if self.quick else default))
 
 
@@ -44,7 +44,7 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
-    """The runs of a study, by names; nothing is loaded before it is needed."""
+    """The runs of a study. Data and methods are given by name, and nothing is loaded before it is needed."""
 
     name: str
     datasets: tuple[str, ...]
@@ -53,15 +53,15 @@ class Study:
     scores: tuple[tuple[str, int | None], ...]
     data: Callable[..., Any]  # (name, **data_params) -> drsne.datasets.Data, as methods receive it
     data_params: Mapping[str, Any] = field(default_factory=dict)  # what identifies the data besides their name
-    against: Mapping[str, Any] | None = None  # data_params of the data that maps are scored against, if others
+    against: Mapping[str, Any] | None = None  # data_params of the data that maps are scored against, if different
     sample: str = ""  # "quick" for a small part of the data
     resampled: bool = False  # whether every seed has its own data: data is then (name, seed, **data_params) -> Data
-    grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of methods that do not run their whole grid
+    grids: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # the grids of methods that run only a part
     variants: Mapping[str, Method] = field(default_factory=dict)  # methods that only this study has, or that it changes
     extra: Callable[[str, Any, Any, Any], Mapping[str, Any]] | None = None  # (dataset, X, map, labels) -> more details
 
     def method(self, name: str) -> Method:
-        """Return the method of that name in this study."""
+        """Return the method with the given name in this study."""
         return self.variants[name] if name in self.variants else methods.find(name)
 
     def values(self, method: str) -> tuple[Any, ...]:
@@ -74,7 +74,7 @@ class Study:
         return self.data(*arguments, **self.data_params)
 
     def load_reference(self, dataset: str) -> Any:
-        """Return the data that maps are scored against, if they are not the embedded data."""
+        """Return the data that maps are scored against, for a study in which they differ from the embedded data."""
         return self.data(dataset, **(self.against or {}))
 
     def identity(self, dataset: str, method: str, value: Any, seed: int) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Study:
         return out | {"resampled": True} if self.resampled else out
 
     def jobs(self, done: set[str]) -> list[Job]:
-        """Return the jobs whose keys are not ``done``. Jobs on the same data follow each other, so that they share."""
+        """Return the jobs whose keys are not ``done``. Jobs on the same data are adjacent, so that they share work."""
         out = []
         for dataset, method, seed in self.groups():
             values = self.values(method)
@@ -118,7 +118,7 @@ class Study:
         }
 
     def groups(self) -> Iterator[tuple[str, str, int]]:
-        """Yield data set, method and seed of every grid."""
+        """Yield the data set, the method and the seed of every grid."""
         for dataset in self.datasets:
             groups = [
                 (dataset, method, seed)
@@ -131,7 +131,7 @@ class Study:
 def check_names(
     parameter: str, given: Sequence[str] | None, default: Sequence[str], known: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """Return the given names in the order of the known ones (by default those of ``default``); all of it for None."""
+    """Return the given names in the order of the known names; None stands for all names in ``default``."""
     if given is None:
         return tuple(default)
     known = default if known is None else known

@@ -1,4 +1,4 @@
-"""Tables of a comparison: our number, the paper's, and the difference; as blocks, LaTeX and CSV."""
+"""Tables that compare our numbers with the paper's, as blocks, LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
     dataset: str
     method: str
-    parameter: str  # the chosen value for each seed
+    parameter: str  # the value that was chosen for each seed
     seeds: str
     grid: str  # how many values were run
     cells: Mapping[str, Score]
@@ -69,7 +69,7 @@ def number(value: float, std: float = math.nan) -> str:
 
 
 def value(of_grid: object) -> str:
-    """Return the text of a value of a grid: a number, a word, or several of them."""
+    """Return a value of a grid as text: a number, a word, or several of these."""
     if isinstance(of_grid, list | tuple):
         return " ".join(value(one) for one in of_grid)
     return "" if of_grid is None else f"{of_grid:g}" if isinstance(of_grid, int | float) else str(of_grid)
@@ -79,27 +79,27 @@ def signed(value: float) -> str:
     """Return a difference, or a dash."""
     if math.isnan(value):
         return NOTHING
-    rounded = round(value, 3) + 0.0  # no minus before zero
+    rounded = round(value, 3) + 0.0  # adding zero removes the minus of -0.0
     return Cell(f"{rounded:+.3f}", rounded)
 
 
 def mean(rows: Sequence[Row], score: str) -> tuple[float, float]:
-    """Return mean and standard deviation (ddof 1; nan for one) of a score over rows."""
+    """Return the mean of a score over rows, and its standard deviation (ddof 1; nan for one row)."""
     return spread([row["metrics"][score] for row in rows])
 
 
 def spread(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and standard deviation (ddof 1; nan for one) of values."""
+    """Return the mean of the values, and their standard deviation (ddof 1; nan for one value)."""
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
 
 
 def fastest(rows: Sequence[Row]) -> float:
-    """Return the seconds of the shortest optimisation; the first one of a process also compiles the kernels."""
+    """Return the seconds of the shortest optimisation; the first run of a process also compiles the kernels."""
     return min(float(row["seconds"]["optimization"]) for row in rows)
 
 
 def failures(rows: Sequence[Row]) -> list[Block]:
-    """Return the runs that failed, with their errors, if there are any."""
+    """Return blocks that list the failed runs with their errors; no blocks if no run failed."""
     label = "{dataset}, {method}, {value}, seed {seed}: {error}"
     failed = [label.format(**row) for row in rows if row["error"]]
     return [Heading("Runs that failed"), Bullets(failed)] if failed else []
@@ -132,7 +132,7 @@ def blocks(lines: Sequence[Line], scores: Sequence[str]) -> list[Block]:
 
 
 def latex(lines: Sequence[Line], scores: Sequence[str]) -> str:
-    """Return one tabular with a block for each data set; it needs booktabs."""
+    """Return one LaTeX tabular with a block of lines for each data set; it needs the package booktabs."""
     head = " & ".join(f"{_LATEX.get(SHORT[score], SHORT[score])} & paper & diff." for score in scores)
     out = [rf"\begin{{tabular}}{{l{'rrr' * len(scores)}}}", r"\toprule", rf"method & {head} \\"]
     for dataset in dict.fromkeys(line.dataset for line in lines):

@@ -44,7 +44,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     low, names = check_array(Y, dtype=np.float64, input_name="Y"), np.asarray(labels)
     if names.shape != (len(low),):
         raise ValueError(
-            f"labels must have shape ({len(low)},), one for each row of Y; got {names.shape}. Pass a list of labels."
+            f"labels must have shape ({len(low)},), one label for each row; got {names.shape}. Pass a list of labels."
         )
     rows = sampled_rows(len(low), max_samples, random_state)
     if not 1 < len(np.unique(names[rows])) < len(rows):

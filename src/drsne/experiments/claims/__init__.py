@@ -1,7 +1,7 @@
-"""The claims of the paper: for each study, ``claims/<study>.py`` exposes ``CLAIMS``, each with its judge.
+"""The claims of the paper. For each study, ``claims/<study>.py`` exposes ``CLAIMS``. Each claim has a judge.
 
-A judge is a function of the study's rows, so no verdict is ever written down. Rows of failed runs do not reach it. If
-the rows are not sufficient, its verdict is ``not_run()``.
+A judge is a function that computes a verdict from the study's rows, so no verdict is ever written down. It does not
+receive rows of failed runs. If the rows are not sufficient, its verdict is ``not_run()``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from drsne.experiments.rows import Row
 from drsne.registry import Registry
 
-# The words of verdicts, which are shown as they are.
+# The words for verdicts, which are shown unchanged.
 HOLDS, IN_PART, FAILS, NOT_RUN = "holds", "holds in part", "does not hold", "not run yet"
 NOT_TESTED = "not tested"
 WORDS = (HOLDS, IN_PART, FAILS, NOT_TESTED, NOT_RUN)
@@ -26,18 +26,18 @@ class Verdict(NamedTuple):
     numbers: str = ""
 
 
-Judge = Callable[[Sequence[Row]], Verdict]  # the argument are the rows of the study
+Judge = Callable[[Sequence[Row]], Verdict]  # its argument is the rows of the study
 
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of the paper in our words, and how it is judged."""
+    """A statement of the paper in our words, and how it is judged."""
 
     text: str
-    where: str  # in the paper
+    where: str  # the place of the claim in the paper
     criterion: str  # what "holds" means, in terms that can be checked
     judge: Judge
-    subject: str = ""  # what the first verdict is about, if it is not the paper's method as its code has it
+    subject: str = ""  # the subject of the first verdict, if it is not the paper's method as in its code
     also: Mapping[str, Judge] = field(default_factory=dict)  # verdicts about other methods
 
 
@@ -50,22 +50,25 @@ def names() -> list[str]:
 
 
 def load(study: str) -> tuple[Claim, ...]:
-    """Return the claims that a study tests; none if there is no file for it."""
+    """Return the claims that a study tests. There are none if the study has no file here."""
     return REGISTRY.load(study) if study in REGISTRY else ()
 
 
 def not_run() -> Verdict:
-    """Return the verdict if there are no rows."""
+    """Return the verdict for a claim without rows."""
     return Verdict(NOT_RUN)
 
 
 def not_tested(numbers: str) -> Verdict:
-    """Return the verdict on a claim that no run of ours can judge, with what is known about it."""
+    """Return the verdict on a claim that none of our runs can judge, with the facts that are known about it."""
     return Verdict(NOT_TESTED, numbers)
 
 
 def of_count(met: int, total: int, numbers: str, *, enough: float = 1.0) -> Verdict:
-    """Return the verdict if ``met`` of ``total`` cases are as claimed; it holds if their share is ``enough``."""
+    """Return the verdict when ``met`` of ``total`` cases are as claimed.
+
+    The claim holds if their share is at least ``enough``.
+    """
     if not total:
         return not_run()
     word = HOLDS if met >= enough * total else IN_PART if met else FAILS

@@ -1,4 +1,4 @@
-"""What judges share: means over seeds, curves, and their descriptions."""
+"""Functions that judges share: means over seeds, curves, and descriptions of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def mean(rows: Iterable[Row], score: str) -> Mean:
 
 
 def grouped(keyed: Iterable[tuple[T, Row]]) -> dict[T, list[Row]]:
-    """Return rows by key, in the order of the first row of each key."""
+    """Return the rows of each key. The keys are in the order of their first rows."""
     out: dict[T, list[Row]] = {}
     for key, row in keyed:
         out.setdefault(key, []).append(row)
@@ -36,7 +36,7 @@ def grouped(keyed: Iterable[tuple[T, Row]]) -> dict[T, list[Row]]:
 
 
 def above(one: Mean, other: Mean) -> bool:
-    """Return whether ``one`` is larger by more than twice the standard error of the difference, if that is known."""
+    """Return whether ``one`` is larger, by more than twice the standard error of the difference if this is known."""
     error = math.sqrt(one.std**2 / one.n + other.std**2 / other.n)
     return one.mean - other.mean > (0.0 if math.isnan(error) else 2.0 * error)
 
@@ -51,7 +51,7 @@ def ranks(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 def trend(curve: Mapping[float, Mean]) -> float:
-    """Return Spearman's correlation of the values with their means."""
+    """Return Spearman's correlation between the values and the means at these values."""
     return ranks(list(curve), [one.mean for one in curve.values()])
 
 
@@ -62,5 +62,5 @@ def ends(curve: Mapping[float, Mean]) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """Return the items separated by commas, at most five of them."""
+    """Return at most five of the items, separated by commas."""
     return ", ".join(items[:5]) + (f" and {len(items) - 5} more" if len(items) > 5 else "")

@@ -1,4 +1,4 @@
-"""Claims of the ablations on PBMC, each judged on the settings as published and on the controlled ones."""
+"""Claims of the ablations on PBMC, each judged with the published settings and with the controlled settings."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from drsne.experiments.studies.ablations import TABLES, WAYS, Setting
 TW, CONT, CC, STRESS = "trustworthiness", "continuity", "concentration_correlation", "stress"
 STEADY = 0.02  # the largest standard deviation over seeds that counts as steady
 SMALL = 0.005  # the largest lambda that is called small
-CLEAR = 0.8  # rank correlation with what varies
-MOSTLY = 0.7  # the same for a general tendency
-HIGH, NARROW = 0.95, 0.03  # concentration correlation: its least value and its range
+CLEAR = 0.8  # smallest rank correlation with the varied parameter for a clear tendency
+MOSTLY = 0.7  # smallest rank correlation for a general tendency
+HIGH, NARROW = 0.95, 0.03  # smallest value and largest range of the concentration correlation
 
-Curves = Mapping[str, Mapping[float, Mean]]  # by score: means by what varies
-Judgement = tuple[float, str]  # the share of the cases that meet the criterion, and the numbers
+Curves = Mapping[str, Mapping[float, Mean]]  # for each score, the mean at each value of the varied parameter
+Judgement = tuple[float, str]  # the share of cases that meet the criterion, and a text with the numbers
 
 
 def curves(rows: Sequence[Row], table: str, way: str) -> Curves:
-    """Return the means of a table, by score and value."""
+    """Return the means of a table, for each score and value."""
     by_setting = grouped((Setting.of(row), row) for row in rows if row["method"] == "drsne_code")
     lines = {value: by_setting[line] for value, line in TABLES[table, way].items() if line in by_setting}
     return {score: {value: mean(some, score) for value, some in lines.items()} for score in (TW, CONT, CC, STRESS)}
 
 
 def both(rows: Sequence[Row], *, table: str, judge: Callable[[Curves], Judgement | None]) -> Verdict:
-    """Return the verdict over both ways to run a table; the claim holds if both meet the criterion."""
+    """Return the verdict from both ways to run a table. The claim holds if both meet the criterion."""
     judgements = {way: judge(curves(rows, table, way)) for way in WAYS}
     known = {way: one for way, one in judgements.items() if one is not None}
     if not known:
@@ -41,7 +41,7 @@ def both(rows: Sequence[Row], *, table: str, judge: Callable[[Curves], Judgement
 
 
 def steady(found: Curves) -> Judgement | None:
-    """Judge at how many lambda the scores vary little over seeds."""
+    """Judge at how many values of lambda the scores vary little over seeds."""
     spread = {
         (name, value): one.std
         for name, score in (("TW", TW), ("CC", CC))
@@ -58,7 +58,7 @@ def steady(found: Curves) -> Judgement | None:
 
 
 def small_helps(found: Curves) -> Judgement | None:
-    """Judge whether a small lambda has a larger trustworthiness than none."""
+    """Judge whether a small lambda gives a larger trustworthiness than lambda = 0."""
     trust = found[TW]
     small = {value: one for value, one in trust.items() if 0 < value <= SMALL}
     if 0.0 not in trust or not small:
@@ -87,7 +87,7 @@ def degrades(found: Curves) -> Judgement | None:
 
 
 def _trends(found: Curves) -> tuple[float, float] | None:
-    """Return the rank correlations of trustworthiness and continuity with what varies."""
+    """Return the rank correlations of trustworthiness and continuity with the varied parameter."""
     return None if len(found[TW]) < 3 else (trend(found[TW]), trend(found[CONT]))
 
 

@@ -14,8 +14,8 @@ from drsne.experiments.studies._anomaly_runs import DATASETS
 from drsne.experiments.studies._anomaly_tables import OTHER_FEATURES, results
 
 PEERS = ("high_d", "densne", "densmap", "pacmap", "umap", "tsne")
-NOT_IN_TABLES = ("spiral",)  # only in the figure
-NEAR = 0.9  # share of the best that counts as near
+NOT_IN_TABLES = ("spiral",)  # data sets that are only in the figure
+NEAR = 0.9  # smallest fraction of the best score that counts as near the best
 FOREST = "isolation_forest"
 
 
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
 
 def cases(rows: Sequence[Row], method: str, *, single: bool = False) -> list[Case]:
-    """Return every detector on every data set of the paper's tables, without CIFAR-10, with the method and a peer."""
+    """Return each detector on each data set of the paper's tables (except CIFAR-10) that has the method and a peer."""
     out = []
     for dataset in (name for name in DATASETS if name not in (*OTHER_FEATURES, *NOT_IN_TABLES)):
         found = {name: results(rows, dataset, name) for name in (method, *PEERS)}
@@ -67,7 +67,7 @@ def nobody_dominates(rows: Sequence[Row], method: str) -> Verdict:
 
 
 def weight_helps(rows: Sequence[Row], method: str) -> Verdict:
-    """Judge whether some density term is better than none for the isolation forest, and not the same everywhere."""
+    """Judge whether a density term improves the isolation forest, and whether its best weight depends on the data."""
     parts, met, best = [], 0, set()
     for dataset, title in DATASETS.items():
         if dataset in OTHER_FEATURES:

@@ -1,4 +1,4 @@
-"""Claims of the main comparison, judged by the constrained choice against the paper's peers on their grids."""
+"""Claims of the main comparison. The constrained choice is compared with the paper's peers on their grids."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from drsne.experiments.studies.main import DATASETS
 PEERS = ("tsne", "umap", "pacmap", "densmap", "densne")
 DENSITY_PEERS = ("densmap", "densne")
 TW, CC, RHO = "trustworthiness", "concentration_correlation", "density_rank_correlation"
-TRUST = 0.03  # the largest distance below the peers' median; the paper's own table meets it
+TRUST = 0.03  # largest distance below the peers' median; the paper's own table satisfies this bound
 STEADY = 0.02  # the largest standard deviation over seeds that counts as steady
 
 
 class Case(NamedTuple):
-    """A method and the peers that were run on a data set, without peers that have no map above the threshold."""
+    """A method and its peers on a data set, without the peers that have no map above the threshold."""
 
     title: str
     ours: Choice
     peers: dict[str, Choice]
 
     def best(self, score: str) -> tuple[float, str]:
-        """Return the largest mean among the peers, and the title of the peer."""
+        """Return the largest mean among the peers, and the title of the peer that has it."""
         return max((choice.mean(score), methods.find(name).title) for name, choice in self.peers.items())
 
 
@@ -51,7 +51,7 @@ def highest(rows: Sequence[Row], method: str) -> Verdict:
     """Judge whether the concentration correlation is the largest on every data set."""
     found = cases(rows, method)
     leads = {case.title: case.ours.mean(CC) - case.best(CC)[0] for case in found}
-    won = {title: lead for title, lead in leads.items() if lead > 0}  # nan: no map is above the threshold
+    won = {title: lead for title, lead in leads.items() if lead > 0}  # a lead is nan if no map is above the threshold
     lost = [f"{case.title} ({_compared(case, CC)})" for case in found if case.title not in won]
     parts = [f"largest on {len(won)} of {len(found)} data sets"]
     if won:
@@ -90,7 +90,7 @@ def trustworthy(rows: Sequence[Row], method: str) -> Verdict:
 
 
 def _published() -> tuple[str, float]:
-    """Return the data set of the paper's own table with the largest distance below the peers' median, and that."""
+    """Return the data set that is farthest below the peers' median in the paper's own table, and this distance."""
 
     def below(dataset: str) -> float:
         peers = [published.main(dataset, name, TW)[0] for name in PEERS]
@@ -102,7 +102,7 @@ def _published() -> tuple[str, float]:
 
 
 def less_dense(rows: Sequence[Row], method: str) -> Verdict:
-    """Judge whether DensMAP or DenSNE have a larger density rank correlation on most data sets."""
+    """Judge whether DensMAP or DenSNE has a larger density rank correlation on most data sets."""
     found = [
         case._replace(peers={name: peer for name, peer in case.peers.items() if name in DENSITY_PEERS})
         for case in cases(rows, method)
@@ -147,7 +147,7 @@ _OTHERS = {
 
 
 def _claim(judge: Callable[..., Verdict], text: str, where: str, criterion: str) -> Claim:
-    """Return a claim about the paper's method as its code has it, which is also tested for ours."""
+    """Return a claim about the paper's method, as implemented in its code. The claim is also tested for our method."""
     return Claim(
         text=text,
         where=where,

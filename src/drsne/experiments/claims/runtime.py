@@ -19,14 +19,14 @@ NEARLY_LINEAR = 1.3
 
 
 def times(rows: Sequence[Row], method: str) -> dict[int, float]:
-    """Return the median seconds by number of points, for the numbers that exponents are fitted to."""
+    """Return the median seconds for each number of points that is used to fit exponents."""
     wanted = [row for row in rows if row["method"] == method]
     at = grouped((row["data"]["n_samples"], row) for row in wanted)
     return {n: median(row["seconds"]["total"] for row in at[n]) for n in sorted(at) if n >= FIT_FROM}
 
 
 def square(rows: Sequence[Row], method: str) -> Verdict:
-    """Return what is known about the run time over all pairs, without a verdict on the paper's program."""
+    """Return what is known about the run time with all pairs, without a verdict on the paper's program."""
     found = times(rows, method)
     exponent, theirs = fitted(found), fitted(published.timing())
     if exponent is None or len(found) < 3:

@@ -1,4 +1,4 @@
-"""Claims of the theory, judged by the checks that test them, which are the methods of the rows."""
+"""Claims of the theory, judged by the checks that test them. The method of a row is the name of its check."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from drsne.experiments.theory import amplification, density, invariance
 
 
 def held(rows: Sequence[Row], checks: Sequence[str]) -> Verdict:
-    """Judge whether the checks of these names hold."""
+    """Judge whether the checks with these names hold."""
     some = [row for row in rows if row["method"] in checks]
     missed = [
         f"{row['method']} on {row['dataset']} ({details['number']:.2g}, bound {details['bound']:.2g})"
@@ -27,7 +27,7 @@ def held(rows: Sequence[Row], checks: Sequence[str]) -> Verdict:
 
 
 def refuted(rows: Sequence[Row], check: str, numbers: str) -> Verdict:
-    """Return the verdict of a check that holds if the claim does not."""
+    """Return the verdict of a check that holds exactly when the claim does not."""
     some = [row["details"] for row in rows if row["method"] == check]
     if not some:
         return not_run()

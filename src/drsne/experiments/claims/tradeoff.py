@@ -13,16 +13,16 @@ from drsne.experiments.rows import Row
 from drsne.experiments.studies.tradeoff import DATASETS, NEIGHBORS
 
 TW, CC = "trustworthiness", "concentration_correlation"
-# The largest lambda that is called small: as printed, and in the written objective (times n).
+# The largest lambda that is called small: as printed, and as it is in the written objective (multiplied by n).
 SMALL, SMALL_WEIGHT = 0.005, 5.0
-ALIKE = 0.8  # rank correlation of the curves of two data sets
-MOST = 0.8  # share of the data sets that a general claim requires
+ALIKE = 0.8  # smallest rank correlation between the curves of two data sets that are alike
+MOST = 0.8  # smallest share of data sets for a general claim
 
 Curve = Mapping[float, Mean]
 
 
 def curves(rows: Sequence[Row], method: str, score: str) -> dict[str, Curve]:
-    """Return the means along lambda, by data set."""
+    """Return the mean at each lambda, for each data set."""
     out: dict[str, Curve] = {}
     for dataset, title in DATASETS.items():
         at = grouped((row["value"], row) for row in rows if (row["dataset"], row["method"]) == (dataset, method))
@@ -32,7 +32,7 @@ def curves(rows: Sequence[Row], method: str, score: str) -> dict[str, Curve]:
 
 
 def small_helps(rows: Sequence[Row], method: str, at_most: float) -> Verdict:
-    """Judge whether a small lambda has a larger trustworthiness than none, on at least half of the data sets."""
+    """Judge whether a small lambda gives a larger trustworthiness than lambda = 0 on at least half of the data sets."""
     parts, met = [], []
     for dataset, trust in curves(rows, method, TW).items():
         small = [value for value in trust if 0 < value <= at_most]

@@ -1,4 +1,4 @@
-"""Methods that are compared: one a file, ``methods/<name>.py``, which exposes ``METHOD``.
+"""Methods that are compared. There is one method in each file: ``methods/<name>.py`` exposes ``METHOD``.
 
 A method varies one parameter, or several at once, over a grid. Listing the methods imports none of the packages that
 they need: method files import them when a map is made.
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 else:
     Array = Any  # so that listing methods does not import numpy
 T = TypeVar("T")
-_RECENT = 2  # affinities of all pairs of 5000 points take 700 MB
-_NEIGHBORS_PER_PERPLEXITY = 3.0  # that a perplexity needs; with fewer neighbours the estimators lower it
+_RECENT = 2  # number of large results that are kept; affinities of all pairs of 5000 points take 700 MB
+_NEIGHBORS_PER_PERPLEXITY = 3.0  # with fewer neighbours, the estimators lower the perplexity
 
 
 class Run(NamedTuple):
     """One run of a method: a map, or numbers about the data."""
 
-    value: Any  # of what the grid varies: a number, a tuple of numbers and words, or None
+    value: Any  # value from the grid: a number, a tuple of numbers and words, or None
     embedding: Array | None  # None for a run that makes no map
     seconds: dict[str, float]  # "neighbors" and "optimization", if they can be measured separately
-    details: Mapping[str, Any] = MappingProxyType({})  # what the method chose or measured itself, for the row
+    details: Mapping[str, Any] = MappingProxyType({})  # values that the method chose or measured, for the row
 
 
 class Workspace:
@@ -54,7 +54,7 @@ class Workspace:
         return out
 
     def cached_recent(self, key: Any, make: Callable[[], T]) -> T:
-        """Do the same for results that need much memory: only the ones that were used last are kept."""
+        """Return the result of ``make``, which needs much memory: only the results that were used last are kept."""
         out: T = self._recent.pop(key) if key in self._recent else make()
         self._recent[key] = out
         while len(self._recent) > _RECENT:
@@ -62,7 +62,7 @@ class Workspace:
         return out
 
     def neighbors(self, k: int) -> tuple[KnnGraph, float]:
-        """Return the ``k`` nearest neighbours (all points if there are fewer), and the seconds of the search."""
+        """Return the ``k`` nearest neighbours (all other points if there are fewer), and the seconds of the search."""
         from drsne.neighbors.search import knn
 
         k = min(k, len(self.X) - 1)
@@ -77,15 +77,17 @@ class Workspace:
     def require(self, *, perplexity: float = 1.0, density_neighbors: int = 0) -> None:
         """Raise an error if the data have too few points for these settings.
 
-        The estimators would lower the settings with a warning, and the row would not be the result that it says it is.
+        The estimators would lower the settings with a warning, and the row would state settings that were not used.
         """
         most = len(self.X) - 1
         largest = max(1.0, most / _NEIGHBORS_PER_PERPLEXITY)
         if perplexity > largest:
-            raise ValueError(f"perplexity must be at most {largest:g} for {most + 1} points; got {perplexity:g}.")
+            raise ValueError(
+                f"perplexity must be at most {largest:g} for {most + 1} points; got {perplexity:g}. Lower it."
+            )
         if density_neighbors > most:
             raise ValueError(
-                f"density_neighbors must be at most {most} for {most + 1} points; got {density_neighbors}."
+                f"density_neighbors must be at most {most} for {most + 1} points; got {density_neighbors}. Lower it."
             )
 
 
@@ -96,12 +98,12 @@ Maps = Callable[[Workspace, Sequence[Any], int], Iterator[Run]]
 class Method:
     """A method with its grid."""
 
-    title: str  # as in the paper's tables
-    parameter: str | tuple[str, ...] | None = None  # what the grid varies: one parameter, several at once, or none
+    title: str  # the title in the paper's tables
+    parameter: str | tuple[str, ...] | None = None  # the parameter that the grid varies, several parameters, or None
     grid: tuple[Any, ...] = (None,)
     maps: Maps  # (workspace, values, seed) -> a Run for each value
     settings: Mapping[str, Any] = field(default_factory=dict)  # all other parameters, which are recorded in rows
-    together: bool = False  # whether all values of the grid are one run, such as a path
+    together: bool = False  # whether all values of the grid are computed in one run, such as a path
     seeded: bool = True  # whether maps depend on the seed
     needs: tuple[str, ...] = ()  # modules that must be installed
     extra: str = "experiments"  # the extra of this package that installs them
@@ -121,19 +123,19 @@ def find(name: str) -> Method:
 
 
 def load(name: str) -> Method:
-    """Return the method in ``methods/<name>.py``; raise an error that names the extra if a package is missing."""
+    """Return the method in ``methods/<name>.py``. If a package is missing, raise an error that names the extra."""
     method = find(name)
     check(name, method)
     return method
 
 
 def missing(method: Method) -> list[str]:
-    """Return the modules that a method needs and that are not installed."""
+    """Return the modules that a method needs but that are not installed."""
     return [module for module in method.needs if find_spec(module) is None]
 
 
 def check(name: str, method: Method) -> None:
-    """Raise an error that names the extra if a package is missing."""
+    """If a package is missing, raise an error that names the extra."""
     if modules := missing(method):
         raise ImportError(
             f"method {name!r} needs {', '.join(modules)}: pip install 'drsne[{method.extra}]', or leave it out of "

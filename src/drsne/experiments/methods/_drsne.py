@@ -1,4 +1,4 @@
-"""What the methods of this package share. The estimators are imported when a map is made."""
+"""Functions that the methods of this package share. The estimators are imported when a map is made."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 # PATH_STEP and PATH_RATE of drsne.presets: recorded in rows, so that rows of another path are not taken for these.
 STEPS = {"path_step": 0.1, "path_rate": 1.0}
-FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)  # of paths with the fixed kernel
-PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)  # those of density_path
-PAPER_NEIGHBORS = 29  # of the main comparison
+FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)  # for paths with the fixed kernel
+PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)  # the weights of density_path
+PAPER_NEIGHBORS = 29  # number of neighbours in the main comparison
 PAPER_PERPLEXITY = 30.0
 PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)
 
@@ -38,9 +38,9 @@ def fixed_kernel(neighborhoods: str) -> Objective:
 
 
 def along_a_path(*, fixed: str | None = None, **params: Any) -> Maps:
-    """Return maps of ``density_path``, whose neighbours are searched once for the data.
+    """Return maps of ``density_path``. The neighbours are searched once for the data.
 
-    ``fixed`` names the neighbourhoods of the objective with the fixed kernel; None is the default objective.
+    ``fixed`` names the neighbourhoods of the objective with the fixed kernel; None stands for the default objective.
     """
 
     def maps(workspace: Workspace, values: Sequence[float], seed: int) -> Iterator[Run]:
@@ -63,7 +63,7 @@ def along_a_path(*, fixed: str | None = None, **params: Any) -> Maps:
 def estimator_maps(name: str, **settings: Any) -> Maps:
     """Return the maps of an estimator of this package, ``(settings, one for each value of density_weight)``.
 
-    The value None is a call with the default weight.
+    The value None stands for the default weight.
     """
 
     def maps(workspace: Workspace, values: Sequence[float | None], seed: int) -> Iterator[Run]:
@@ -83,7 +83,7 @@ def estimator_maps(name: str, **settings: Any) -> Maps:
 
 
 def _require(workspace: Workspace, settings: Mapping[str, Any]) -> None:
-    """Raise an error if the data have too few points for the settings of an estimator, whose defaults are 30."""
+    """Raise an error if the data have too few points for the settings of an estimator. The default settings are 30."""
     workspace.require(
         perplexity=settings.get("perplexity", 30.0), density_neighbors=settings.get("density_neighbors", 30)
     )
@@ -104,11 +104,11 @@ def of_the_paper(
     variant : str
         "code" or "text", as in :func:`drsne.presets.paper`.
     k : int, default=29
-        Neighbours of the density term. The KL term is over the same pairs, as in the code.
+        The number of neighbours in the density term. The KL term uses the same pairs, as in the code.
     perplexity : float, default=30.0
-        Perplexity of the affinities.
+        The perplexity of the affinities.
     every_pair : bool, default=False
-        Whether the KL term is that of t-SNE instead, so that ``k`` concerns the density term alone.
+        Whether the KL term uses all pairs, as in t-SNE, so that ``k`` affects only the density term.
     **numbers
         Other parameters of the preset.
 
@@ -125,7 +125,7 @@ def of_the_paper(
 
         workspace.require(perplexity=perplexity, density_neighbors=k)
         n = len(workspace.X)
-        settings = paper(n, 1.0 / n, k, variant=variant, **numbers) | {"perplexity": perplexity}  # the weight one
+        settings = paper(n, 1.0 / n, k, variant=variant, **numbers) | {"perplexity": perplexity}  # at weight 1
         if every_pair:
             settings |= _over_every_pair(**settings)
 
@@ -158,7 +158,7 @@ def from_one_preparation(
 ) -> Iterator[Run]:
     """Yield a map for each value of ``weights``, from a random start; affinities and target are computed once.
 
-    ``prepare`` returns the problem at the weight one, which is kept in the workspace under ``key``.
+    ``prepare`` returns the problem at weight 1, which is kept in the workspace under ``key``.
     """
     from drsne.backends.numba.threads import Workers
     from drsne.estimators.path import Weighted
@@ -181,7 +181,8 @@ def from_one_preparation(
 class RememberedProblem:
     """A problem that remembers its evaluations of the first ``n_iter`` iterations, before the density term starts.
 
-    They are the same for every weight if the start is the same. If the term starts late, this is most of the work.
+    If the start is the same, these evaluations are the same for every weight. They are most of the work if the density
+    term starts late.
     """
 
     def __init__(self, problem: Any, n_iter: int) -> None:

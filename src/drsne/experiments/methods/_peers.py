@@ -1,4 +1,4 @@
-"""How the programs of others are called: one function ``(X, seed, **parameters) -> map`` for each, on one thread.
+"""Calls of other authors' programs: one function ``(X, seed, **parameters) -> map`` for each, on one thread.
 
 Studies and benchmarks vary different parameters of the same programs; :func:`peer` makes a method of each combination.
 """
@@ -31,9 +31,9 @@ def peer(
     fit : callable
         A function of this module, ``(X, seed, **parameters) -> map``.
     parameter : str or tuple of str, default=None
-        What the grid varies; None for a method that is run once.
+        The parameter that the grid varies, or several; None for a method that is run once.
     grid : tuple, default=(None,)
-        The values of the parameter; tuples if there are several.
+        The values of the parameter; tuples if there are several parameters.
     settings : dict, default=None
         The other parameters of ``fit``; those that are not given keep the defaults of the program.
     **method
@@ -90,7 +90,7 @@ def scalemap(X: Array, seed: int, **parameters: Any) -> Any:
 
 
 def _with_whole_neighbors(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters with ``n_neighbors`` as an integer, as these programs require it."""
+    """Return the parameters with ``n_neighbors`` converted to an integer, as these programs require."""
     if "n_neighbors" in parameters:
         parameters = parameters | {"n_neighbors": int(parameters["n_neighbors"])}
     return parameters

@@ -8,7 +8,7 @@ from drsne.experiments.methods import Array, Method, each
 
 
 def fit(X: Array, value: Any, seed: int) -> Any:
-    """Return the scores on the first two components."""
+    """Return the coordinates along the first two components."""
     from sklearn.decomposition import PCA
 
     return PCA(2, svd_solver="full").fit_transform(X)

@@ -1,4 +1,4 @@
-"""Studies: one a file, ``studies/<name>.py``, which exposes ``STUDY``: its runs, and tables and figures of its rows."""
+"""Studies. Each file ``studies/<name>.py`` exposes ``STUDY``, with its runs, and the tables and figures of its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from drsne.experiments.runner import has_failed, rows_of_study, run
 from drsne.experiments.study import EVERYTHING, Selection, Study
 from drsne.registry import Registry
 
-ORDER = ("main", "ablations", "tradeoff", "anomaly", "runtime", "theory")  # of "all" and of the report
+ORDER = ("main", "ablations", "tradeoff", "anomaly", "runtime", "theory")  # order in "all" and in the report
 
 
 class PaperStudy(ABC):
@@ -23,16 +23,16 @@ class PaperStudy(ABC):
 
     name: ClassVar[str]
     description: ClassVar[str]
-    sequential: ClassVar[bool] = False  # whether its runs are timed, and so made one after the other
-    keeps_maps: ClassVar[bool] = True  # whether its figures need them
+    sequential: ClassVar[bool] = False  # whether its runs are timed and therefore made one after the other
+    keeps_maps: ClassVar[bool] = True  # whether maps are kept, because the figures need them
     seeded: ClassVar[bool] = True  # whether seeds can be selected
 
     @abstractmethod
     def parts(self, selection: Selection = EVERYTHING) -> tuple[Study, ...]:
-        """Return the runs, all of them or those of some data sets, methods and seeds."""
+        """Return all runs, or only those of the selected data sets, methods and seeds."""
 
     def displayed(self, selection: Selection) -> tuple[Study, ...]:
-        """Return the runs of the tables and figures: all runs of the study, and those of other selected seeds."""
+        """Return the runs for the tables and figures: all runs of the study, and those of other selected seeds."""
         default = self.parts(Selection(quick=selection.quick))
         if not selection.seeds:
             return default
@@ -40,11 +40,11 @@ class PaperStudy(ABC):
         return self.parts(Selection(quick=selection.quick, seeds=seeds))
 
     def failed(self, row: Row) -> bool:
-        """Return whether the run of a row failed, so that it is repeated on request."""
+        """Return whether the run of a row failed. Such a run is repeated on request."""
         return has_failed(row)
 
     def write(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:  # noqa: B027
-        """Write tables in other formats than Markdown, if there are any."""
+        """Write tables in formats other than Markdown, if the study has any."""
 
     @abstractmethod
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
@@ -64,7 +64,7 @@ class PaperStudy(ABC):
         retry: bool = False,
         verbose: int = 1,
     ) -> str:
-        """Make the missing runs of ``parts``, write tables and figures of what is ``displayed``, return the tables."""
+        """Make the missing runs of ``parts``, write the tables and figures of ``displayed``, and return the tables."""
         make_folder(folder)
         rows = Rows(folder / "rows.jsonl")
         maps = folder / "maps" if self.keeps_maps else None
@@ -86,7 +86,7 @@ class PaperStudy(ABC):
         return text
 
     def load_results(self, folder: Path, *, quick: bool = False) -> tuple[tuple[Study, ...], list[Row]]:
-        """Return the runs with rows in ``folder``, including those of further seeds, and these rows."""
+        """Return the runs that have rows in ``folder``, including runs with additional seeds, and these rows."""
         existing = Rows(folder / "rows.jsonl").read()
         seeds = sorted({row["seed"] for row in existing if "seed" in row}) if self.seeded else []
         rows = rows_of_study(self.displayed(Selection(quick=quick, seeds=seeds or None)), existing)

@@ -26,13 +26,14 @@ DATASETS = {
     "fashion_mnist": Title("Fashion-MNIST"),
     "spiral": Title("Spiral", "not in the paper's tables"),
 }
-LAMBDAS = (0.0, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1.0)  # as printed; times n in our objective
+# The lambdas as printed in the paper. They are multiplied by n in our objective.
+LAMBDAS = (0.0, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1.0)
 NEIGHBORS = (40, 80, 300)
-AUTO_DROP = 0.01  # of trustworthiness; the default of DRSNE
-# Weights of our path between the printed ones, whose last steps are tenfold.
+AUTO_DROP = 0.01  # largest loss of trustworthiness; the default of DRSNE
+# Additional weights of our path, because the last printed weights differ by a factor of ten.
 BETWEEN = (2e-2, 5e-2, 2e-1, 5e-1)
-MAX_ITER = {"fashion_mnist": 600, "spiral": 600}  # of the authors' runs; 1200 on the others
-# The settings for the Spiral, which has no table in the paper: common ones, and the paper's best lambda.
+MAX_ITER = {"fashion_mnist": 600, "spiral": 600}  # iterations of the authors' runs; 1200 on the other data sets
+# The settings for the Spiral, which is not in the paper's tables: common settings, and the paper's best lambda.
 SPIRAL_SETTINGS = {
     "drsne_code": ((0.0, 80), (1.0, 40), (1.0, 80)),
     "densne": ((30, 0.1), (30, 1.0)),
@@ -45,7 +46,7 @@ QUICK_SAMPLES, QUICK_LAMBDAS = 500, (0.0, 1e-3, 1e-2)
 
 
 def labelled_data(name: str) -> Any:
-    """Return a data set with y = 1 for anomalies, standardised as every set is in the authors' pipeline."""
+    """Return a data set with y = 1 for anomalies, standardised as all data sets are in the authors' pipeline."""
     loaders: dict[str, Callable[[], Any]] = {
         "cifar10": recipes.cifar10_anomalies,
         "shuttle": recipes.shuttle_sample,
@@ -58,13 +59,13 @@ def labelled_data(name: str) -> Any:
 
 
 def quick_data(name: str) -> Any:
-    """Return a short Spiral."""
+    """Return a Spiral with few points."""
     data = sets.load("spiral", n_samples=QUICK_SAMPLES)
     return replace(data, X=recipes.standardise(data.X))
 
 
 def paths(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
-    """Yield maps of our DR-SNE at pairs of a printed lambda and k, along a path for every k."""
+    """Yield maps of our DR-SNE at pairs of a printed lambda and a k. There is one path for every k."""
     n, failed = len(workspace.X), None
     for k in dict.fromkeys(k for _, k in values):
         wanted = [lam for lam, other in values if other == k]
@@ -72,7 +73,7 @@ def paths(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Ru
         try:
             maps = along_a_path(fixed="input", density_neighbors=min(int(k), n - 1))
             walked = list(maps(workspace, list(weights), seed))
-        except Exception as error:  # the paths with another k are still made
+        except Exception as error:  # the paths with other values of k are still computed
             failed = error
             continue
         for run in walked:
@@ -159,7 +160,7 @@ METHODS = ("high_d", "drsne_auto", "drsne", "drsne_code", "densne", "densmap", "
 
 
 def grids(dataset: str) -> dict[str, tuple[Any, ...]]:
-    """Return the whole grid of ours; for the others, the settings behind the paper's tables."""
+    """Return the whole grid for our method and, for other methods, the settings used for the paper's tables."""
     out: dict[str, tuple[Any, ...]] = {
         "drsne": tuple((lam, k) for k in NEIGHBORS for lam in LAMBDAS),
         "drsne_auto": ("input", "both"),

@@ -16,10 +16,10 @@ from drsne.experiments.studies._anomaly_runs import DATASETS
 from drsne.experiments.study import Study
 
 TITLES = {"knn": "kNN", "lof": "LOF", "isolation_forest": "IF", "centroid": "Cent"}
-# Methods of the paper's tables, and the number of settings in its grids.
+# The methods in the paper's tables, and the number of settings in the grid of each.
 PEERS = ("drsne_code", "densne", "densmap", "pacmap", "umap", "tsne")
 SIZES = {"drsne": 33, "drsne_code": 33, "densne": 49, "densmap": 30, "pacmap": 30, "umap": 30, "tsne": 30}
-OTHER_FEATURES = ("cifar10",)  # data sets that differ from the paper's
+OTHER_FEATURES = ("cifar10",)  # data sets whose features differ from the paper's
 Results = dict[Any, list[dict[str, float]]]  # AUPRC of every detector, by setting and seed
 
 _AT_THE_BEST = (
@@ -48,7 +48,7 @@ def results(rows: Sequence[Row], dataset: str, method: str) -> Results:
 
 
 def of_dataset(part: Study, rows: list[Row]) -> list[Block]:
-    """Return a table for each oracle choice on a data set, and the settings that were run."""
+    """Return a table for each oracle choice on a data set, and a list of the settings that were run."""
     dataset = part.datasets[0]
     out: list[Block] = []
     for section, label in (("best", "best"), ("oracle_if", "oracle-IF")):
@@ -84,7 +84,7 @@ def _detector_header() -> list[str]:
 
 
 def _oracle_line(part: Study, method: str, found: Results, section: str) -> list[str]:
-    """Return a line of an oracle table: scores, the paper's, and the difference if both are of the same setting."""
+    """Return a line of an oracle table: our scores, the paper's, and the difference if both have the same setting."""
     dataset = part.datasets[0]
     choice = oracle_best(found) if section == "best" else oracle_single(found)
     selected = published.anomaly_selected(dataset, method, section)
@@ -106,7 +106,7 @@ def _oracle_line(part: Study, method: str, found: Results, section: str) -> list
 
 
 def at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """Return both tables of the paper at its own settings, with nothing chosen by us, and how many cells agree."""
+    """Return both tables of the paper, computed at the paper's own settings, and how many cells agree."""
     out: list[Block] = []
     for section, title, text in (
         ("best", "At the paper's settings", _AT_THE_BEST),
@@ -131,7 +131,7 @@ def at_the_settings(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
 
 
 def _line_at_the_settings(part: Study, rows: list[Row], method: str, section: str) -> tuple[list[str], list[bool]]:
-    """Return a line of the table, and for each cell whether it is within the paper's standard deviation."""
+    """Return a line of the table and, for each cell, whether it is within the paper's standard deviation."""
     dataset, within = part.datasets[0], []
     found, settings = results(rows, part.datasets[0], method), published.anomaly_selected(dataset, method, section)
     if not found or not settings:
@@ -149,7 +149,7 @@ def _line_at_the_settings(part: Study, rows: list[Row], method: str, section: st
 
 
 def _agreement(near: dict[str, list[bool]], part: Study) -> list[Block]:
-    """Return how many cells lie within the printed standard deviation: of the paper's method, and of its peers."""
+    """Return how many cells are within the printed standard deviation, for the paper's method and for its peers."""
     if not near:
         return []
     peers = [one for method, some in near.items() if method != "drsne_code" for one in some]
@@ -167,7 +167,7 @@ def _setting(setting: Any) -> str:
 
 
 def _by_detector(chosen: dict[str, str]) -> str:
-    """Return the setting if it is the same for all detectors, or else that of each."""
+    """Return a text with the common setting of all detectors, or with the setting of each if they differ."""
     if len(set(chosen.values())) == 1:
         return next(iter(chosen.values()))
     return ", ".join(f"{name} {setting}" for name, setting in chosen.items())

@@ -12,14 +12,14 @@ from drsne.experiments.rows import Row
 from drsne.experiments.study import Study
 
 TRUST, CONCENTRATION = "trustworthiness", "concentration_correlation"
-# The largest difference that counts as near: for the paper's method in every seed, for the others of means; None:
-# shown without a bound.
+# The largest difference that counts as near: for the paper's method at every seed, for other methods between means.
+# None means that differences are shown without a bound.
 BY_SEED = {"drsne_code": {TRUST: 0.01, CONCENTRATION: 0.03}}
 BY_MEAN = {name: {TRUST: 0.02, CONCENTRATION: None} for name in ("densne", "tsne", "umap", "pacmap", "densmap")}
 
 
 def at_the_authors_parameters(study: Study, rows: list[Row], title: Callable[[str], str]) -> list[Block]:
-    """Return a table of the runs whose parameter the authors' run of the same seed selected, if there are any."""
+    """Return a table of our runs at the parameters that the authors selected for the same seeds, if there are any."""
     body = []
     for dataset in study.datasets:
         for method in study.methods:

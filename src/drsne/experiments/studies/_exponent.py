@@ -13,10 +13,10 @@ from drsne.experiments.methods import Method, Run, Workspace
 from drsne.experiments.rows import Row
 
 EXPONENT = "exponents"  # the name of the method
-STRENGTHS = (2.1, 9.0)  # lambda * alpha^2, at which exponents are compared
+STRENGTHS = (2.1, 9.0)  # values of lambda * alpha^2 at which exponents are compared
 MAX_ITER, NEIGHBORS = 1000, 30  # the defaults of DRSNE
-DIMENSION = "dimension"  # stands for the local dimension of the data as their exponent
-# The exponent of the data, that of the map, and the normaliser; and their titles in the table.
+DIMENSION = "dimension"  # stands for an exponent of the data that is their local dimension
+# The exponents of the data and of the map, and the normaliser, each combination with its title in the table.
 SETTINGS: dict[tuple[float | str, float, str], str] = {
     (0.5, 0.5, "attached"): "alpha = 0.5",
     (1.0, 1.0, "attached"): "alpha = 1",
@@ -27,7 +27,7 @@ SETTINGS: dict[tuple[float | str, float, str], str] = {
 
 
 def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
-    """Yield maps of our DR-SNE at a setting and lambda * alpha^2, where alpha is the exponent of the map."""
+    """Yield maps of our DR-SNE at each setting and each lambda * alpha^2, where alpha is the exponent of the map."""
     from drsne import DRSNE, Objective
 
     workspace.require(perplexity=30.0, density_neighbors=NEIGHBORS)

@@ -1,4 +1,4 @@
-"""Sections of the theory study: the verdicts, and the numbers behind them."""
+"""Sections of the theory study: the verdicts, and the numbers that support them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Result(NamedTuple):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """Return everything that was measured."""
+        """Return all numbers that were measured."""
         numbers: dict[str, Any] = self.details["numbers"]
         return numbers
 

@@ -1,4 +1,4 @@
-"""The paper's ablations on PBMC, as published and controlled, and one of our own, of the exponent and the mean."""
+"""The paper's ablations on PBMC, as published and controlled, and our own ablation of the exponent and the mean."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from drsne.experiments.study import EVERYTHING, Selection, Study, check_names
 SEEDS = (42, 43, 44)
 LAMBDAS = (0.0, 0.001, 0.005, 0.01, 0.05, 0.1)
 COMPONENTS = (10, 20, 40, 60, 80, 100, 120, 140)
-NEIGHBORS = (10, 50, 100, 150, 200, 250, 300, 350, 400)  # with the point itself, as the authors count
+NEIGHBORS = (10, 50, 100, 150, 200, 250, 300, 350, 400)  # counting the point itself, as the authors do
 MAX_ITER = 600
-LAM = 0.01  # in tables that vary something else
-# The largest difference from the paper that counts as near: absolute, but for the stress relative.
+LAM = 0.01  # the lambda in tables that vary another parameter
+# The largest difference from the paper that counts as near. It is relative for the stress, and otherwise absolute.
 BOUNDS = {"trustworthiness": 0.015, "continuity": 0.02, "concentration_correlation": 0.02, "stress": 0.1}
 SHOWN = (
     "trustworthiness",
@@ -38,25 +38,25 @@ SHOWN = (
     "silhouette",
     "stress",
 )
-PUBLISHED, CONTROLLED = "published", "controlled"  # ways to run a table
+PUBLISHED, CONTROLLED = "published", "controlled"  # the two ways to run a table
 WAYS = {PUBLISHED: "as published", CONTROLLED: "controlled"}
-WIDE, NEAR = 300, 15  # neighbours in the graph whose clusters are the labels: where the authors vary lambda, elsewhere
+WIDE, NEAR = 300, 15  # neighbours in the clustered graph: if lambda varies, and otherwise
 QUICK_SAMPLES = 400
 
 
 class Setting(NamedTuple):
-    """One line of a table: a value of what varies, and everything else that changes with it."""
+    """One line of a table: a value of the varied parameter, and all other settings that change with it."""
 
     components: int = 30
-    clusters: int = NEAR  # neighbours in the graph whose clusters are the labels
-    k: int = 30  # with the point itself
+    clusters: int = NEAR  # number of neighbours in the graph whose clusters are the labels
+    k: int = 30  # number of neighbours, including the point itself
     lam: float = LAM
     perplexity: float = 30.0
     search: str = "bracketed"
-    scale: int = 10  # neighbours of trustworthiness and continuity
-    concentration: int = 29  # neighbours of the concentration correlation
-    against: int | None = None  # components of the data that maps are scored against; None: those that are embedded
-    every_pair: bool = False  # whether the KL term is that of t-SNE, or over the density neighbours as in the code
+    scale: int = 10  # number of neighbours for trustworthiness and continuity
+    concentration: int = 29  # number of neighbours for the concentration correlation
+    against: int | None = None  # components of the data that maps are scored against; None for the embedded data
+    every_pair: bool = False  # whether the KL term uses all pairs, not only density neighbours as in the code
 
     @classmethod
     def of(cls, row: Row) -> Setting:
@@ -77,7 +77,7 @@ class Setting(NamedTuple):
 
 
 def _tables() -> dict[tuple[str, str], dict[float, Setting]]:
-    """Return the setting of every value, by table and way."""
+    """Return the setting of every value, for each table and each way to run it."""
     out: dict[tuple[str, str], dict[float, Setting]] = {}
     for way, search in ((PUBLISHED, "doubling"), (CONTROLLED, "bracketed")):
         out["lambda", way] = {
@@ -93,7 +93,7 @@ def _tables() -> dict[tuple[str, str], dict[float, Setting]]:
 
 
 TABLES = _tables()
-# The progressions of maps: the settings of the authors' figures (one seed, converged perplexity).
+# The settings of the authors' figures, which show progressions of maps (one seed, converged perplexity).
 PROGRESSIONS: dict[str, dict[float, Setting]] = {
     "lambda": {lam: Setting(lam=lam, clusters=WIDE) for lam in (0.0, 0.01, 0.1)},
     "pca": {p: Setting(components=p) for p in (20, 50, 100)},
@@ -104,7 +104,7 @@ TITLES = {"lambda": "lambda", "pca": "principal components", "k": "neighbours k"
 
 
 def pbmc_data(name: str, *, n_components: int, cluster_neighbors: int) -> Any:
-    """Return PBMC by the number of its principal components and of the neighbours in the graph of its clusters."""
+    """Return PBMC with this many principal components, and this many neighbours in the graph of its clusters."""
     # The authors cluster a graph of 300 neighbours over 20 components when they vary lambda.
     wide: dict[str, Any] = {"graph_neighbors": WIDE, "graph_components": 20}
     graph = wide if cluster_neighbors == WIDE else {"graph_method": "gauss"}
@@ -112,7 +112,7 @@ def pbmc_data(name: str, *, n_components: int, cluster_neighbors: int) -> Any:
 
 
 def quick_data(name: str, *, n_components: int, cluster_neighbors: int) -> Any:
-    """Return some points of the 4 Gaussians instead of PBMC, which needs a file."""
+    """Return some points of the 4 Gaussians, in place of PBMC, which needs a file."""
     from drsne import datasets
 
     data = datasets.load("gaussians50", n_samples=QUICK_SAMPLES)
@@ -184,7 +184,8 @@ class Ablations(PaperStudy):
         if EXPONENT in methods:
             line = part(EXPONENT_SETTING, quick=selection.quick, seeds=seeds)
             out.append(replace(line, methods=(EXPONENT,), variants={EXPONENT: METHOD}))
-        return tuple(sorted(out, key=lambda study: tuple(study.data_params.values())))  # runs on the same data share
+        # Runs on the same data follow each other, so that they share results.
+        return tuple(sorted(out, key=lambda study: tuple(study.data_params.values())))
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
         """Write the progressions of maps."""
@@ -207,7 +208,7 @@ class Ablations(PaperStudy):
             figures.save(figure, folder / f"figure_{table}.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """Return the tables with the paper's numbers, how many cells are near them, and the figures."""
+        """Return the tables with the paper's numbers, the counts of cells that are near them, and the figures."""
         out: list[Block] = [Heading("Ablations on PBMC", 1), Text(_INTRODUCTION)]
         compared = all(study.data is pbmc_data for study in parts)
         near: list[str] = []
@@ -264,7 +265,7 @@ _EXPLANATIONS = {
     ("k", CONTROLLED): "Only the density neighbours change: perplexity 30, the KL term over all pairs as in t-SNE, "
     "trustworthiness and continuity over 10 neighbours, concentration correlation over 29.",
 }
-_DRAWN = {  # as in the authors' figures, not as in the tables
+_DRAWN = {  # the settings of the authors' figures, not of the tables
     "lambda": "30 components, 29 neighbours (the table has 299), perplexity 30, seed 42",
     "pca": "lambda .01, 29 neighbours (the paper's caption says 50), perplexity 30, seed 42",
     "k": "50 components (the paper's caption and the tables say 30), lambda .01, perplexity 30, the KL term over k "
@@ -277,18 +278,18 @@ def _share(near: int, cells: int) -> str:
 
 
 def rows_at(setting: Setting, rows: Sequence[Row]) -> list[Row]:
-    """Return the runs of the paper's method at a setting that did not fail."""
+    """Return the rows of the paper's method at a setting, without failed runs."""
     runs = [row for row in rows if row["method"] == "drsne_code" and not row["error"]]
     return [row for row in runs if Setting.of(row) == setting]
 
 
 def progression(table: str, rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of a figure's maps in the order of what varies, from the smallest value to the largest."""
+    """Return the rows of the maps in a figure, sorted by the varied parameter in ascending order."""
     return [row for _, setting in sorted(PROGRESSIONS[table].items()) for row in rows_at(setting, rows)]
 
 
 def _figure_scores(table: str, rows: Sequence[Row]) -> list[Block]:
-    """Return the scores of the maps in a figure and those in the authors' files, if these are known."""
+    """Return the scores of the maps in a figure, and the scores in the authors' files if these are known."""
     pairs = []
     for value, setting in PROGRESSIONS[table].items():
         known, ours = published.progression(table, value), rows_at(setting, rows)
@@ -300,7 +301,7 @@ def _figure_scores(table: str, rows: Sequence[Row]) -> list[Block]:
 def _table(
     table: str, lines: dict[float, Setting], rows: Sequence[Row], *, compared: bool
 ) -> tuple[list[str], list[list[str]], tuple[int, int]]:
-    """Return header and body of a table, and how many of its cells are near the paper's, of how many."""
+    """Return the header and body of a table, the number of cells that are near the paper's, and the number compared."""
     header = [TITLES[table], "seeds"]
     for score in SHOWN:
         header += [tables.SHORT[score]]

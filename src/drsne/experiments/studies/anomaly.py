@@ -1,4 +1,4 @@
-"""The paper's anomaly detection: detectors on maps, oracle choices, and our own choice without labels."""
+"""The paper's anomaly study: detectors on maps, oracle choices, and our own choice without labels."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Anomaly(PaperStudy):
             figures.save(figure, folder / "figure_lambda.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """Return the choice without labels next to the oracles, then a table for every data set."""
+        """Return a table of the choice without labels next to the oracle choices, then a table for every data set."""
         out: list[Block] = [Heading("Anomaly detection", 1), Text(_INTRODUCTION)]
         out += _without_labels(parts, rows)
         grids = _QUICK_GRIDS if any(part.sample for part in parts) else _GRIDS
@@ -111,7 +111,7 @@ _SWEEP_LABELS = ("ours, k fixed", "ours, best k", "the paper's code")
 
 
 def _without_labels(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """Return means over detectors: our choice without labels, the oracles, and the data themselves."""
+    """Return means over detectors for our choice without labels, the oracle choices, and the data themselves."""
     header = [
         "data", "no labels (ours)", "paper's best DR-SNE", DIFFERENCE, "HIGH-D", DIFFERENCE, "paper's HIGH-D",
         "no labels, both", "best of ours", "oracle-IF of ours", "lambda chosen", "seeds", "anomalies", "in the paper",
@@ -175,7 +175,7 @@ def _choice_mean(choices: dict[str, Choice]) -> float:
 
 
 def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
-    """Return the figure of the sweep, and a table of the gain by the best lambda, with that of the authors."""
+    """Return the figure of the sweep, and a table of the gain from the best lambda, next to the authors' gain."""
     body, fixed = [], FIXED_NEIGHBORS
     for part in parts:
         dataset = part.datasets[0]
@@ -186,7 +186,7 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
             fixed = _fixed(found)
             one, best = (oracle_best(runs)["isolation_forest"] for runs in (none, some))
             line = [DATASETS[dataset].short, tables.number(one.mean, one.std), tables.number(best.mean, best.std)]
-            known = {} if part.sample else published.everything()["anomaly_sweep"]  # of all points
+            known = {} if part.sample else published.everything()["anomaly_sweep"]  # the authors' sweep uses all points
             theirs = known.get(dataset, [math.nan, math.nan, math.nan])
             line += [f"{best.setting[0]:g}", tables.number(theirs[0]), tables.number(theirs[1])]
             body.append([*line, "-" if math.isnan(theirs[2]) else f"{theirs[2]:g}"])
@@ -210,12 +210,12 @@ def _over_lambda(parts: Sequence[Study], rows: list[Row]) -> list[Block]:
 
 
 def _fixed(found: Any) -> int:
-    """Return the k of the lines in the sweep."""
+    """Return the value of k for the lines of the sweep."""
     return FIXED_NEIGHBORS if any(k == FIXED_NEIGHBORS for _, k in found) else int(next(iter(found))[1])
 
 
 def _sweep(part: Study, rows: list[Row]) -> dict[str, figures.Sweep]:
-    """Return the AUPRC over lambda by detector: ours with k fixed and with the best k, and the paper's code."""
+    """Return the AUPRC over lambda for each detector: ours with a fixed k and with the best k, and the paper's code."""
     found, theirs = results(rows, part.datasets[0], "drsne"), results(rows, part.datasets[0], "drsne_code")
     lambdas = sorted({lam for lam, _ in found})
     if not any(lam > 0 for lam in lambdas):

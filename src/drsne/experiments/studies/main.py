@@ -22,7 +22,7 @@ from drsne.experiments.studies._authors_runs import at_the_authors_parameters
 from drsne.experiments.study import EVERYTHING, Selection, Study, check_names
 from drsne.experiments.tables import Title
 
-# Title and trustworthiness threshold (of the authors' code; of Clusters, Helix and MNIST our choice).
+# Title and trustworthiness threshold (from the authors' code; for Clusters, Helix and MNIST, our choice).
 DATASETS = {
     "digits": (Title("Digits"), 0.95),
     "fashion_mnist": (Title("Fashion-MNIST"), 0.95),
@@ -38,7 +38,7 @@ METHODS = (
     "tsne", "umap", "pacmap", "densmap", "pca",
 )  # fmt: skip
 SEEDS = (0, 1, 2)
-# Of the ten values of the paper's grids, those that its runs selected and some between them.
+# Of the ten values in each of the paper's grids, those that its runs selected, and some values between them.
 GRIDS = {
     "tsne": (3, 10, 40, 50, 100, 150),
     "umap": (5, 10, 20, 30, 40, 75, 150),
@@ -56,9 +56,9 @@ FIGURE_CAPTIONS = {
     "appendix": "Maps of Digits, the 4 Gaussians, Shuttle and MNIST (few far points at the edge)",
 }
 DRAWN = ("tsne", "umap", "pacmap", "densmap", "densne", "drsne_code", "drsne", "drsne_both", "drsne_adaptive")
-FURTHER_SCORES = ("continuity", "local_density_rank_correlation")  # shown if rows have them
+FURTHER_SCORES = ("continuity", "local_density_rank_correlation")  # shown if the rows contain them
 SOLID = ("controlled_clusters", "helix")
-OTHER_SAMPLES, OTHER_THRESHOLD = 5000, 0.95  # of data sets that are not in the paper
+OTHER_SAMPLES, OTHER_THRESHOLD = 5000, 0.95  # for data sets that are not in the paper
 QUICK_SAMPLES = 600
 QUICK_DATASETS = ("digits", "gaussians50", "controlled_clusters", "helix")
 QUICK_METHODS = ("drsne_adaptive", "drsne", "drsne_both", "densne", "drsne_code", "tsne", "drsne_text", "pca")
@@ -74,7 +74,7 @@ QUICK_GRIDS = {
 
 
 def paper_data(name: str) -> Any:
-    """Return a data set as methods receive it in the paper; for other sets, 5000 points, standardised."""
+    """Return a data set as the paper's methods receive it, or 5000 standardised points if it is not in the paper."""
     if name in DATASETS:
         return recipes.paper(name)
     data = datasets.load(name)
@@ -84,7 +84,7 @@ def paper_data(name: str) -> Any:
 
 
 def quick_data(name: str) -> Any:
-    """Return ``QUICK_SAMPLES`` points of a set that needs no file, standardised if the paper does so."""
+    """Return ``QUICK_SAMPLES`` points of a data set that needs no file, standardised if the paper standardises them."""
     data = datasets.load(name, n_samples=QUICK_SAMPLES)
     return data if name in SOLID else replace(data, X=recipes.standardise(data.X))
 
@@ -96,7 +96,7 @@ class Main(PaperStudy):
     description = "the main comparison: eight data sets, all methods, table and figures"
 
     def parts(self, selection: Selection = EVERYTHING) -> tuple[Study, ...]:
-        """Return the runs, all of them or those of some data sets, methods and seeds."""
+        """Return all runs, or only those of the selected data sets, methods and seeds."""
         study = Study(
             name="main",
             datasets=check_names("datasets", selection.datasets, *_known(selection.quick)[0]),
@@ -110,7 +110,7 @@ class Main(PaperStudy):
         return (study,)
 
     def displayed(self, selection: Selection) -> tuple[Study, ...]:
-        """Return all runs of the study, and those that are selected."""
+        """Return all runs of the study and, in addition, the selected runs."""
         (default,) = self.parts(Selection(quick=selection.quick))
         more = Selection(
             quick=selection.quick,
@@ -154,7 +154,7 @@ STUDY = Main()
 
 
 def _known(quick: bool) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Return data sets and methods: those that are run by default, and all that can be selected."""
+    """Return the data sets and methods that are run by default, and all that can be selected."""
     default = (QUICK_DATASETS, QUICK_METHODS) if quick else (tuple(DATASETS), METHODS)
     every = (QUICK_DATASETS if quick else datasets.names(), methods.names())
     return [(some, tuple(dict.fromkeys((*some, *more)))) for some, more in zip(default, every, strict=True)]
@@ -184,7 +184,7 @@ def choices(study: Study, rows: list[Row]) -> dict[tuple[str, str], Choice]:
 
 
 def shown_scores(study: Study, rows: list[Row]) -> list[str]:
-    """Return the scores of the tables: those of the study, and the further ones that rows have."""
+    """Return the scores for the tables: those of the study, and any others found in the rows."""
     further = [name for name in FURTHER_SCORES if any(name in row["metrics"] for row in rows)]
     return list(dict.fromkeys([*(name for name, _ in study.scores), *further]))
 
@@ -235,7 +235,7 @@ def _values(study: Study, method: str) -> str:
 
 
 def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> None:
-    """Write the grids of maps, of the first seed that has a choice. Maps are kept in maps.npz for the next time."""
+    """Write the grids of maps for the first seed that has a choice. The maps are kept in maps.npz for the next call."""
     maps, captions = _maps(chosen, folder)
     for label, columns in FIGURES.items():
         wanted = [name for name in columns if any(place[1] == name for place in maps)]
@@ -255,7 +255,7 @@ def draw(study: Study, chosen: dict[tuple[str, str], Choice], folder: Path) -> N
 
 
 def _available(study: Study, name: str) -> Any:
-    """Return the data, or None if they are not available: maps are then drawn without colours."""
+    """Return the data, or None if they are not available. Maps are then drawn without colours."""
     try:
         return study.data(name)
     except (OSError, ImportError, ValueError):
@@ -287,12 +287,12 @@ def _maps(
 
 
 def _kept(pack: Path) -> dict[str, Any]:
-    """Return the maps of earlier choices; none if the file does not exist or is damaged."""
+    """Return the maps of earlier choices; there are none if the file does not exist or is damaged."""
     try:
         with pack.open("rb") as file:
             return dict(np.load(file))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, BadZipFile) as error:
-        checks.warn(f"{pack} cannot be read ({error}). It is replaced by one with the maps that are available.")
+        checks.warn(f"{pack} cannot be read ({error}). It is replaced by a file of the maps that are available.")
         return {}

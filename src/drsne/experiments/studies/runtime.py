@@ -25,10 +25,10 @@ from drsne.experiments.studies import PaperStudy
 from drsne.experiments.study import EVERYTHING, Selection, Study, check_names
 
 SIZES = (1000, 3000, 5000, 7000, 9000, 11000, 13000)
-MORE = (20000, 40000, 70000)  # for the fast engine only
-REPEATS, REPEATS_OF_LARGE, LARGE = 7, 3, 9000  # seven runs of a size, three above LARGE
-WARM_UP = 20  # iterations
-FIT_FROM = 3000  # the smallest number of points that exponents are fitted to
+MORE = (20000, 40000, 70000)  # numbers of points for the fast engine only
+REPEATS, REPEATS_OF_LARGE, LARGE = 7, 3, 9000  # seven runs for each size, but three above LARGE
+WARM_UP = 20  # iterations of the fit that compiles the kernels
+FIT_FROM = 3000  # smallest number of points used to fit exponents
 LAM, NEIGHBORS, MAX_ITER, SEED = 0.01, 29, 600, 42
 QUICK_SIZES, QUICK_REPEATS = (300, 600), 2
 ENGINES = {"exact": "our exact engine", "fft": "our fft engine"}
@@ -39,7 +39,7 @@ FAST = ("fft_one", "fft_all")
 
 @lru_cache(maxsize=1)
 def _fashion() -> Any:
-    """Return 13,000 rows that are drawn once and standardised, as in the authors' script, then the rest likewise."""
+    """Return 13,000 rows, drawn once and standardised as in the authors' script, then the other rows, standardised."""
     data = sets.load("fashion_mnist")
     drawn = np.random.RandomState(SEED).choice(len(data.X), max(SIZES), replace=False)
     rest = np.setdiff1d(np.arange(len(data.X)), drawn)
@@ -59,7 +59,7 @@ def quick_data(name: str, *, n_samples: int) -> Any:
 
 
 def timed(engine: str, n_jobs: int) -> Maps:
-    """Time whole fits, including the search for neighbours. A short fit before them compiles every kernel."""
+    """Time whole fits, including the search for neighbours. A short fit compiles every kernel beforehand."""
 
     def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
         from sklearn.base import clone
@@ -102,7 +102,7 @@ def _machine() -> str:
 
 
 def variants() -> dict[str, Method]:
-    """Return both engines, on one thread and on all."""
+    """Return both engines as methods, on one thread and on all threads."""
     fixed = {"lam": LAM, "k": NEIGHBORS, "max_iter": MAX_ITER, "random_state": SEED}
     out = {}
     for engine, title in ENGINES.items():
@@ -124,7 +124,7 @@ class Runtime(PaperStudy):
     keeps_maps = False
 
     def parts(self, selection: Selection = EVERYTHING) -> tuple[Study, ...]:
-        """Return a study for each number of points; its seeds are repetitions."""
+        """Return a study for each number of points. Its seeds stand for repetitions."""
         quick = selection.quick
         datasets = check_names("datasets", selection.datasets, ("gaussians50",) if quick else ("fashion_mnist",))
         methods = check_names("methods", selection.methods, METHODS)
@@ -149,14 +149,14 @@ class Runtime(PaperStudy):
         return tuple(out)
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
-        """Write the figure of seconds over n, on logarithmic axes."""
+        """Write the figure of run time over n, on logarithmic axes."""
         curves = {variants()[name].title: _medians(at) for name, at in seconds(rows).items()}
         if curves:
             figure = figures.run_times(curves, published.timing())
             figures.save(figure, folder / "figure_runtime.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """Return medians, exponents, and the authors' times for scale."""
+        """Return the median times, the exponents and, for comparison, the authors' times."""
         found = seconds(rows)
         out: list[Block] = [Heading("Run time", 1), Text(_INTRODUCTION)]
         if not found:
@@ -222,7 +222,7 @@ def _conditions(details: list[dict[str, Any]]) -> Block:
 
 
 def seconds(rows: Sequence[Row]) -> dict[str, dict[int, list[float]]]:
-    """Return the seconds of all runs by method and number of points."""
+    """Return the seconds of all runs, for each method and number of points."""
     out: dict[str, dict[int, list[float]]] = {}
     for method in METHODS:
         for row in rows:
@@ -236,7 +236,7 @@ def _medians(at: dict[int, list[float]]) -> dict[int, float]:
 
 
 def fitted(times: dict[int, float], least: int = FIT_FROM) -> float | None:
-    """Return the exponent of n, fitted to ``least`` points and more; None for fewer than two sizes."""
+    """Return the exponent of n, fitted to sizes of at least ``least`` points; None for fewer than two such sizes."""
     some = {n: t for n, t in times.items() if n >= least}
     if len(some) < 2:
         return None

@@ -40,7 +40,7 @@ class Theory(PaperStudy):
             if given is not None:
                 raise ValueError(
                     f"{name} must not be given with theory, whose checks have their own data and no methods or seeds; "
-                    f"got {', '.join(map(str, given))}. Leave {name} out; quick takes fewer points."
+                    f"got {', '.join(map(str, given))}. Leave {name} out. To use fewer points, pass quick."
                 )
         sizes = QUICK_SIZES if selection.quick else FULL_SIZES
         groups: dict[str, list[Check]] = {}
@@ -77,7 +77,7 @@ class Theory(PaperStudy):
             figures.save(figure, folder / f"figure_{name}.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """Return the verdicts in one table, and then the numbers behind them."""
+        """Return the verdicts in one table, and then the numbers that support them."""
         sizes = _sizes_of(parts)
         out: list[Block] = [Heading("Theory as checks that can be run", 1), Text(_introduction(sizes))]
         found = results(parts, rows)
@@ -118,7 +118,7 @@ def _data(check: Check, sizes: Sizes) -> dict[str, Any]:
 
 
 def _part(checks: Sequence[Check], sizes: Sizes) -> Study:
-    """Return the study of checks that share their data."""
+    """Return the study of those checks that use the same data."""
     data = _data(checks[0], sizes)
     return Study(
         name="theory",
@@ -145,13 +145,13 @@ def _method(check: Check) -> Method:
 
 
 def _sizes_of(parts: Sequence[Study]) -> Sizes:
-    """Return the numbers of points of the parts."""
+    """Return the numbers of points that the parts use."""
     used = {part.data_params["n_samples"] for part in parts}
     return QUICK_SIZES if QUICK_SIZES.digits in used else FULL_SIZES
 
 
 def results(parts: Sequence[Study], rows: Sequence[Row]) -> list[Result]:
-    """Return the checks that have been computed, in their order, with the results in their rows."""
+    """Return the computed checks in their defined order, each with the result from its row."""
     by_key = {row["key"]: row for row in rows if not has_failed(row)}
     sizes = _sizes_of(parts)
     out = []

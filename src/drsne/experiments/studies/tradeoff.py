@@ -1,4 +1,4 @@
-"""The paper's trade-off between trustworthiness and concentration over lambda, and ours for comparison."""
+"""The trade-off between trustworthiness and concentration over lambda, for the paper's method and for ours."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUICK_SAMPLES, QUICK_WEIGHTS = 400, (0.0, 2.0, 9.0)
 
 
 def drawn_data(name: str, seed: int) -> Any:
-    """Return the data of a seed: another sample for every seed if there are enough points; PBMC as 30 components."""
+    """Return the data of a seed. Each seed has another sample if there are enough points. PBMC has 30 components."""
     if name == "pbmc3k":
         return recipes.pbmc(n_components=30)
     data = sets.load(name) if name == "digits" else sets.load(name, n_samples=SAMPLES, random_state=seed)
@@ -44,13 +44,13 @@ def drawn_data(name: str, seed: int) -> Any:
 
 
 def quick_data(name: str, seed: int) -> Any:
-    """Return a few points of a set that needs no file."""
+    """Return a few points of a data set that needs no file."""
     data = sets.load(name, n_samples=QUICK_SAMPLES, random_state=seed)
     return replace(data, X=recipes.standardise(data.X))
 
 
 def variants(quick: bool) -> dict[str, Method]:
-    """Return the paper's code with the settings of its figure, and our path with our and with its neighbours."""
+    """Return the paper's code with the settings of its figure, and our path with our neighbours and the paper's."""
     numbers: dict[str, Any] = {"max_iter": 100 if quick else 600, "perplexity_search": "doubling"}
     weights = QUICK_WEIGHTS if quick else FIXED_WEIGHTS
     return {
@@ -104,7 +104,7 @@ class TradeOff(PaperStudy):
         return (study,)
 
     def draw(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> None:
-        """Write the figure: a panel for each method, a curve for each data set."""
+        """Write the figure, with a panel for each method and a curve for each data set."""
         (study,) = parts
         panels = {study.method(method).title: _curves(study, rows, method) for method in study.methods}
         panels = {title: curves for title, curves in panels.items() if curves}
@@ -113,7 +113,7 @@ class TradeOff(PaperStudy):
             figures.save(figure, folder / "figure_tradeoff.png")
 
     def blocks(self, parts: Sequence[Study], rows: list[Row], folder: Path) -> list[Block]:
-        """Return the means behind the curves, with those of the authors' files."""
+        """Return the means that the curves show, next to the means in the authors' files."""
         (study,) = parts
         out: list[Block] = [
             Heading("The trade-off", 1),

@@ -1,7 +1,7 @@
-"""The paper's theory as measurements: each has a claim, a number that the package computes, and the bound for it.
+"""The paper's theory as measurements. Each has a claim, a number that the package computes, and its bound.
 
 ``drsne reproduce theory`` computes them. There is one file for each subject, which exposes ``CHECKS``. A check calls
-the code of the package and never repeats it.
+the code of the package and contains no copy of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from drsne.experiments.methods import Workspace
 
-DOUBLE_ROUNDING, SINGLE_ROUNDING = 2.0**-52, 2.0**-23  # spacing of numbers near 1
+DOUBLE_ROUNDING, SINGLE_ROUNDING = 2.0**-52, 2.0**-23  # spacing of floating-point numbers near 1
 INVARIANCE, SCALE, DIFFERENCES = "invariance", "scale", "differences"  # subjects
 AMPLIFICATION, DENSITY, RANKS = "amplification", "density", "ranks"
 
@@ -23,13 +23,13 @@ class Finding:
 
     number: float
     bound: float
-    at_least: bool = False  # whether the number must be at least the bound; else at most
+    at_least: bool = False  # whether the number must be at least the bound; otherwise it must be at most the bound
     also: bool = True  # whether everything else that the claim requires is true
     numbers: dict[str, Any] = field(default_factory=dict)  # everything that tables and figures show
 
     @property
     def holds(self) -> bool:
-        """Return whether the claim holds; it never does for a number that is nan."""
+        """Return whether the claim holds; a claim about a nan value never holds."""
         within = self.number >= self.bound if self.at_least else self.number <= self.bound
         return bool(within and self.also)
 
@@ -46,23 +46,23 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """A claim, and how it is measured. The first fields identify it; the texts can change without orphaning a row."""
+    """A claim, and how it is measured. The first fields identify a row; the texts can change without losing the row."""
 
     name: str
     subject: str
     dataset: str = "digits"
     data: Mapping[str, Any] = field(default_factory=dict)  # parameters of the data besides the number of points
-    size: str = "digits"  # which number of points of :class:`Sizes` it uses
+    size: str = "digits"  # the field of :class:`Sizes` with the number of points
     settings: Mapping[str, Any]  # everything else that the number depends on
     measure: Callable[[Workspace], Finding]
     title: str
-    claim: str  # in our words
-    where: str  # in the paper, and in docs/theory.md
+    claim: str  # the claim in our words
+    where: str  # the place of the claim in the paper and in docs/theory.md
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Numbers of points."""
+    """The numbers of points that checks use."""
 
     digits: int
     generated: int

@@ -1,8 +1,8 @@
 """Amplified radii, ``log r -> beta log r``: how the pointwise loss and correlations respond (theory, section 5).
 
 With ``e = (beta - 1) log r + log mean(r^-beta) - log mean(r^-1)`` the loss has a closed form,
-``(1 - beta)^2 Var(log r) + mean(e)^2``. The derivative of mean(e) by beta is the mean of log r less its mean weighted
-by r^-beta, which is never negative: both terms grow away from beta = 1.
+``(1 - beta)^2 Var(log r) + mean(e)^2``. The derivative of mean(e) with respect to beta is the mean of log r minus the
+mean of log r weighted by r^-beta. It is never negative, so both terms grow away from beta = 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from drsne.objectives.densne import correlation_and_slope, standardized
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 DATA = {"digits": "Digits", "controlled_clusters": "Controlled Clusters"}
 CLOSED_FORM, ZERO, CORRELATIONS = "amplification_closed_form", "amplification_zero", "amplification_correlations"
-NEAR_ONE = 64 * DOUBLE_ROUNDING  # of a correlation
+NEAR_ONE = 64 * DOUBLE_ROUNDING  # largest departure of a correlation from 1
 
 
 def _radii(workspace: Workspace) -> Array:
@@ -34,12 +34,12 @@ def _loss(r: Array, beta: float, smoothing: Any = NONE) -> float:
 
 
 def _rounding(r: Array, beta: float) -> float:
-    """Return a bound of the rounding errors of a difference of profiles."""
+    """Return a bound on the rounding error of a difference between two profiles."""
     return float(16.0 * DOUBLE_ROUNDING * (1.0 + (1.0 + beta) * np.abs(np.log(r)).max()))
 
 
 def _table(r: Array) -> list[dict[str, float]]:
-    """Return for every beta: the loss, its closed form in two parts, and correlations of log radii."""
+    """Return, for every beta, the loss, the two parts of its closed form, and correlations of log radii."""
     from scipy.stats import pearsonr, spearmanr
 
     log = np.log(r)

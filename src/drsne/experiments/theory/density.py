@@ -1,4 +1,4 @@
-"""Concentration and density: slopes and correlations of their logarithms, and ranks that no exponent changes.
+"""Slopes and correlations of log concentration and log density, and ranks that do not depend on exponents.
 
 If the density is constant within a neighbourhood, the mean distance is d / (d + 1) of the largest one, and so
 ``log p = d log c + constant``. Chance, neighbourhoods that reach into the tails, and neighbourhoods over which the
@@ -22,11 +22,11 @@ from drsne.neighbors.search import knn
 from drsne.objectives.concentration import profile
 
 DIMENSIONS = (1, 2, 5, 10)
-FEW = (1, 2)  # dimensions in which this number of points resolves a Gaussian
-SAME = 0.15  # relative: how near a slope should come to the dimension; our choice
-FEWER = 4  # the factor by which points are fewer where a departure is measured a second time
-DRAWN = 400  # points that are kept for the figure
-NEAR = 64 * DOUBLE_ROUNDING  # of rank correlations that should be equal
+FEW = (1, 2)  # numbers of dimensions in which the points suffice to resolve a Gaussian
+SAME = 0.15  # largest relative difference between a slope and the dimension (our choice)
+FEWER = 4  # the factor by which the number of points is reduced when a departure is measured a second time
+DRAWN = 400  # number of points that are kept for the figure
+NEAR = 64 * DOUBLE_ROUNDING  # largest difference between rank correlations that should be equal
 KNN_DENSITY, TRUE_DENSITY, DENSITY_RANKS = "knn_density", "true_density", "density_ranks"
 
 
@@ -41,9 +41,10 @@ def _knn_log_density(distances: Array, d: float) -> Array:
 
 
 def _relation(log_c: Array, log_density: Array, d: float) -> dict[str, float]:
-    """Return correlations and slopes: of density on concentration, and 1 over that of concentration on density.
+    """Return the correlations, the slope of density on concentration, and the reciprocal of the opposite slope.
 
-    Chance in the concentration lowers the first slope and leaves the other one unchanged.
+    The opposite slope is that of concentration on density. Random errors of the concentration lower the first slope
+    and leave the reciprocal unchanged.
     """
     from scipy.stats import pearsonr, spearmanr
 
@@ -59,7 +60,7 @@ def _relation(log_c: Array, log_density: Array, d: float) -> dict[str, float]:
 
 
 def _gaussian(X: Array) -> dict[str, Any]:
-    """Return log c of a standard Gaussian, and its log density as estimated and exactly."""
+    """Return log c of a standard Gaussian, and its log density, both estimated and exact."""
     d = X.shape[1]
     distances = knn(X, K).distances
     return {
@@ -70,7 +71,7 @@ def _gaussian(X: Array) -> dict[str, Any]:
 
 
 def _some_points(columns: dict[str, Array]) -> dict[str, list[float]]:
-    """Return a sample of points for the figure."""
+    """Return the values of a sample of points, for the figure."""
     n = len(columns["log_c"])
     rows = np.sort(np.random.RandomState(SEED).permutation(n)[:DRAWN])
     return {name: [round(float(value), 3) for value in values[rows]] for name, values in columns.items()}
@@ -85,7 +86,7 @@ def _estimated(workspace: Workspace) -> Finding:
 
 
 def _true(workspace: Workspace) -> Finding:
-    """Return the excess of the slope in few dimensions; else the share of it that four times as many points leave."""
+    """Return the excess of the slope or, in many dimensions, its ratio to the excess with a quarter of the points."""
     X = workspace.X
     d = X.shape[1]
     at = workspace.cached("gaussian", lambda: _gaussian(X))
@@ -110,7 +111,7 @@ def _local(workspace: Workspace) -> Finding:
 
 
 def _ranks(workspace: Workspace) -> Finding:
-    """Return how far rank correlations of kNN densities in data and map differ for different exponents."""
+    """Return how much the rank correlation between kNN densities in data and map depends on the exponents."""
     from scipy.stats import spearmanr
 
     points = mapped(workspace)

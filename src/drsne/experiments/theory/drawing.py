@@ -24,7 +24,7 @@ def _figure(columns: int, rows: int, width: float, height: float) -> tuple[Any, 
 
 
 def changes(curves: Mapping[str, Sequence[Numbers]]) -> Any:
-    """Draw the largest change of a relative concentration over the factor of scale, a curve for each smoothing."""
+    """Draw the largest change of a relative concentration against the scale factor, with a curve for each smoothing."""
     figure, axes = _figure(1, 1, 5.6, 3.4)
     axis = axes[0, 0]
     for (label, cases), colour in zip(curves.items(), (_BLUE, _ORANGE, _GREEN), strict=False):
@@ -42,7 +42,7 @@ def changes(curves: Mapping[str, Sequence[Numbers]]) -> Any:
 
 
 def amplified(tables: Mapping[str, Sequence[Numbers]]) -> Any:
-    """Draw loss and correlations over beta, a column for each data set."""
+    """Draw the loss and the correlations against beta, with a column for each data set."""
     figure, axes = _figure(len(tables), 2, 3.7, 2.4)
     for column, (title, rows) in enumerate(tables.items()):
         beta = [row["beta"] for row in rows]
@@ -50,7 +50,7 @@ def amplified(tables: Mapping[str, Sequence[Numbers]]) -> Any:
         top.plot(beta, [row["loss"] for row in rows], "o-", color=_BLUE, markersize=4, label="pointwise loss")
         top.plot(beta, [row["spread"] for row in rows], "--", color=_BLUE, linewidth=1.0,
                  label="$(1 - \\beta)^2$ Var(log r) alone")  # fmt: skip
-        top.set_yscale("function", functions=(np.sqrt, np.square))  # so that the zero at 1 is seen
+        top.set_yscale("function", functions=(np.sqrt, np.square))  # so that the zero at beta = 1 can be seen
         top.set_ylim(bottom=0.0)
         top.set_title(title, fontsize=10)
         bottom.plot(beta, [row["pearson"] for row in rows], "o-", color=_ORANGE, markersize=5, label="Pearson, log r")
@@ -72,7 +72,7 @@ def amplified(tables: Mapping[str, Sequence[Numbers]]) -> Any:
 
 
 def densities(panels: Sequence[tuple[str, Numbers]]) -> Any:
-    """Draw log density against log concentration, a panel for each data set; lines have the dimension as slope."""
+    """Draw log density against log concentration, with a panel for each data set. Lines have the dimension as slope."""
     figure, axes = _figure(len(panels), 1, 2.4, 2.9)
     for axis, (title, numbers) in zip(axes[0], panels, strict=True):
         points = {name: np.asarray(values) for name, values in numbers["points"].items()}

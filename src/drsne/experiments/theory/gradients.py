@@ -14,7 +14,7 @@ from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing, loss_an
 
 SMALL_K = 7
 STEP = 1e-4
-EXACT_TO = 1e-7  # relative: what central differences of fourth order should reach at this step
+EXACT_TO = 1e-7  # relative error that central differences of fourth order should reach at this step
 
 
 def _scale(smoothing: Smoothing, mean: str) -> Callable[[Workspace], Finding]:
@@ -27,7 +27,8 @@ def _scale(smoothing: Smoothing, mean: str) -> Callable[[Workspace], Finding]:
         _, slope = loss_and_slope(of.target, low, 1.0, smoothing, attached=mean == "attached")
         sizes = float(np.linalg.norm(G) * np.linalg.norm(Y))
         component = float((G * Y).sum())
-        # Each slope enters the sum over k neighbours and over those that list the point, times a place in the map.
+        # Each slope contributes to the sums over the point's k neighbours and over the points that list it as a
+        # neighbour, multiplied by a map coordinate.
         absolute = float(np.abs(slope).sum())
         rounding = DOUBLE_ROUNDING * (2 * K + 8) * 2.0 * absolute * float(np.linalg.norm(Y, axis=1).max())
         numbers = {"component": component, "cosine": component / sizes, "rounding": rounding / sizes}
@@ -48,7 +49,7 @@ def _scale(smoothing: Smoothing, mean: str) -> Callable[[Workspace], Finding]:
 
 
 def _numerical(function: Callable[[Array], float], Y: Array) -> Array:
-    """Return central differences of fourth order."""
+    """Return the derivatives as central differences of fourth order."""
     G = np.zeros_like(Y)
     for at in np.ndindex(*Y.shape):
         for steps, weight in ((-2, 1.0), (-1, -8.0), (1, 8.0), (2, -1.0)):
@@ -59,7 +60,7 @@ def _numerical(function: Callable[[Array], float], Y: Array) -> Array:
 
 
 def _differences(smoothing: str, mean: str, bound: float, *, at_least: bool = False) -> Callable[[Workspace], Finding]:
-    """Measure the largest difference from numerical differentiation, relative to the largest component."""
+    """Measure the largest difference from the numerical derivative, relative to the largest component."""
 
     def measure(workspace: Workspace) -> Finding:
         points = mapped(workspace, SMALL_K)

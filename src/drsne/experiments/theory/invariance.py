@@ -1,10 +1,11 @@
 """Invariance of the relative concentration and its loss under scaling, translation and rotation of map and data.
 
 **Effect of rounding.** Let u be the spacing of numbers near 1, M the largest coordinate and r the smallest radius.
-Coordinates are wrong by u M, so distances in d dimensions by sqrt(d) u M, in addition to (d + k + 8) u of their sums,
-roots and logarithms; the mean is wrong by as much as its terms. Each logarithm of a relative concentration is then
-wrong by at most ``2 u (d + k + 8 + sqrt(d) M / r)``, before and after; a rotation sums d products for each coordinate.
-A profile that is wrong by b changes the loss L by ``2 b / sqrt(L) + b^2 / L`` of its value.
+Coordinates have errors of u M, so distances in d dimensions have errors of sqrt(d) u M. Sums, roots and logarithms add
+(d + k + 8) u. The error of a mean is as large as that of its terms. The error of each logarithm of a relative
+concentration is then at most ``2 u (d + k + 8 + sqrt(d) M / r)``, both before and after the transformation; a rotation
+sums d products for each coordinate. If the error of a profile is b, the relative error of the loss L is at most
+``2 b / sqrt(L) + b^2 / L``.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing
 from drsne.objectives.drsne import Objective
 
 FACTORS = (1e-3, 1e-2, 0.1, 0.3, 3.0, 10.0, 1e2, 1e3)
-SPANS = (1.0, 10.0, 1e2, 1e3)  # of translations
-TURNS = 4  # random rotations
+SPANS = (1.0, 10.0, 1e2, 1e3)  # lengths of the translations, as multiples of the span of the points
+TURNS = 4  # number of random rotations
 SPACES = ("map", "data")
 EPSILON = presets.PAPER_SMOOTHING
 
@@ -34,11 +35,11 @@ class Move(NamedTuple):
 
     label: float
     points: Array
-    products: int = 1  # that a coordinate is summed from
+    products: int = 1  # number of products in the sum for a coordinate
 
 
 def scaled(points: Array) -> Iterator[Move]:
-    """Yield the points times several factors."""
+    """Yield the points multiplied by each of several factors."""
     for factor in FACTORS:
         yield Move(factor, factor * points)
 
@@ -66,16 +67,16 @@ def _rounding(points: Array, least: float, unit: float, products: int = 1) -> fl
 
 
 class _State(NamedTuple):
-    """Profile and loss of a map or of data in one position."""
+    """The profile and the loss of a map or of data in one position."""
 
     profile: Array
     loss: float
-    radius: float  # the smallest
+    radius: float  # the smallest radius
     neighbors: Any
 
 
 def _state(given: Objective, points: Mapped, space: str, moved: Array) -> _State:
-    """Return the profile of the space that was moved, and the loss; neighbours of moved data are searched again."""
+    """Return the profile of the moved space, and the loss. If the data were moved, neighbours are searched again."""
     if space == "map":
         of = problem(given, points)
         return _State(of.concentration(moved), loss(of, moved), float(radii(points, moved).min()), None)
@@ -87,7 +88,7 @@ def _state(given: Objective, points: Mapped, space: str, moved: Array) -> _State
 def _cases(
     given: Objective, workspace: Workspace, space: str, moves: Callable[[Array], Iterator[Move]]
 ) -> list[dict[str, Any]]:
-    """Return for every transformation the changes, and what rounding allows."""
+    """Return, for every transformation, the changes and the largest changes that rounding explains."""
     points = mapped(workspace)
     original = points.Y if space == "map" else points.X
     unit = SINGLE_ROUNDING if given.precision == "single" and space == "map" else DOUBLE_ROUNDING
@@ -117,7 +118,7 @@ def _of_loss(bound: float, value: float) -> float:
 
 
 def _finding(cases: list[dict[str, Any]], bounds: list[float]) -> Finding:
-    """Return the largest change of a relative concentration; every case must keep its bounds, also that of the loss."""
+    """Return the largest change of a relative concentration. Every case must keep its bounds, also that on the loss."""
     for case, bound in zip(cases, bounds, strict=True):
         case["bound"], case["loss_bound"] = bound, _of_loss(bound, case["loss_itself"])
     kept = all(case["profile"] <= case["bound"] and case["loss"] <= case["loss_bound"] for case in cases)
@@ -135,7 +136,7 @@ def _invariant(space: str, moves: Callable[[Array], Iterator[Move]], precision: 
 
 def _absolute(space: str) -> Callable[[Workspace], Finding]:
     def measure(workspace: Workspace) -> Finding:
-        # a r + epsilon = a (r + epsilon / a): as if epsilon had changed by epsilon (1 / a - 1)
+        # a r + epsilon = a (r + epsilon / a), which is as if epsilon had changed by epsilon (1 / a - 1)
         cases = _cases(objective(Smoothing(relative=0.0, length=EPSILON)), workspace, space, scaled)
         shares = [2.0 * EPSILON * abs(1.0 / case["label"] - 1.0) / case["smallest_radius"] for case in cases]
         return _finding(cases, [case["rounding"] + share for case, share in zip(cases, shares, strict=True)])

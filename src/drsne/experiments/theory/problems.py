@@ -1,4 +1,4 @@
-"""Data of the checks, their maps (two principal components), and objectives on them."""
+"""The data of the checks, maps of them (two principal components), and objectives for these data."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from drsne.objectives.neighborhoods import NeighborTable
 
 Array = NDArray[np.float64]
 K = 30
-WEIGHT = 1e6  # lambda: so large that what remains of the KL gradient after subtracting it is below rounding
+WEIGHT = 1e6  # lambda, so large that errors from subtracting the KL gradient are below rounding
 NONE = Smoothing(relative=0.0)
-GAUSSIAN, SEED = "gaussian", 0  # the data that are drawn here
+GAUSSIAN, SEED = "gaussian", 0  # the name and the seed of the data that are drawn here
 _PERPLEXITY = 30.0
 
 
 class Mapped(NamedTuple):
-    """Data, a map of them, and what an objective needs about the data."""
+    """Data, a map of them, and the properties of the data that an objective needs."""
 
     X: Array
     Y: Array
@@ -72,7 +72,7 @@ def objective(
 
 
 def problem(given: Objective, points: Mapped) -> DRSNEProblem:
-    """Return the objective on the data."""
+    """Return the objective for the data."""
     backend = NumbaBackend(Workers(1))
     return DRSNEProblem(
         given,
@@ -97,5 +97,5 @@ def gradient(of: DRSNEProblem, Y: Array) -> Array:
 
 
 def radii(points: Mapped, Y: Array) -> Array:
-    """Return the mean distances in the map to the neighbours in the data."""
+    """Return the mean distance in the map from each point to its neighbours in the data."""
     return NeighborTable(points.near.indices, NumbaBackend(Workers(1))).radii(Y, 0.0)
