@@ -22,7 +22,7 @@ DATASET = Stored(
     n_features=9,
     description="Nine sensor readings of the space shuttle; y is the class, 1 to 7. Class 1 has 79 % of the rows.",
     source="UCI's Statlog (Shuttle), CC BY 4.0, from OpenML (shuttle, version 1); 43,500 training, 14,500 test rows.",
-    # Checksum of shuttle.trn and shuttle.tst. For each file, two of these public repositories have equal copies:
+    # Checksums of shuttle.trn and shuttle.tst. For each file, two of these public repositories have identical copies:
     # abhijeetborole/multilayerperceptron, ljewett/one-hot-and-ready and ssmcnatt/assignments. On the paper's sample of
     # these data, the detectors reproduce the scores of the paper.
     sha256="dc9a829d4a0b7d8142fa9b98c295f6a3ccffe0c4ee839c2a842702974770a1ec",

@@ -94,7 +94,7 @@ class DensityPath:
         if np.isnan(self.baseline):
             raise ValueError(
                 "The maps of this path have no scores, because the scoring was interrupted. Score the maps with "
-                "drsne.metrics.evaluate, or choose one of embeddings yourself (plot then needs chosen=...)."
+                "drsne.metrics.evaluate, or choose one of the embeddings yourself (plot then needs chosen=...)."
             )
         least = -np.inf
         if min_trustworthiness is not None:

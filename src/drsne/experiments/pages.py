@@ -26,7 +26,7 @@ from drsne.experiments.document import (
 )
 
 _STRONG = 0.1  # smallest difference that is shown in the full colour
-_GROUPS = 3  # number of scores, each with a reference and a difference, that fit on a common screen
+_GROUPS = 3  # number of scores, each with a reference and a difference, that fit on a typical screen
 _LONG = 40  # number of characters above which a cell is broken into lines
 _TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".svg": "image/svg+xml", ".webp": "image/webp"}
 

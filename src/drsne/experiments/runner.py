@@ -200,7 +200,10 @@ def _reference(load: Callable[..., Any], params: tuple[tuple[str, Any], ...], na
 
 
 def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
-    """Return the rows of a job. A failed run gives a row with its error; a map that cannot be written raises one."""
+    """Return the rows of a job.
+
+    A failed run gives a row with its error. An exception is raised if a map cannot be written.
+    """
     from threadpoolctl import threadpool_limits
 
     _end_with(parent)

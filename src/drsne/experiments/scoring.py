@@ -39,7 +39,9 @@ def scores(
         else:
             out[name] = _score(workspace, Y, name, k, labels)
     if undefined := [name for name, value in out.items() if np.isnan(value)]:
-        raise ValueError(f"The map has no {', '.join(undefined)}: it is constant, or all neighbours are equally far.")
+        raise ValueError(
+            f"The map has no {', '.join(undefined)}: it is constant, or all neighbours are equally far away."
+        )
     return out
 
 

@@ -64,26 +64,26 @@ def tsne(X: Array, seed: int, **parameters: Any) -> Any:
 
 
 def umap(X: Array, seed: int, **parameters: Any) -> Any:
-    """Return a map of umap-learn, which uses one thread whenever a seed is given."""
+    """Return a map computed by umap-learn, which uses one thread whenever a seed is given."""
     from umap import UMAP
 
     return UMAP(random_state=seed, n_jobs=1, **_with_whole_neighbors(parameters)).fit_transform(X)
 
 
 def densmap(X: Array, seed: int, **parameters: Any) -> Any:
-    """Return a map of umap-learn with its density term."""
+    """Return a map computed by umap-learn with its density term."""
     return umap(X, seed, densmap=True, **parameters)
 
 
 def pacmap(X: Array, seed: int, **parameters: Any) -> Any:
-    """Return a map of PaCMAP."""
+    """Return a map computed by PaCMAP."""
     from pacmap import PaCMAP
 
     return PaCMAP(random_state=seed, **_with_whole_neighbors(parameters)).fit_transform(X)
 
 
 def scalemap(X: Array, seed: int, **parameters: Any) -> Any:
-    """Return a map of ScaleMAP, called as its documentation shows."""
+    """Return a map computed by ScaleMAP, called as its documentation shows."""
     from scaleMAP import UMAP
 
     return UMAP(scalemap=True, random_state=seed, n_jobs=1, **parameters).fit_transform(X)

@@ -72,7 +72,10 @@ def amplified(tables: Mapping[str, Sequence[Numbers]]) -> Any:
 
 
 def densities(panels: Sequence[tuple[str, Numbers]]) -> Any:
-    """Draw log density against log concentration, with a panel for each data set. Lines have the dimension as slope."""
+    """Draw log density against log concentration, with a panel for each data set.
+
+    The slope of each line is the dimension.
+    """
     figure, axes = _figure(len(panels), 1, 2.4, 2.9)
     for axis, (title, numbers) in zip(axes[0], panels, strict=True):
         points = {name: np.asarray(values) for name, values in numbers["points"].items()}

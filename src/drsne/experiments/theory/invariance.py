@@ -118,7 +118,10 @@ def _of_loss(bound: float, value: float) -> float:
 
 
 def _finding(cases: list[dict[str, Any]], bounds: list[float]) -> Finding:
-    """Return the largest change of a relative concentration. Every case must keep its bounds, also that on the loss."""
+    """Return the largest change of a relative concentration.
+
+    Every case must stay within its bounds, including the bound on the loss.
+    """
     for case, bound in zip(cases, bounds, strict=True):
         case["bound"], case["loss_bound"] = bound, _of_loss(bound, case["loss_itself"])
     kept = all(case["profile"] <= case["bound"] and case["loss"] <= case["loss_bound"] for case in cases)

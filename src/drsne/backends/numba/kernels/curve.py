@@ -1,4 +1,4 @@
-"""Positions of points on a Z-order curve. Points that are near on the curve are near in the map."""
+"""Positions of points on a Z-order curve. Points that are close together on the curve are close together in the map."""
 
 from __future__ import annotations
 
