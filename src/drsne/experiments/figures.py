@@ -217,7 +217,7 @@ def run_times(curves: Mapping[str, Mapping[int, float]], paper: Mapping[int, flo
 
 
 def colours(labels: Any, n: int) -> Any:
-    """Return one number for each point, from which a colour map makes its colour."""
+    """Return one number per point, which a colour map converts to its colour."""
     return np.zeros(n) if labels is None else np.unique(np.asarray(labels), return_inverse=True)[1]
 
 

@@ -226,5 +226,5 @@ def inline(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text escaped for HTML and its attributes, with control characters replaced."""
+    """Return the text escaped for HTML and HTML attributes, with control characters replaced."""
     return escaping.escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]", "\ufffd", text))

@@ -27,7 +27,7 @@ _AROUND = 10  # number of neighbours in the map over which the spacing is smooth
 # Number of neighbours in the map that are considered for linking. It is larger than the number of neighbours within the
 # longest step that counts.
 _LINKED = 30
-_AREA = 4.0  # a gap is wide if a ball of its width would contain this many times three points
+_AREA = 4.0  # a gap is wide if a ball of its width would contain three points times this factor
 # A neighbour in the data is not connected to a point if it is more than this many times as far as the third neighbour.
 _APART = 2.0
 _MAX_LINES, _MAX_PLACES = 50_000, 24  # largest number of lines checked for empty discs, and of places on each line

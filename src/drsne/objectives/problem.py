@@ -46,7 +46,7 @@ class Terms(NamedTuple):
         return self.pairs.get(name, self.pairs["objective"])
 
     def reordered(self, order: Order) -> Terms:
-        """Return the terms in another order of the points."""
+        """Return the terms with the points in a different order."""
         return Terms(
             {name: stored.reordered(order) for name, stored in self.pairs.items()},
             order.reordered(self.target),

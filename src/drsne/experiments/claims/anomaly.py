@@ -54,7 +54,7 @@ def competitive(rows: Sequence[Row], method: str) -> Verdict:
 
 
 def nobody_dominates(rows: Sequence[Row], method: str) -> Verdict:
-    """Judge whether no method is the best for all detectors of a data set, by either choice."""
+    """Judge the claim that no method is best for all detectors on a data set, under either way of choosing."""
     winners: dict[tuple[str, bool], set[str]] = {}
     for single in (False, True):
         for case in cases(rows, method, single=single):

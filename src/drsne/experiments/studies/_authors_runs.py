@@ -12,7 +12,8 @@ from drsne.experiments.rows import Row
 from drsne.experiments.study import Study
 
 TRUST, CONCENTRATION = "trustworthiness", "concentration_correlation"
-# The largest difference that still counts as close: for the paper's method at every seed, for other methods between means.
+# The largest difference that still counts as close. For the paper's method it is compared at every seed, and for other
+# methods between means.
 # None means that differences are shown without a bound.
 BY_SEED = {"drsne_code": {TRUST: 0.01, CONCENTRATION: 0.03}}
 BY_MEAN = {name: {TRUST: 0.02, CONCENTRATION: None} for name in ("densne", "tsne", "umap", "pacmap", "densmap")}

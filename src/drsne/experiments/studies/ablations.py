@@ -28,7 +28,8 @@ COMPONENTS = (10, 20, 40, 60, 80, 100, 120, 140)
 NEIGHBORS = (10, 50, 100, 150, 200, 250, 300, 350, 400)  # counting the point itself, as the authors do
 MAX_ITER = 600
 LAM = 0.01  # the lambda in tables that vary another parameter
-# The largest difference from the paper that still counts as close. It is relative for the stress, and otherwise absolute.
+# The largest difference from the paper that still counts as close. It is relative for the stress, and absolute for the
+# other scores.
 BOUNDS = {"trustworthiness": 0.015, "continuity": 0.02, "concentration_correlation": 0.02, "stress": 0.1}
 SHOWN = (
     "trustworthiness",

@@ -36,7 +36,10 @@ QUICK_SAMPLES, QUICK_WEIGHTS = 400, (0.0, 2.0, 9.0)
 
 
 def drawn_data(name: str, seed: int) -> Any:
-    """Return the data of a seed. Each seed has another sample if there are enough points. PBMC has 30 components."""
+    """Return the data of a seed.
+
+    Each seed uses a different sample if there are enough points. PBMC has 30 components.
+    """
     if name == "pbmc3k":
         return recipes.pbmc(n_components=30)
     data = sets.load(name) if name == "digits" else sets.load(name, n_samples=SAMPLES, random_state=seed)
