@@ -33,7 +33,7 @@ Single = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """The settings for one level of accuracy, chosen with benchmarks/engines.py (results in benchmarks/results/engines.md)."""
+    """The settings for one level of accuracy (chosen with benchmarks/engines.py)."""
 
     spacing: float  # distance between nodes without a split
     split_spacing: float  # distance between nodes with a split
