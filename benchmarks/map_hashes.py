@@ -159,12 +159,13 @@ def main() -> int:
     names = [*recorded["hashes"], *(name for name in found if name not in recorded["hashes"])]
     different = [name for name in names if recorded["hashes"].get(name) != found.get(name)]
     expected = recorded.get("changed", {})
+    same = len(names) - len(different)
     for name in [name for name in different if name in expected]:
         print(f"CHANGED AS EXPECTED {name}: {expected[name]}")
     different = [name for name in different if name not in expected]
     for name in different:
         print(f"DIFFERENT {name}: recorded {recorded['hashes'].get(name)}, now {found.get(name)}")
-    print(f"{len(names) - len(different)} of {len(names)} maps are bitwise what they were.")
+    print(f"{same} of {len(names)} maps are bitwise what they were.")
     return int(bool(different))
 
 
