@@ -16,11 +16,11 @@ import sys, warnings
 import numpy as np
 from drsne import DRSNE
 
-def told(iteration, embedding, losses):
+def report_progress(iteration, embedding, losses):
     if iteration == 5:
         print("running", flush=True)
 
-model = DRSNE(max_iter=10**6, n_jobs={n_jobs}, callbacks=told, random_state=0)
+model = DRSNE(max_iter=10**6, n_jobs={n_jobs}, callbacks=report_progress, random_state=0)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     model.fit(np.random.default_rng(0).normal(size=(600, 4)))
@@ -67,8 +67,8 @@ def test_interrupts_at_any_moment_never_hang():
     """Several in a row, while threads take and finish blocks."""
     command = [sys.executable, "-c", STORM]
     with (
-        tempfile.TemporaryFile("w+") as told,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=told, text=True) as process,
+        tempfile.TemporaryFile("w+") as error_output,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=error_output, text=True) as process,
     ):
         assert process.stdout.readline().strip() == "running"
         end = time.monotonic() + 120
@@ -79,8 +79,8 @@ def test_interrupts_at_any_moment_never_hang():
                 time.sleep(0.002)
         hung = process.poll() is None
         process.kill()
-        told.seek(0)
-        assert not hung, told.read()
+        error_output.seek(0)
+        assert not hung, error_output.read()
 
 
 def test_workers_pass_on_what_a_block_raises_and_go_on():

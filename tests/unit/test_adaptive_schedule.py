@@ -163,7 +163,7 @@ def test_steps_and_their_bound_are_in_units_of_each_point():
     np.testing.assert_allclose(moved(max_step=0.5), [0.25, 0.5, 2.0])  # at most half a scale
 
 
-def test_the_problem_is_told_exaggeration_and_power():
+def test_the_problem_receives_exaggeration_and_power():
     calls = []
 
     class Watched(Toy):

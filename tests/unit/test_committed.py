@@ -40,7 +40,7 @@ def rows_of(study):
     return [row for key, row in found.items() if key in wanted]
 
 
-def told(values):
+def as_printed(values):
     """A mean as it is printed."""
     return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else "")
 
@@ -101,7 +101,7 @@ def test_the_main_table(dataset):
             ("rho_S", "density_rank_correlation"),
         ):
             place = header.index(name)
-            assert line[place] == (told([scores[score] for scores in chosen]) if chosen else "-"), (method, name)
+            assert line[place] == (as_printed([scores[score] for scores in chosen]) if chosen else "-"), (method, name)
             if chosen and line[place + 1] != "-":
                 theirs = float(line[place + 1].split()[0])
                 mean = fmean(scores[score] for scores in chosen)
@@ -113,7 +113,7 @@ def test_the_main_table(dataset):
 def check(line, header, name, values, paper=None):
     """A cell of the page against numbers of the rows and, where it has one, its difference from the paper."""
     place = header.index(name)
-    assert line[place].removesuffix(" *") == told(values), (line, name)
+    assert line[place].removesuffix(" *") == as_printed(values), (line, name)
     if paper is not None:
         assert float(line[place + 1].split()[0]) == pytest.approx(paper, abs=6e-4)
         assert float(line[place + 2]) == pytest.approx(fmean(values) - paper, abs=6e-4)
@@ -324,7 +324,7 @@ def test_the_choice_without_labels():
         dataset = names[line[0]]
         chosen = by_setting(dataset, "drsne_auto")["input"]
         means = [fmean(scores[seed] for scores in chosen.values()) for seed in range(3)]
-        assert line[header.index("no labels (ours)")] == told(means)
+        assert line[header.index("no labels (ours)")] == as_printed(means)
         weights = {
             row["seed"]: f"{row['details']['density_weight']:g}"
             for row in rows_of("anomaly")
@@ -333,7 +333,7 @@ def test_the_choice_without_labels():
         assert line[header.index("lambda chosen")] == ", ".join(weights[seed] for seed in range(3))
         both = by_setting(dataset, "drsne_auto")["both"]
         means_of_both = [fmean(scores[seed] for scores in both.values()) for seed in range(3)]
-        assert line[header.index("no labels, both")] == told(means_of_both)
+        assert line[header.index("no labels, both")] == as_printed(means_of_both)
         ours = by_setting(dataset, "drsne")
         for name, by in (("best of ours", None), ("oracle-IF of ours", "isolation_forest")):
             reached = fmean(fmean(best_of(ours, detector, by)) for detector in DETECTORS.values())
@@ -373,7 +373,7 @@ def test_the_sweep_over_lambda():
         some = {setting: scores for setting, scores in found.items() if setting[0] > 0}
         assert (len(none), len(some)) == (3, 30)
         forest = "isolation_forest"
-        assert line[1:3] == [told(best_of(none, forest)), told(best_of(some, forest))]
+        assert line[1:3] == [as_printed(best_of(none, forest)), as_printed(best_of(some, forest))]
         assert float(line[3]) == max(some, key=lambda setting: fmean(some[setting][forest]))[0]
         theirs = PAPER["anomaly_sweep"][names[line[0]]]
         assert [float(cell) for cell in line[4:]] == pytest.approx(theirs, abs=6e-4)

@@ -180,7 +180,7 @@ def test_rows_of_a_wrong_form_are_an_error(line, reason, tmp_path):
     with pytest.raises(ValueError, match=rf"rows.jsonl is damaged: line 2 .*{reason}. Remove that line"):
         Rows(path).read()
     path.write_text(f'{{"key": "a"}}\n{line}')
-    if "nested" not in reason:  # such a line cannot be told from one that was cut off
+    if "nested" not in reason:  # such a line looks like one that was cut off
         Rows(path).append([{"key": "c"}])
         assert path.read_text().endswith('{"key": "c"}\n')
 
@@ -492,7 +492,7 @@ def test_the_choice_ignores_what_has_no_score():
         assert [chosen["value"] for chosen in choose(some, 0.95).rows] == [3]
 
 
-def test_a_map_that_cannot_be_written_is_told(tmp_path, monkeypatch):
+def test_a_map_that_cannot_be_written_is_reported(tmp_path, monkeypatch):
     rows = Rows(tmp_path / "rows.jsonl")
     kept = run(study(methods=("pca",)), rows, verbose=0, maps=tmp_path / "maps")
 
@@ -507,7 +507,7 @@ def test_a_map_that_cannot_be_written_is_told(tmp_path, monkeypatch):
     assert len(run(study(), rows, verbose=0, maps=tmp_path / "maps")) == 10
 
 
-def test_a_process_that_is_killed_is_told(tmp_path):
+def test_a_process_that_is_killed_is_reported(tmp_path):
     def dies(X, value, seed):
         if value == 2:
             os.kill(os.getpid(), 9)

@@ -156,8 +156,8 @@ def test_ablations_count_cells_within_bounds():
     assert count == (23, 24)
     assert body[3][header.index("Stress")].endswith("*")
     assert not body[3][header.index("TW")].endswith("*")
-    told = markdown(ablations.STUDY.blocks(parts, rows, None))
-    assert "lambda: 23 of 24 cells within bounds (96%)" in told
+    page_text = markdown(ablations.STUDY.blocks(parts, rows, None))
+    assert "lambda: 23 of 24 cells within bounds (96%)" in page_text
 
 
 def test_dimension_of_data_that_have_one():
@@ -265,9 +265,9 @@ def test_oracles_take_the_largest_mean():
     assert free[header.index("paper's best DR-SNE")] == f"{theirs:.3f}"
     assert free[header.index("paper's best DR-SNE") + 1] == f"{0.285 - theirs:+.3f}"
     assert found["Over lambda"].body == [["Thyroid", "0.110 ± 0.010", "0.410 ± 0.010", "1", "0.096", "0.118", "1"]]
-    told = markdown(anomaly.STUDY.blocks(parts, rows, None))
-    assert "DR-SNE (the paper's code) (lam, k) 0.005/300" in told  # reduced grids are listed
-    assert "this package's DR-SNE with k = 80" in told
+    page_text = markdown(anomaly.STUDY.blocks(parts, rows, None))
+    assert "DR-SNE (the paper's code) (lam, k) 0.005/300" in page_text  # reduced grids are listed
+    assert "this package's DR-SNE with k = 80" in page_text
 
 
 def test_differences_are_of_the_same_setting():
@@ -307,10 +307,10 @@ def test_agreement_at_the_settings_of_the_paper_is_counted():
         return out
 
     parts, rows = anomaly_rows(score)
-    told = markdown(anomaly.STUDY.blocks(parts, rows, None)).split("## At the paper's settings: oracle-IF")[1]
-    assert "- DR-SNE (the paper's code): 4 of 4\n" in told
-    assert "- UMAP: 3 of 4\n" in told
-    assert "- the peers together: 19 of 20\n" in told
+    page_text = markdown(anomaly.STUDY.blocks(parts, rows, None)).split("## At the paper's settings: oracle-IF")[1]
+    assert "- DR-SNE (the paper's code): 4 of 4\n" in page_text
+    assert "- UMAP: 3 of 4\n" in page_text
+    assert "- the peers together: 19 of 20\n" in page_text
 
 
 def test_a_choice_without_labels_that_failed_is_a_line_all_the_same():
@@ -451,14 +451,14 @@ def test_run_times_and_exponents():
         1000: 7, 3000: 7, 5000: 7, 7000: 7, 9000: 7, 11000: 3, 13000: 3,
     }  # fmt: skip
     assert max(seconds["fft_all"]) == 70000
-    told = markdown(runtime.STUDY.blocks(parts, rows, None))
-    assert "- our exact engine, one thread: 2.00" in told
-    assert "- our fft engine, all threads: 1.00" in told
-    assert "the paper's own program was not timed" in told
-    assert "the paper's published times: 2.08, from all sizes 1.99" in told
-    assert "All threads: 2 (fast). Before the runs the machine had a load of 0.3 to 0.3" in told
-    assert "| 13000 " in told
-    assert "743.7" in told
+    page_text = markdown(runtime.STUDY.blocks(parts, rows, None))
+    assert "- our exact engine, one thread: 2.00" in page_text
+    assert "- our fft engine, all threads: 1.00" in page_text
+    assert "the paper's own program was not timed" in page_text
+    assert "the paper's published times: 2.08, from all sizes 1.99" in page_text
+    assert "All threads: 2 (fast). Before the runs the machine had a load of 0.3 to 0.3" in page_text
+    assert "| 13000 " in page_text
+    assert "743.7" in page_text
     assert runtime.fitted({3000: 9.0, 6000: 36.0, 12000: 144.0}) == pytest.approx(2.0)
     assert runtime.fitted({3000: 9.0}) is None
     assert runtime.STUDY.sequential

@@ -47,7 +47,7 @@ class Detector:
 
 
 def _in_single_precision_range(Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``Y``, moved and scaled if its points could not be told apart in single precision."""
+    """Return ``Y``, moved and scaled if single precision cannot distinguish its points."""
     from drsne.precision import unit_scale
 
     low, high = Y.min(axis=0) / 2, Y.max(axis=0) / 2
