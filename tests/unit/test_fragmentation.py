@@ -10,7 +10,7 @@ from drsne import DRSNE
 from drsne.metrics import fragmentation
 from drsne.neighbors.search import knn
 
-SIZES = (100, 300, 1000, 5000)
+SIZES = (100, 300, 1000, 3000)
 
 
 def disc(n, rng):
