@@ -129,8 +129,12 @@ class Backend(Protocol):
         momentum: float,
         min_gain: float | None,
         grow_from_rest: bool,
+        units: Array | None = None,
     ) -> Array:
-        """Update ``step`` and ``gains`` in place and return the step. If ``min_gain`` is None, there are no gains."""
+        """Update ``step`` and ``gains`` in place and return the step. If ``min_gain`` is None, there are no gains.
+
+        The gradient is multiplied by the ``units`` of the points, if there are any.
+        """
         ...
 
     def adam_step(
@@ -143,8 +147,21 @@ class Backend(Protocol):
         betas: tuple[float, float],
         eps: float,
         n_steps: int,
+        units: Array | None = None,
     ) -> Array:
         """Update ``mean`` and ``square`` in place for step number ``n_steps``, and return the step."""
+        ...
+
+    def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
+        """Return ``factor * (a * attraction - b * repulsion)``; both may be overwritten."""
+        ...
+
+    def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
+        """Return the map after a step, or None if it is not finite.
+
+        Steps are limited to the length ``longest``, then multiplied by the ``units`` of the points. If ``center`` is
+        True, the mean of the map becomes 0.
+        """
         ...
 
     def order(self, Y: Array) -> Order:

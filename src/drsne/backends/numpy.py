@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import NeighborList, PairList
-from drsne.backends.steps import adam_step, momentum_step
+from drsne.backends.steps import adam_step, combined, momentum_step, moved
 
 Array = NDArray[np.float64]
 
@@ -49,6 +49,8 @@ class NumpyBackend:
 
     momentum_step = staticmethod(momentum_step)
     adam_step = staticmethod(adam_step)
+    combined = staticmethod(combined)
+    moved = staticmethod(moved)
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None

@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
+def in_units(values: Array, units: Array | None) -> Array:
+    """Return the rows of ``values`` times the ``units`` of the points, if there are any."""
+    return values if units is None else units[:, None] * values
+
+
 def momentum_step(
     gradient: Array,
     step: Array,
@@ -19,11 +24,13 @@ def momentum_step(
     momentum: float,
     min_gain: float | None,
     grow_from_rest: bool,
+    units: Array | None = None,
 ) -> Array:
     """Update the last ``step`` and the ``gains`` in place, and return the step.
 
     The gain of a coordinate grows while the gradient keeps its sign, that is, while the last step went downhill.
     """
+    gradient = in_units(gradient, units)
     if min_gain is not None:
         uphill = np.sign(step) == np.sign(gradient) if grow_from_rest else step * gradient >= 0.0
         gains[:] = np.where(uphill, gains * 0.8, gains + 0.2)
@@ -43,8 +50,10 @@ def adam_step(
     betas: tuple[float, float],
     eps: float,
     n_steps: int,
+    units: Array | None = None,
 ) -> Array:
     """Update the running ``mean`` and mean ``square`` of the gradient in place, and return the step."""
+    gradient = in_units(gradient, units)
     one, two = betas
     mean *= one
     mean += (1.0 - one) * gradient
@@ -58,3 +67,29 @@ def adam_step(
     step = np.divide(mean, root, out=root)
     step *= -rate / (1.0 - one**n_steps)
     return step
+
+
+def combined(attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
+    """Return ``factor * (a * attraction - b * repulsion)``; both may be overwritten."""
+    attraction *= a
+    repulsion *= b
+    attraction -= repulsion
+    attraction *= factor
+    return attraction
+
+
+def moved(Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
+    """Return the map after a step, or None if it is not finite.
+
+    Steps are limited to the length ``longest``, then multiplied by the ``units`` of the points. If ``center`` is True,
+    the mean of the map becomes 0.
+    """
+    if longest is not None:
+        length = np.sqrt(np.einsum("ij,ij->i", step, step))
+        if not length.max() <= longest:
+            step = step * np.minimum(1.0, longest / np.maximum(length, longest))[:, None]
+    out = Y + in_units(step, units)
+    if center:
+        for column in out.T:  # in a loop, because NumPy's mean over the first axis takes ten times as long
+            column -= column.mean()
+    return out if np.isfinite(out).all() else None

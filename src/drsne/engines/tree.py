@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,14 +11,18 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.backends.numba.backend import NumbaBackend
-from drsne.backends.numba.cells import cells, scaled_cells
+from drsne.backends.numba.cells import Cells, ScaledCells, Structure, cells, scaled_cells, scaled_structure, structure
 from drsne.backends.numba.kernels import adaptive_tree as adaptive
 from drsne.backends.numba.kernels import tree as kernels
+from drsne.backends.numba.ordering import mean
 from drsne.backends.numba.threads import n_blocks
 from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
 from drsne.precision import pair_type, scaled_pair_type
 
 _GRAIN = 8  # number of leaves per block
+# When the points of a large map are divided into cells again: the smallest number of points of a large map, the largest
+# number of evaluations with the same cells, and the largest growth of the leaves.
+_LARGE, _MOST_USES, _GROWN = 8192, 16, 1.2
 # Settings for the adaptive kernel: the number of points in a leaf by the number of dimensions of the map, the factor on
 # theta if the extents of both the leaf and the cell count, and the weight of the extent of the scales
 # (benchmarks/engines.py).
@@ -44,6 +49,15 @@ class _Sums(NamedTuple):
 
 
 @dataclass
+class _Reused:
+    """Cells of the last evaluation that the next ones use again."""
+
+    structure: Structure
+    extent: float  # mean extent of the leaves when the cells were made
+    uses: int = 0
+
+
+@dataclass
 class _Checked:
     """The results of the last check of a kernel."""
 
@@ -51,6 +65,7 @@ class _Checked:
     unchecked: int = 0  # number of evaluations until the next check
     share: float = 1.0  # factor on theta
     ratio: float = 1.0  # partition sum over all pairs divided by that over the tree
+    cells: _Reused | None = None
 
 
 @dataclass
@@ -114,16 +129,29 @@ class TreeEngine:
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         base = 1.0 + smoothing
-        Y = (Y - Y.mean(axis=0)) / np.sqrt(base)
+        Y = Y - mean(Y, self._workers)
+        Y = Y if base == 1.0 else Y / np.sqrt(base)
         state = TreeState() if state is None else state
         last = state.fixed if scales is None else state.adaptive
-        sums = self._sums(Y, scales, last.share)
+        sums = self._sums(Y, scales, last)
         if self._theta > 0.0:
             sums = self._checked(Y, scales, sums, last)
-        return sums.partition / base, sums.forces / base**1.5
+        return sums.partition / base, sums.forces if base == 1.0 else sums.forces / base**1.5
 
-    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, share: float) -> _Sums:
-        return self._fixed(Y, share) if scales is None else self._adaptive(Y, scales, share)
+    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, last: _Checked) -> _Sums:
+        return self._fixed(Y, last) if scales is None else self._adaptive(Y, scales, last)
+
+    def _cells(self, last: _Checked, n: int, make: Callable[[], Structure], summed: Callable[[Structure], Any]) -> Any:
+        """Return the cells of a map. The structure of the last evaluation is used if the points have moved little."""
+        reused = last.cells
+        if reused is not None and len(reused.structure.order) == n and reused.uses < _MOST_USES:
+            found = summed(reused.structure)
+            reused.uses += 1
+            if found.leaf_extent() <= _GROWN * reused.extent:
+                return found
+        found = summed(make())
+        last.cells = _Reused(found.structure, found.leaf_extent()) if n >= _LARGE else None
+        return found
 
     def _checked(
         self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums, state: _Checked
@@ -141,7 +169,7 @@ class TreeEngine:
         while error > allowed and state.share > _LEAST_SHARE:
             share, before = state.share, error
             state.share = max(share * _step(error / self._allowed[0]), _LEAST_SHARE)
-            sums = self._sums(Y, scales, state.share)
+            sums = self._sums(Y, scales, state)
             error = sample.force_error(sums.forces)
             if error > MARGIN * before and state.share < _LOWERED_ANYWAY:  # the remaining error is due to rounding
                 state.share, error = share, 0.0
@@ -154,28 +182,35 @@ class TreeEngine:
         state.ratio = ratio if abs(ratio - 1.0) > _UNCORRECTED * self._allowed[1] else 1.0
         return sums._replace(partition=sums.partition * state.ratio)
 
-    def _fixed(self, Y: NDArray[np.float64], share: float) -> _Sums:
+    def _fixed(self, Y: NDArray[np.float64], last: _Checked) -> _Sums:
         n, d = Y.shape
         real: Any = pair_type(Y, self._precision)
-        order, coordinates, nodes, summed = cells(Y, real, self._workers)
-        leaves = np.flatnonzero(nodes[3] == 0)
+        found: Cells = self._cells(
+            last, n, lambda: structure(Y, self._workers), lambda at: cells(Y, real, self._workers, at)
+        )
+        order, nodes, leaves = found.structure
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        opening, one = real((share * self._theta) ** 2), real(1.0)
-        arguments = (coordinates, order, nodes, leaves, summed, opening, one, forces, potential, partition)
+        opening, one = real((last.share * self._theta) ** 2), real(1.0)
+        arguments = (found.coordinates, order, nodes, leaves, found.summed, opening, one, forces, potential, partition)
         self._workers.run(kernels.forces, len(leaves), *arguments, grain=_GRAIN)
         return _Sums(float(partition.sum()), forces, potential, order)
 
-    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64], share: float) -> _Sums:
+    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64], last: _Checked) -> _Sums:
         n, d = Y.shape
         real: Any = scaled_pair_type(Y, scales, self._precision)
-        order, coordinates, scale, nodes, summed = scaled_cells(Y, scales, real, self._workers, _LEAF[d])
-        leaves = np.flatnonzero(nodes[3] == 0)
+        found: ScaledCells = self._cells(
+            last,
+            n,
+            lambda: scaled_structure(Y, scales, self._workers, _LEAF[d]),
+            lambda at: scaled_cells(Y, scales, real, self._workers, at),
+        )
+        order, nodes, leaves = found.structure
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        theta = share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
+        theta = last.share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
         constants = real(theta**2), real(_SPREADING), real(1.0)
         kernel = adaptive.forces_2d if d == 2 else adaptive.forces_any
-        arguments = (coordinates, scale, order, nodes, leaves, summed, constants, forces, potential, partition)
-        self._workers.run(kernel, len(leaves), *arguments, grain=_GRAIN)
+        points = (found.coordinates, found.scale, order, nodes, leaves, found.summed)
+        self._workers.run(kernel, len(leaves), *points, constants, forces, potential, partition, grain=_GRAIN)
         return _Sums(float(partition.sum()), forces, potential, order)
 
 

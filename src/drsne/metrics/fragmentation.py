@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.backends.numba.kernels import linkage
+from drsne.backends.numba.kernels._turns import whole
 from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, sampled_rows
 from drsne.neighbors.graph import KnnGraph
@@ -100,7 +101,7 @@ def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
     linked = _linked(Y / unit_scale(Y))
     wide = _AREA ** (1.0 / Y.shape[1]) * np.maximum(linked.spacing[ends[0]], linked.spacing[ends[1]])
     steps = np.empty(len(wide))
-    linkage.widest_steps(linked.parent, linked.length, *ends, steps, 0, 0, len(wide))
+    linkage.widest_steps(linked.parent, linked.length, *ends, steps, whole(len(wide)))
     torn = steps > wide
     return float((torn.sum() + _crossing(linked.Y, ends[0][~torn], ends[1][~torn], wide[~torn])) / len(torn))
 

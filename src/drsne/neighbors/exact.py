@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne.backends.numba.kernels import neighbors as kernels
+from drsne.backends.numba.kernels._turns import whole
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.precision import unit_scale
@@ -127,7 +128,7 @@ def _scanned(points: Points, centred: Any, some: Rows, k: int) -> tuple[Shortlis
         tile = slice(first, first + width)
         products = centred[some] @ centred[tile].T
         products = products.toarray() if sp.issparse(products) else products
-        kernels.scan(products, norms[tile], every[tile], some, norms[some], at, *lists, 0, 0, len(some))
+        kernels.scan(products, norms[tile], every[tile], some, norms[some], at, *lists, whole(len(some)))
     return lists, np.where(lists.filled == n - 1, np.inf, lists.bound.astype(np.float64) - slack)
 
 
@@ -140,7 +141,7 @@ def _n_unproved(lists: Shortlists, bounds: NDArray[np.float64], points: Points, 
 
 
 def _rank(points: Points, some: Rows, lists: Shortlists, bounds: NDArray[np.float64], out: KnnGraph) -> None:
-    points.rank(*points.parts, some, lists.names, lists.filled, bounds * points.square, *out, 0, 0, len(some))
+    points.rank(*points.parts, some, lists.names, lists.filled, bounds * points.square, *out, whole(len(some)))
 
 
 def rescaled(graph: KnnGraph, points: Points) -> KnnGraph:

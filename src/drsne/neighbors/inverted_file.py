@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.backends.numba.kernels import neighbors as kernels
+from drsne.backends.numba.kernels._turns import whole
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.exact import TILE_COLUMNS, TILE_ROWS, Points, Shortlists, exact, rescaled
 from drsne.neighbors.graph import KnnGraph
@@ -78,7 +79,7 @@ def _compare(
             for first in range(0, len(inside), TILE_COLUMNS):
                 tile = slice(first, first + TILE_COLUMNS)
                 products = queries @ members[tile].T
-                kernels.scan(products, norms[tile], inside[tile], some, own, some, *shortlists, 0, 0, len(some))
+                kernels.scan(products, norms[tile], inside[tile], some, own, some, *shortlists, whole(len(some)))
 
     workers.run(compare, len(searching), grain=512)
 
@@ -96,7 +97,7 @@ def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray
         for start in range(lo, hi, TILE_ROWS):
             some = slice(start, min(start + TILE_ROWS, hi))
             part = sample[some]
-            kernels.nearest_centre(part @ centres.T, norms, part, centres, doubt, label[some], 0, 0, len(part))
+            kernels.nearest_centre(part @ centres.T, norms, part, centres, doubt, label[some], whole(len(part)))
 
     for _ in range(_LLOYD_ITERATIONS):
         workers.run(assign, len(sample))

@@ -70,8 +70,9 @@ def kl_term(
     distance_smoothing: float = 0.0,
     scales: Array | None = None,
     losses: bool = False,
+    factor: float = 1.0,
 ) -> KLValue:
-    """Return the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
+    """Return ``factor`` times the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
 
     ``a`` is the exaggeration, ``S`` is the sum of the affinities, and ``repulsion`` holds ``Z`` and ``F``. ``F`` is
     overwritten. ``Y`` has the dtype used for its pairwise computations, and ``scales`` (n,) are those of the adaptive
@@ -82,9 +83,8 @@ def kl_term(
     base, delta = 1.0 + distance_smoothing, affinity_smoothing * Z
     inverse = None if scales is None else (1.0 / scales).astype(Y.dtype)
     gradient, mass = backend.attraction(Y, stored.pairs, base, delta, inverse)
-    gradient *= 4.0 * exaggeration
-    forces *= 4.0 * (stored.mass if mass is None else mass) / Z
-    gradient -= forces
+    total = stored.mass if mass is None else mass
+    gradient = backend.combined(gradient, forces, 4.0 * exaggeration, 4.0 * total / Z, factor)
     if not losses:
         return KLValue(gradient, None)
     energy = backend.energy(Y, stored.pairs, base, delta, inverse)

@@ -56,6 +56,14 @@ class Terms(NamedTuple):
         )
 
 
+class Scales(NamedTuple):
+    """The scales of the adaptive kernel, raised to a power."""
+
+    power: float
+    ordered: Array  # in the current order of the points
+    restored: Array  # in the order of the data
+
+
 @dataclass
 class State:
     """The values that an optimisation carries to the next iteration, besides the map and the optimiser's state."""
@@ -63,6 +71,17 @@ class State:
     terms: Terms  # in the current order of the points
     memories: tuple[Memory, ...]  # one memory for each of the neighborhoods
     engine: Any  # the state of the engine, with the errors of its last checks
+    scales: Scales | None = None  # the last scales of the kernel
+
+    def scales_at(self, power: float) -> Scales | None:
+        """Return the scales of the kernel, raised to a power, or None for the fixed kernel."""
+        log_scales = self.terms.log_scales
+        if log_scales is None or not power:
+            return None
+        if self.scales is None or self.scales.power != power:
+            ordered = np.exp(power * log_scales)
+            self.scales = Scales(power, ordered, self.restored(ordered))
+        return self.scales
 
     def in_order(self, values: Array) -> Array:
         """Return values of the points, converted from the order of the data to the current order."""
@@ -165,8 +184,8 @@ class Problem:
             self._reorder(Y, state)
         ordered = state.in_order(Y)
         typed = self.typed(ordered)
-        power, log_scales = scale * self._adaptation, state.terms.log_scales
-        scales = None if log_scales is None or not power else np.exp(power * log_scales)
+        kernel = state.scales_at(scale * self._adaptation)
+        scales = None if kernel is None else kernel.ordered
         gradient, kl = kl_term(
             typed,
             state.terms.pairs_of(pairs),
@@ -177,13 +196,13 @@ class Problem:
             distance_smoothing=self._smoothings.distance,
             scales=scales,
             losses=losses,
+            factor=float(len(Y)),
         )
-        gradient *= len(Y)
         weight = self.weight * density
         value = None
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
-        return Evaluation(state.restored(gradient), kl, value, None if scales is None else state.restored(scales))
+        return Evaluation(state.restored(gradient), kl, value, None if kernel is None else kernel.restored)
 
     def typed(self, Y: Array) -> NDArray[Any]:
         """Return a map converted to the dtype used for its pairwise computations."""
@@ -200,7 +219,7 @@ class Problem:
 
     def _reorder(self, Y: Array, state: State) -> None:
         """Reorder the terms so that points that are near in the map are near in memory."""
-        state.terms, state.memories = self.terms, ()  # free the old order before the new one is made
+        state.terms, state.memories, state.scales = self.terms, (), None  # free the old order before the new one
         state.terms = self.terms.reordered(self.backend.order(Y))
         state.memories = _fresh(state.terms)
 

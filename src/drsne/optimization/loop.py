@@ -196,29 +196,21 @@ class _Run:
             return False
         if self._history.due(self.iteration):
             self._history.add(self.iteration, self._losses(at), norm / len(self.Y))
-        moved = self.Y + self._step(phase, t, memory, at, norm)
-        if self.schedule.center:
-            for column in moved.T:  # in a loop, because NumPy's mean over the first axis takes ten times as long
-                column -= column.mean()
-        if not np.isfinite(moved).all():
+        moved = self._moved(phase, t, memory, at, norm)
+        if moved is None:
             self.stopped_by = "overflow"
             return False
         self.Y, self.iteration = moved, self.iteration + 1
         return True
 
-    def _step(self, phase: Phase, t: int, memory: OptimizerState, at: Any, norm: float) -> Array:
-        """Return the displacement of the map, within the bounds of the phase."""
-        gradient = at.gradient
+    def _moved(self, phase: Phase, t: int, memory: OptimizerState, at: Any, norm: float) -> Array | None:
+        """Return the map after a step within the bounds of the phase, or None if it is not finite."""
+        gradient, backend = at.gradient, self.problem.backend
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
-        unit = at.scales[:, None] if self.schedule.local_steps and at.scales is not None else None
-        gradient = gradient if unit is None else unit * gradient
-        step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), self.problem.backend)
-        if phase.max_step is not None:
-            length = np.sqrt(np.einsum("ij,ij->i", step, step))
-            if not length.max() <= phase.max_step:
-                step = step * np.minimum(1.0, phase.max_step / np.maximum(length, phase.max_step))[:, None]
-        return step if unit is None else unit * step
+        units = at.scales if self.schedule.local_steps else None
+        step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), backend, units)
+        return backend.moved(self.Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
 
     def _losses(self, at: Any) -> dict[str, float]:
         return {"kl": at.kl, self._term: at.density}

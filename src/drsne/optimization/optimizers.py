@@ -93,8 +93,15 @@ class OptimizerState:
         """Return the state before the first step."""
         return cls(np.zeros_like(Y), np.ones_like(Y) if isinstance(optimizer, Momentum) else np.zeros_like(Y))
 
-    def step(self, optimizer: Momentum | Adam, gradient: Array, factor: float, backend: Backend) -> Array:
-        """Return the displacement of the map for ``gradient`` at ``factor`` times the rate."""
+    def step(
+        self,
+        optimizer: Momentum | Adam,
+        gradient: Array,
+        factor: float,
+        backend: Backend,
+        units: Array | None = None,
+    ) -> Array:
+        """Return the step for ``gradient`` at ``factor`` times the rate, in the ``units`` of the points."""
         self.n_steps += 1
         rate = factor * optimizer.rate
         if isinstance(optimizer, Momentum):
@@ -106,6 +113,7 @@ class OptimizerState:
                 momentum=optimizer.momentum,
                 min_gain=optimizer.min_gain if optimizer.gains else None,
                 grow_from_rest=optimizer.grow_from_rest,
+                units=units,
             )
         return backend.adam_step(
             gradient,
@@ -115,4 +123,5 @@ class OptimizerState:
             betas=optimizer.betas,
             eps=optimizer.eps,
             n_steps=self.n_steps,
+            units=units,
         )

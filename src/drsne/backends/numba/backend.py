@@ -12,7 +12,7 @@ from drsne.backends import NeighborList, PairList
 from drsne.backends import steps as formulas
 from drsne.backends.numba import map_neighbors
 from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
-from drsne.backends.numba.ordering import Ordering, along_curve
+from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.precision import pair_type, scaled_pair_type
 
@@ -138,13 +138,22 @@ class NumbaBackend:
         momentum: float,
         min_gain: float | None,
         grow_from_rest: bool,
+        units: Array | None = None,
     ) -> Array:
         """Update ``step`` and ``gains`` in place and return the step."""
         if len(gradient) < _COMPILED_FROM:
             return formulas.momentum_step(
-                gradient, step, gains, rate=rate, momentum=momentum, min_gain=min_gain, grow_from_rest=grow_from_rest
+                gradient,
+                step,
+                gains,
+                rate=rate,
+                momentum=momentum,
+                min_gain=min_gain,
+                grow_from_rest=grow_from_rest,
+                units=units,
             )
-        steps.momentum(gradient, step, gains, min_gain or 0.0, grow_from_rest, momentum, rate)
+        settings = (min_gain or 0.0, grow_from_rest, momentum, rate)
+        self._by_row(steps.momentum, gradient, _listed(units), step, gains, *settings)
         return step
 
     def adam_step(
@@ -157,19 +166,51 @@ class NumbaBackend:
         betas: tuple[float, float],
         eps: float,
         n_steps: int,
+        units: Array | None = None,
     ) -> Array:
         """Update ``mean`` and ``square`` in place and return the step."""
         if len(gradient) < _COMPILED_FROM:
-            return formulas.adam_step(gradient, mean, square, rate=rate, betas=betas, eps=eps, n_steps=n_steps)
+            return formulas.adam_step(
+                gradient, mean, square, rate=rate, betas=betas, eps=eps, n_steps=n_steps, units=units
+            )
         one, two = betas
         unbias, rate = 1.0 / math.sqrt(1.0 - two**n_steps), -rate / (1.0 - one**n_steps)
         step = np.empty_like(gradient)
-        steps.adam(gradient, mean, square, one, two, unbias, eps, rate, step)
+        self._by_row(steps.adam, gradient, _listed(units), mean, square, one, two, unbias, eps, rate, step)
         return step
+
+    def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
+        """Return ``factor * (a * attraction - b * repulsion)``."""
+        if len(attraction) < _COMPILED_FROM:
+            return formulas.combined(attraction, repulsion, a, b, factor)
+        self._by_row(steps.combine, attraction, repulsion, factor * a, factor * b)
+        return attraction
+
+    def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
+        """Return the map after a step, or None if it is not finite."""
+        if len(Y) < _COMPILED_FROM:
+            return formulas.moved(Y, step, units=units, longest=longest, center=center)
+        out, sums = np.empty_like(Y), np.empty((n_blocks(len(Y), LIGHT), Y.shape[1]))
+        self._by_row(steps.move, Y, step, _listed(units), np.inf if longest is None else float(longest), out, sums)
+        mean = sums.sum(axis=0) / len(Y)
+        if not np.isfinite(mean).all():
+            return None
+        if center:
+            self._by_row(steps.shift, out, mean)
+        return out
+
+    def _by_row(self, kernel: Any, values: Array, *arguments: Any) -> None:
+        """Run a kernel that does little work for each row."""
+        self.workers.run(kernel, len(values), values, *arguments, grain=LIGHT)
 
     def order(self, Y: Array) -> Ordering:
         """Return the points along a Z-order curve of the map."""
         return Ordering(along_curve(Y, self.workers).order, self.workers)
+
+
+def _listed(units: Array | None) -> Array:
+    """Return the units of the points, or an empty array if there are none."""
+    return np.empty(0) if units is None else units
 
 
 def _constants(Y: NDArray[Any], floor: float) -> tuple[Any, ...]:

@@ -28,7 +28,7 @@ def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int3
         Y = Y / Y.dtype.type(widest)
     if Y.shape[1] > _LARGEST_TREE:
         return _in_many_dimensions(Y, k, workers)
-    order, coordinates, nodes, (_, _, box) = cells(Y, Y.dtype.type, workers)
+    (order, nodes, _), coordinates, (_, _, box) = cells(Y, Y.dtype.type, workers)
     out = np.empty((len(Y), k), np.int32)
     workers.run(kernels.nearest_in_cells, len(Y), coordinates, order, *nodes, box, out)
     return out

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from drsne.backends import PairList
 from drsne.backends.numba.kernels import curve
 from drsne.backends.numba.kernels import order as kernels
-from drsne.backends.numba.threads import Workers
+from drsne.backends.numba.threads import Workers, n_blocks
 
-_LIGHT = 8192  # smallest number of points in a block
+LIGHT = 8192  # smallest number of points in a block if there is little work for each point
 BITS = {1: 60, 2: 30, 3: 20}  # number of bits of a code per coordinate, by the number of coordinates
 
 
@@ -31,12 +31,27 @@ def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
     """Return the points of a map along a Z-order curve of its first three coordinates; ties are sorted by index."""
     Y = Y[:, :3]
     n, d = Y.shape
-    low, high = Y.min(axis=0), Y.max(axis=0)
+    low, high = bounds(Y, workers)
     extent = float((high - low).max())
     code = np.empty(n, np.int64)
     workers.run(curve.codes, n, Y, low, 2.0 ** BITS[d] / extent if extent > 2.0**-900 else 0.0, BITS[d], code)
     order = np.argsort(code, kind="stable").astype(np.int32)
     return Curve(order, code[order])
+
+
+def bounds(Y: NDArray[Any], workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the smallest and the largest value of every column."""
+    blocks = n_blocks(len(Y), LIGHT)
+    low, high = (np.empty((blocks, Y.shape[1]), Y.dtype) for _ in range(2))
+    workers.run(kernels.bounds, len(Y), Y, low, high, grain=LIGHT)
+    return low.min(axis=0), high.max(axis=0)
+
+
+def mean(Y: NDArray[np.float64], workers: Workers) -> NDArray[np.float64]:
+    """Return the mean of every column."""
+    parts = np.empty((n_blocks(len(Y), LIGHT), Y.shape[1]))
+    workers.run(kernels.sums, len(Y), Y, parts, grain=LIGHT)
+    return np.asarray(parts.sum(axis=0) / len(Y))
 
 
 class Ordering:
@@ -58,13 +73,13 @@ class Ordering:
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
         out = np.empty_like(values)
-        self._workers.run(kernels.gather, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
+        self._workers.run(kernels.gather, len(out), _as_table(values), self._rows, _as_table(out), grain=LIGHT)
         return out
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of the points, converted from this order to the order of the data."""
         out = np.empty_like(values)
-        self._workers.run(kernels.scatter, len(out), _as_table(values), self._rows, _as_table(out), grain=_LIGHT)
+        self._workers.run(kernels.scatter, len(out), _as_table(values), self._rows, _as_table(out), grain=LIGHT)
         return out
 
     def pair_list(self, pairs: PairList) -> PairList:

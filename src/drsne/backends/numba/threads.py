@@ -18,18 +18,13 @@ from drsne import checks
 
 _ROWS_PER_BLOCK = 256
 _MAX_BLOCKS = 64
+_ATTEMPTS = 2000  # number of looks at a counter, which take a few microseconds, before a thread sleeps
+_PAUSE, _LONGEST_PAUSE = 1e-5, 2e-4  # seconds of sleep between two looks: the increment and the largest value
 
 
 def n_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> int:
     """Return the number of blocks for ``n_rows`` rows, which is also the length of a kernel's partial sums."""
     return max(1, min(_MAX_BLOCKS, n_rows // grain))
-
-
-def row_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> list[tuple[int, int, int]]:
-    """Return ``(block, lo, hi)`` for each block."""
-    blocks = n_blocks(n_rows, grain)
-    edges = [block * n_rows // blocks for block in range(blocks + 1)]
-    return [(block, edges[block], edges[block + 1]) for block in range(blocks)]
 
 
 class Workers:
@@ -50,12 +45,12 @@ class Workers:
         self._helpers: list[_Helper] = []
 
     def __enter__(self) -> Workers:
-        from drsne.backends.numba.kernels._compile import interrupts_deferred
+        from drsne.backends.numba.kernels._compile import COMPILES, interrupts_deferred
 
         self._deferred = interrupts_deferred
         self._deferred.__enter__()
         _Blas.limit()
-        self._helpers = [_Helper() for _ in range(self.n_threads - 1)]
+        self._helpers = [_Helper() for _ in range(self.n_threads - 1 if COMPILES else 0)]
         return self
 
     def __exit__(
@@ -71,21 +66,29 @@ class Workers:
         self._deferred.__exit__()
 
     def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
-        """Call ``kernel(*arguments, block, lo, hi)`` for every block, each with at least ``grain`` rows."""
-        blocks = row_blocks(n_rows, grain)
-        if not self._helpers or len(blocks) == 1:
-            for block in blocks:
-                kernel(*arguments, *block)
+        """Run ``kernel(*arguments, block, lo, hi)`` over blocks of at least ``grain`` rows.
+
+        A compiled kernel takes its blocks itself. Any other function is called for every block.
+        """
+        blocks = n_blocks(n_rows, grain)
+        job: _Job
+        if hasattr(kernel, "py_func"):
+            job = _KernelJob(kernel, arguments, n_rows, blocks)
+        else:
+            job = _FunctionJob(kernel, arguments, n_rows, blocks)
+        if not self._helpers or blocks == 1:
+            job.work()
             return
-        helpers = self._helpers[: len(blocks) - 1]
-        job = _Job(kernel, arguments, blocks, len(helpers))
+        helpers = self._helpers[: blocks - 1]
+        job.busy = [False] * len(helpers)
+        complete = False
         try:
             for slot, helper in enumerate(helpers):
                 helper.tasks.put((job, slot))
             job.work()
-            job.wait()
+            complete = job.wait()
         finally:
-            if not job.complete:
+            if not complete:
                 job.abandon()
         if job.error is not None:
             raise job.error
@@ -103,57 +106,40 @@ class Workers:
 
 
 class _Job:
-    """Blocks of rows that several threads take in turn.
+    """Work on blocks of rows that several threads take in turn.
 
     The main thread can be interrupted between any two instructions, so the threads do not exchange tokens: a token
-    could be taken and lost. ``_over`` is a flag that can be read again, and a helper sets its flag in ``_busy`` before
-    it takes a block.
+    could be taken and lost. A helper sets its flag in ``busy`` before it takes a block.
     """
 
-    def __init__(
-        self,
-        kernel: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        blocks: list[tuple[int, int, int]],
-        n_helpers: int,
-    ) -> None:
-        self._kernel, self._arguments, self._blocks = kernel, arguments, blocks
-        self._turns, self._ends = count(), count(1)
-        self._busy = [False] * n_helpers
-        self._over = self._abandoned = False
-        self._news: SimpleQueue[None] = SimpleQueue()
-        self.complete = False
+    def __init__(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
+        self._kernel, self._arguments = kernel, arguments
+        self._n_rows, self._blocks = n_rows, blocks
+        self.busy: list[bool] = []
         self.error: BaseException | None = None
 
-    def work(self, slot: int | None = None) -> None:
-        """Run blocks until none is left. In the thread of a helper, exceptions are stored in ``error``."""
-        if slot is None:
-            self._take()
-            return
-        self._busy[slot] = True
+    def work(self) -> None:
+        """Take blocks until none is left."""
+        raise NotImplementedError
+
+    def wait(self) -> bool:
+        """Wait until the last block is finished, or until one has failed. Return whether all are finished."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Let no thread take another block."""
+        raise NotImplementedError
+
+    def help(self, slot: int) -> None:
+        """Take blocks in the thread of a helper. Exceptions are stored in ``error``."""
+        self.busy[slot] = True
         try:
-            self._take()
+            self.work()
         except BaseException as error:
-            self.error, self._abandoned = error, True
-            self._end()
+            self.error = error
+            self.stop()
         finally:
-            self._busy[slot] = False
-
-    def _take(self) -> None:
-        while not self._abandoned and (turn := next(self._turns)) < len(self._blocks):
-            self._kernel(*self._arguments, *self._blocks[turn])
-            if next(self._ends) == len(self._blocks):
-                self.complete = True
-                self._end()
-
-    def _end(self) -> None:
-        self._over = True
-        self._news.put(None)
-
-    def wait(self) -> None:
-        """Wait until the last block is done, or until one has failed."""
-        while not self._over:
-            self._news.get()
+            self.busy[slot] = False
 
     def abandon(self) -> None:
         """Prevent new blocks from starting, and wait for the running ones even if an interrupt arrives.
@@ -161,14 +147,77 @@ class _Job:
         Running blocks write to arrays, so they must end first.
         """
         interrupt: KeyboardInterrupt | None = None
-        while not self._abandoned or any(self._busy):
+        stopped = False
+        while not stopped or any(self.busy):
             try:
-                self._abandoned = True
+                self.stop()
+                stopped = True
                 sleep(1e-4)
             except KeyboardInterrupt as error:
                 interrupt = error
         if interrupt is not None:
             raise interrupt
+
+
+class _KernelJob(_Job):
+    """A compiled kernel, which takes its blocks itself (:mod:`drsne.backends.numba.kernels._turns`).
+
+    A helper that wakes up late finds no block left. The main thread does not wait for it.
+    """
+
+    def __init__(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
+        from drsne.backends.numba.kernels import _turns
+
+        super().__init__(kernel, arguments, n_rows, blocks)
+        self._turns, self._stop = _turns.turns_over(n_rows, blocks), _turns.stop
+
+    def work(self) -> None:
+        self._kernel(*self._arguments, self._turns)
+
+    def wait(self) -> bool:
+        from drsne.backends.numba.kernels.waiting import finished
+
+        pause = 0.0  # a block that another thread still works on is finished soon
+        while not finished(self._turns, self._blocks, _ATTEMPTS):
+            if self.error is not None:
+                return False
+            sleep(pause)
+            pause = min(pause + _PAUSE, _LONGEST_PAUSE)
+        return True
+
+    def stop(self) -> None:
+        self._stop(self._turns)
+
+
+class _FunctionJob(_Job):
+    """A Python function, which is called for every block."""
+
+    def __init__(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
+        super().__init__(kernel, arguments, n_rows, blocks)
+        self._taken, self._finished = count(), count(1)
+        self._over = self._stopped = self._complete = False
+        self._news: SimpleQueue[None] = SimpleQueue()
+
+    def work(self) -> None:
+        while not self._stopped and (block := next(self._taken)) < self._blocks:
+            edges = block * self._n_rows // self._blocks, (block + 1) * self._n_rows // self._blocks
+            self._kernel(*self._arguments, block, *edges)
+            if next(self._finished) == self._blocks:
+                self._complete = True
+                self._end()
+
+    def wait(self) -> bool:
+        while not self._over:
+            self._news.get()
+        return self._complete
+
+    def stop(self) -> None:
+        self._stopped = True
+        self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        self._news.put(None)
 
 
 class _Helper(Thread):
@@ -185,7 +234,7 @@ class _Helper(Thread):
     def run(self) -> None:
         while (task := self.tasks.get()) is not None:
             job, slot = task
-            job.work(slot)
+            job.help(slot)
             del job, task  # otherwise the arrays of the last job would stay in memory until the next one
 
 

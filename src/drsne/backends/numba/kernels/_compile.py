@@ -7,9 +7,12 @@ from collections.abc import Callable
 from threading import Lock, current_thread, main_thread
 from typing import Any
 
-from numba import njit
+from numba import config, njit
 from numba.core import event
 
+from drsne.backends.numba.kernels._turns import over_blocks, over_blocks_uncompiled, takes_turns
+
+COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     # Sums may be reordered and multiply-adds fused. The flags that let the compiler assume that there is no nan and no
@@ -21,13 +24,19 @@ _OPTIONS: dict[str, Any] = {
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` on first use, and cache it on disk if a cache directory can be written."""
+    """Compile ``function`` on first use, and cache it on disk if a cache directory can be written.
+
+    A function with the parameters ``(block, lo, hi)`` becomes a loop over blocks of rows (:mod:`._turns`).
+    """
+    turns = takes_turns(function)
+    if not COMPILES:
+        return over_blocks_uncompiled(function) if turns else function
+    source = over_blocks(function) if turns else function
     try:
-        compiled: Any = njit(cache=True, **_OPTIONS)(function)
+        compiled: Any = njit(cache=True, **_OPTIONS)(source)
     except RuntimeError:  # numba found no directory for the cache
-        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
-    if hasattr(compiled, "_cache"):  # there is no cache if compilation is disabled
-        compiled._cache = _ForgivingCache(compiled._cache)
+        return njit(**_OPTIONS)(source)  # type: ignore[no-any-return]
+    compiled._cache = _ForgivingCache(compiled._cache)
     return compiled  # type: ignore[no-any-return]
 
 

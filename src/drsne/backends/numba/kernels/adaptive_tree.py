@@ -15,6 +15,7 @@ import numpy as np
 from drsne.backends.numba.kernels._compile import kernel
 
 N_SUMMED = 20  # number of rows in the summary of a node (see moments)
+EXTENT = 14  # the row of the largest extent
 _FAR = 15  # number of rows in a list of far nodes
 
 

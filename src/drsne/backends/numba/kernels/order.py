@@ -38,3 +38,32 @@ def table(neighbors, rows, position, out, block, lo, hi):  # type: ignore[no-unt
     for r in range(lo, hi):
         for m in range(neighbors.shape[1]):
             out[r, m] = position[neighbors[rows[r], m]]
+
+
+@kernel
+def columns(values, rows, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write ``out[c, r] = values[rows[r], c]`` for values of shape (n, d), and zeros for missing coordinates."""
+    d = values.shape[1]
+    for c in range(3):
+        for r in range(lo, hi):
+            out[c, r] = values[rows[r], c] if c < d else 0.0
+
+
+@kernel
+def bounds(values, low, high, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the smallest and the largest value of every column of some rows."""
+    for c in range(values.shape[1]):
+        least, most = values[lo, c], values[lo, c]
+        for i in range(lo, hi):
+            least, most = min(least, values[i, c]), max(most, values[i, c])
+        low[block, c], high[block, c] = least, most
+
+
+@kernel
+def sums(values, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sum of every column of some rows."""
+    for c in range(values.shape[1]):
+        total = 0.0
+        for i in range(lo, hi):
+            total += values[i, c]
+        out[block, c] = total

@@ -8,14 +8,15 @@ from drsne.backends.numba.kernels._compile import kernel
 
 
 @kernel
-def momentum(gradient, step, gain, least, rest, share, rate):  # type: ignore[no-untyped-def]
+def momentum(gradient, units, step, gain, least, rest, share, rate, block, lo, hi):  # type: ignore[no-untyped-def]
     """Set ``step = share * step - rate * gain * gradient`` in place, after the gains are raised or lowered.
 
-    With ``rest``, the gains of coordinates that have not moved are raised as well.
+    The gradient is multiplied by the units of the points, if there are any. With ``rest``, the gains of coordinates
+    that have not moved are raised as well.
     """
-    for i in range(gradient.shape[0]):
+    for i in range(lo, hi):
         for c in range(gradient.shape[1]):
-            g = gradient[i, c]
+            g = gradient[i, c] * units[i] if len(units) > 0 else gradient[i, c]
             if least > 0.0:
                 flipped = np.sign(step[i, c]) == np.sign(g) if rest else step[i, c] * g >= 0.0
                 v = gain[i, c] * 0.8 if flipped else gain[i, c] + 0.2
@@ -26,11 +27,45 @@ def momentum(gradient, step, gain, least, rest, share, rate):  # type: ignore[no
 
 
 @kernel
-def adam(gradient, mean, square, one, two, unbias, eps, rate, step):  # type: ignore[no-untyped-def]
+def adam(gradient, units, mean, square, one, two, unbias, eps, rate, step, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write ``step = rate * mean / (unbias * sqrt(square) + eps)``, after ``mean`` and ``square`` are updated."""
-    for i in range(gradient.shape[0]):
+    for i in range(lo, hi):
         for c in range(gradient.shape[1]):
-            g = gradient[i, c]
+            g = gradient[i, c] * units[i] if len(units) > 0 else gradient[i, c]
             mean[i, c] = one * mean[i, c] + (1.0 - one) * g
             square[i, c] = two * square[i, c] + (1.0 - two) * g * g
             step[i, c] = rate * mean[i, c] / (unbias * np.sqrt(square[i, c]) + eps)
+
+
+@kernel
+def combine(attraction, repulsion, a, b, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Set ``attraction = a * attraction - b * repulsion`` in place."""
+    for i in range(lo, hi):
+        for c in range(attraction.shape[1]):
+            attraction[i, c] = a * attraction[i, c] - b * repulsion[i, c]
+
+
+@kernel
+def move(Y, step, units, longest, out, sums, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the map after a step that is limited to the length ``longest``, and the sums of its columns."""
+    d = Y.shape[1]
+    for c in range(d):
+        sums[block, c] = 0.0
+    for i in range(lo, hi):
+        square = 0.0
+        for c in range(d):
+            square += step[i, c] * step[i, c]
+        factor = longest / np.sqrt(square) if square > longest * longest else 1.0
+        if len(units) > 0:
+            factor *= units[i]
+        for c in range(d):
+            out[i, c] = Y[i, c] + factor * step[i, c]
+            sums[block, c] += out[i, c]
+
+
+@kernel
+def shift(Y, mean, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Subtract the mean from every row in place."""
+    for i in range(lo, hi):
+        for c in range(Y.shape[1]):
+            Y[i, c] -= mean[c]
