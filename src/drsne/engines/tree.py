@@ -129,7 +129,7 @@ class TreeEngine:
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         base = 1.0 + smoothing
-        Y = Y - mean(Y, self._workers)
+        Y = Y - (mean(Y, self._workers) if len(Y) >= _LARGE else Y.mean(axis=0))
         Y = Y if base == 1.0 else Y / np.sqrt(base)
         state = TreeState() if state is None else state
         last = state.fixed if scales is None else state.adaptive

@@ -72,8 +72,8 @@ class Workers:
         """
         blocks = n_blocks(n_rows, grain)
         job: _Job
-        if hasattr(kernel, "py_func"):
-            job = _KernelJob(kernel, arguments, n_rows, blocks)
+        if hasattr(kernel, "compiled"):
+            job = _KernelJob(kernel.compiled, arguments, n_rows, blocks)
         else:
             job = _FunctionJob(kernel, arguments, n_rows, blocks)
         if not self._helpers or blocks == 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable
+from functools import cached_property
 from threading import Lock, current_thread, main_thread
 from typing import Any
 
@@ -26,16 +27,38 @@ _OPTIONS: dict[str, Any] = {
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` on first use, and cache it on disk if a cache directory can be written.
 
-    A function with the parameters ``(block, lo, hi)`` becomes a loop over blocks of rows (:mod:`._turns`).
+    A function with the parameters ``(block, lo, hi)`` becomes a loop over blocks of rows (:class:`Kernel`).
     """
-    turns = takes_turns(function)
-    if not COMPILES:
-        return over_blocks_uncompiled(function) if turns else function
-    source = over_blocks(function) if turns else function
+    if takes_turns(function):
+        return Kernel(function)
+    return _compiled(function) if COMPILES else function
+
+
+class Kernel:
+    """A function of one block of rows that is compiled as a loop over blocks.
+
+    Its last argument is ``turns`` (:mod:`drsne.backends.numba.kernels._turns`). The loop is made on first use, because
+    a fit uses few of all kernels.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function, self.__doc__, self.__name__ = function, function.__doc__, function.__name__
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any]:
+        """The compiled loop, or the same loop in Python if compilation is disabled."""
+        return _compiled(over_blocks(self.function)) if COMPILES else over_blocks_uncompiled(self.function)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Run the function over the blocks of the last argument."""
+        self.compiled(*arguments)
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     try:
-        compiled: Any = njit(cache=True, **_OPTIONS)(source)
+        compiled: Any = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no directory for the cache
-        return njit(**_OPTIONS)(source)  # type: ignore[no-any-return]
+        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
     compiled._cache = _ForgivingCache(compiled._cache)
     return compiled  # type: ignore[no-any-return]
 

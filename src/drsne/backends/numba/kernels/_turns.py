@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -45,7 +45,8 @@ def whole(n_rows: int) -> NDArray[np.int64]:
 
 def takes_turns(function: Callable[..., Any]) -> bool:
     """Return whether a function is written for one block of rows."""
-    return list(inspect.signature(function).parameters)[-3:] == _LAST
+    code = function.__code__
+    return list(code.co_varnames[: code.co_argcount])[-3:] == _LAST
 
 
 def over_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +82,6 @@ def over_blocks_uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
             function(*others, block, block * n_rows // count, (block + 1) * n_rows // count)
             turns[_FINISHED] += 1
 
-    over.py_func = function  # type: ignore[attr-defined]
     return over
 
 
@@ -105,7 +105,7 @@ def _taken(builder: Any, data: Any) -> Any:
     return block, lo, builder.select(left, hi, lo)
 
 
-_BLOCK = types.UniTuple(types.int64, 3)
+_BLOCK = types.UniTuple(types.int64, 3)  # type: ignore[no-untyped-call]
 
 
 @intrinsic
