@@ -124,6 +124,57 @@ def test_neighbours_in_a_map(backend, d):
     np.testing.assert_array_equal(backend.nearest_in_map(Y, 8), REFERENCE.nearest_in_map(Y, 8))
 
 
+@pytest.mark.parametrize("n", [N, 9000])  # few points, and many, for which the loops are compiled
+@pytest.mark.parametrize("units", [False, True])
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_steps(backend, n, units, d):
+    rng = np.random.default_rng(6)
+    gradient, first, gains = rng.normal(size=(n, d)), rng.normal(size=(n, d)), rng.uniform(0.5, 2.0, (n, d))
+    unit = rng.uniform(0.5, 2.0, n) if units else None
+    momentum = {"rate": 0.3, "momentum": 0.8, "grow_from_rest": False, "units": unit}
+    for least in (None, 0.01):
+        made = [(first.copy(), gains.copy()) for _ in range(2)]
+        steps = [
+            one.momentum_step(gradient, *state, min_gain=least, **momentum)
+            for one, state in zip((backend, REFERENCE), made, strict=True)
+        ]
+        close(*steps)
+        close(*(state[1] for state in made))
+    made = [(first.copy(), gains.copy()) for _ in range(2)]
+    adam = {"rate": 0.3, "betas": (0.9, 0.99), "eps": 1e-8, "n_steps": 3, "units": unit}
+    close(
+        *(one.adam_step(gradient, *state, **adam) for one, state in zip((backend, REFERENCE), made, strict=True)),
+    )
+    for before, after in zip(*made, strict=True):
+        close(before, after)
+
+
+@pytest.mark.parametrize("n", [N, 9000])
+@pytest.mark.parametrize("longest", [None, 1.0])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("units", [False, True])
+def test_a_moved_map(backend, n, longest, center, units):
+    rng = np.random.default_rng(7)
+    Y, step, unit = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), rng.uniform(0.5, 2.0, n) if units else None
+    options = {"units": unit, "longest": longest, "center": center}
+    moved = backend.moved(Y, step, **options)
+    close(moved, REFERENCE.moved(Y, step, **options))
+    assert not center or np.abs(moved.mean(axis=0)).max() < 1e-12
+    if longest is not None and not center and not units:
+        assert np.linalg.norm(moved - Y, axis=1).max() <= longest * (1 + 1e-12)
+    for wrong in (np.nan, np.inf):
+        step[3, 1] = wrong
+        with np.errstate(invalid="ignore"):  # as in the loop of an optimisation
+            assert backend.moved(Y, step, **options) is None
+
+
+@pytest.mark.parametrize("n", [N, 9000])
+def test_attraction_and_repulsion_are_combined(backend, n):
+    rng = np.random.default_rng(8)
+    A, F = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
+    close(backend.combined(A.copy(), F.copy(), 3.0, 0.5, 7.0), 7.0 * (3.0 * A - 0.5 * F))
+
+
 @pytest.mark.parametrize("name", [*BACKENDS, "numpy"])
 def test_an_order_changes_names_and_not_values(name):
     rng = np.random.default_rng(5)

@@ -262,3 +262,28 @@ def test_an_ordinary_map_after_a_hard_one_has_its_theta_back():
     for _ in range(400):
         engine.repulsion(Y, 0.0, state=state)
     assert np.array_equal(engine.repulsion(Y, 0.0, state=state)[1], alone)
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_cells_are_used_again_while_points_move_little(adaptive):
+    """Cells that are a few steps old give sums within the same bounds; other points get cells of their own."""
+    rng = np.random.default_rng(0)
+    Y = blobs(rng, 9000, 2, 50.0, 4.0)
+    rho = np.exp(0.3 * rng.normal(size=len(Y))) if adaptive else None
+    engine = engine_of("tree")
+    state = engine.start()
+    last = state.adaptive if adaptive else state.fixed
+    for _ in range(3):
+        engine.repulsion(Y, 0.0, rho, state)
+        Y = Y + 0.02 * rng.normal(size=Y.shape)
+    assert last.cells.uses == 2
+    old = last.cells
+    Z, F = engine.repulsion(Y, 0.0, rho, state)
+    expected_Z, expected_F = engine_of("exact").repulsion(Y, 0.0, rho)
+    of_forces, of_partition = engine.tolerance
+    assert abs(Z - expected_Z) <= of_partition * expected_Z
+    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F)
+    shuffled = rng.permutation(len(Y))
+    Z, F = engine.repulsion(Y[shuffled], 0.0, None if rho is None else rho[shuffled], state)
+    assert last.cells is not old
+    assert np.linalg.norm(F - expected_F[shuffled]) <= of_forces * np.linalg.norm(expected_F)

@@ -92,7 +92,7 @@ class DRSNE(MapEstimator):
         the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
     engine_options : dict, default=None
         Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
-    max_iter : int, default=1000
+    max_iter : int, default=750
         Number of iterations. The density term is used in the last 10 % of them, or in the last half with the fixed
         kernel.
     n_iter_exaggeration : int, default=250
@@ -204,7 +204,7 @@ class DRSNE(MapEstimator):
         pca_components: int | str | None = None,
         engine: str = "auto",
         engine_options: dict[str, Any] | None = None,
-        max_iter: int = 1000,
+        max_iter: int = 750,
         n_iter_exaggeration: int = 250,
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",
