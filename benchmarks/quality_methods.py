@@ -15,7 +15,7 @@ from report import RESULTS
 
 from drsne.experiments import Rows, Study, methods
 from drsne.experiments.methods import Method, _peers
-from drsne.experiments.methods._drsne import PATH_WEIGHTS, STEPS, along_a_path, estimator_maps
+from drsne.experiments.methods._drsne import ADAPTIVE_STEPS, PATH_WEIGHTS, along_a_path, estimator_maps
 from drsne.experiments.methods._peers import peer
 
 ROWS = RESULTS / "quality.jsonl"
@@ -40,13 +40,17 @@ SCORES = {
     "local_density_rank_correlation": Score(5, "rho5", "Density rank correlation, 5 neighbours"),
     "fragmentation": Score(10, "Frag", "Fragmentation", larger_is_better=False),
 }
+OURS_NOW = {name: ADAPTIVE_STEPS[name] for name in ("iterations", "momentum")}  # of a default fit
 METHODS: dict[str, Method] = {
-    OURS: Method(title="drsne", maps=estimator_maps("DRSNE")),
+    OURS: Method(title="drsne", maps=estimator_maps("DRSNE"), settings=OURS_NOW),
     PATH: Method(
-        title="drsne, path", parameter="density_weight", grid=PATH_WEIGHTS, maps=along_a_path(), settings=STEPS,
+        title="drsne, path", parameter="density_weight", grid=PATH_WEIGHTS, maps=along_a_path(), settings=ADAPTIVE_STEPS,
         together=True,
     ),
-    PLAIN: Method(title="drsne, plain t-SNE", parameter="density_weight", grid=(0,), maps=estimator_maps("DRSNE")),
+    PLAIN: Method(
+        title="drsne, plain t-SNE", parameter="density_weight", grid=(0,), maps=estimator_maps("DRSNE"),
+        settings=OURS_NOW,
+    ),
     "sklearn_tsne": peer("scikit-learn t-SNE", _peers.tsne),
     "umap": peer("UMAP", _peers.umap, needs=("umap",)),
     "pacmap": peer("PaCMAP", _peers.pacmap, needs=("pacmap",)),

@@ -111,7 +111,14 @@ def test_recorded_settings_are_those_of_the_package():
     from drsne.estimators import path
     from drsne.experiments.methods import _drsne
 
-    assert {"path_step": presets.PATH_STEP, "path_rate": presets.PATH_RATE} == _drsne.STEPS
+    rate = presets.PATH_RATE
+    assert {"path_step": presets.PATH_STEPS / presets.FIXED_ITERATIONS, "path_rate": rate} == _drsne.STEPS
+    assert _drsne.ADAPTIVE_STEPS == {
+        "iterations": presets.ITERATIONS,
+        "momentum": presets.MOMENTUM,
+        "path_iterations": presets.PATH_STEPS,
+        "path_rate": rate,
+    }
     assert path.WEIGHTS == _drsne.PATH_WEIGHTS
 
 

@@ -22,7 +22,7 @@ from drsne.neighbors.precomputed import check_precomputed
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
 from drsne.optimization.schedule import Schedule
-from drsne.presets import default_schedule, most_exaggerated
+from drsne.presets import default_schedule, iterations, most_exaggerated
 from drsne.progress import ProgressBar
 
 # Names of our parameters in other packages, and other spellings.
@@ -180,10 +180,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.schedule is not None:
             schedule: Schedule = self.schedule
             return schedule
-        self._warn_if_lowered(most_exaggerated(self.max_iter, density=density, share=share))
+        max_iter = iterations(self.max_iter, density=density, adaptive=adaptive)
+        self._warn_if_lowered(most_exaggerated(max_iter, density=density, share=share))
         return default_schedule(
             n_samples,
-            max_iter=self.max_iter,
+            max_iter=max_iter,
             n_iter_exaggeration=self.n_iter_exaggeration,
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,

@@ -27,8 +27,8 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
         The data.
     weights : sequence of float, default=None
         The density weights of the maps, in ascending order. If None, thirteen weights from 0 to 70 are used. A step to
-        the next weight always takes a tenth of the ``max_iter`` iterations, so neighbouring weights should differ by at
-        most a factor of about two.
+        the next weight always takes 100 of 750 iterations, or the same fraction of ``max_iter``, so neighbouring
+        weights should differ by at most a factor of about two.
     **params
         Parameters of :class:`drsne.DRSNE`, except ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 

@@ -20,7 +20,7 @@ from drsne.objectives.drsne import NEIGHBORHOODS, DRSNEProblem, Objective
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
-from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
+from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, iterations, most_exaggerated, path_schedules
 
 
 class DRSNE(MapEstimator):
@@ -92,9 +92,9 @@ class DRSNE(MapEstimator):
         the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
     engine_options : dict, default=None
         Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
-    max_iter : int, default=750
-        Number of iterations. The density term is used in the last 10 % of them, or in the last half with the fixed
-        kernel.
+    max_iter : int or "auto", default="auto"
+        Number of iterations. "auto" stands for 750, or for 1000 if the fixed kernel is used with a density term. The
+        density term is used in the last 10 % of the iterations, or in the last half with the fixed kernel.
     n_iter_exaggeration : int, default=250
         Number of iterations with early exaggeration. If it exceeds half of the number of iterations without the density
         term, it is lowered to that half. With the adaptive kernel, the exaggeration is released gradually during the
@@ -204,7 +204,7 @@ class DRSNE(MapEstimator):
         pca_components: int | str | None = None,
         engine: str = "auto",
         engine_options: dict[str, Any] | None = None,
-        max_iter: int = 750,
+        max_iter: int | str = "auto",
         n_iter_exaggeration: int = 250,
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",
@@ -291,10 +291,11 @@ class DRSNE(MapEstimator):
             )
         path.check_scorable(X, self.metric)
         objective = self._objective(1.0)
+        adaptive = objective.adapts(1.0)
         schedules = path_schedules(
             X.shape[0],
-            max_iter=self.max_iter,
-            adaptive=objective.adapts(1.0),
+            max_iter=iterations(self.max_iter, density=True, adaptive=adaptive),
+            adaptive=adaptive,
             n_iter_exaggeration=self.n_iter_exaggeration,
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,

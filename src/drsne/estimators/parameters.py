@@ -66,7 +66,10 @@ def _hint(name: str, defaults: Mapping[str, Any]) -> str:
 def _check_shared(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     """Raise an error for the first wrong parameter among those that both estimators have."""
     for name, least in (("n_components", 1), ("max_iter", 1), ("n_iter_exaggeration", 0)):
-        checks.integer(name, params[name], at_least=least, hint=_hint(name, defaults))
+        if isinstance(params[name], str) and isinstance(defaults[name], str):
+            checks.choice(name, params[name], (defaults[name],), also=f" or an integer of at least {least}")
+        else:
+            checks.integer(name, params[name], at_least=least, hint=_hint(name, defaults))
     for name, low in (("perplexity", 1), ("early_exaggeration", 1)):
         checks.number(name, params[name], at_least=low, hint=_hint(name, defaults))
     checks.choice("engine", params["engine"], ("auto", *engines.names()))

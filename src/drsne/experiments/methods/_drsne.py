@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from drsne.objectives.drsne import Objective
     from drsne.optimization.schedule import Schedule
 
-# PATH_STEP and PATH_RATE of drsne.presets: recorded in rows, so that rows of another path are not taken for these.
+# Settings of drsne.presets that are recorded in rows, so that rows of another path are not taken for these: the length
+# of a step relative to a fit and the rate of paths with the fixed kernel; the iterations of a fit and of a step and the
+# rate of paths with the adaptive kernel.
 STEPS = {"path_step": 0.1, "path_rate": 1.0}
+ADAPTIVE_STEPS = {"iterations": 750, "momentum": 0.9, "path_iterations": 100, "path_rate": 1.0}
 FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)  # for paths with the fixed kernel
 PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)  # the weights of density_path
 PAPER_NEIGHBORS = 29  # number of neighbours in the main comparison

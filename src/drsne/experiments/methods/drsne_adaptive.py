@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from drsne.experiments.methods import Method
-from drsne.experiments.methods._drsne import PATH_WEIGHTS, STEPS, along_a_path
+from drsne.experiments.methods._drsne import ADAPTIVE_STEPS, PATH_WEIGHTS, along_a_path
 
 METHOD = Method(
     title="DR-SNE (ours, default)",
     parameter="density_weight",
     grid=PATH_WEIGHTS[1:],
     maps=along_a_path(),
-    settings={"kernel": "auto", "neighborhoods": "both", **STEPS},
+    settings={"kernel": "auto", "neighborhoods": "both", **ADAPTIVE_STEPS},
     together=True,
 )
