@@ -44,8 +44,8 @@ OURS_NOW = {name: ADAPTIVE_STEPS[name] for name in ("iterations", "momentum")}  
 METHODS: dict[str, Method] = {
     OURS: Method(title="drsne", maps=estimator_maps("DRSNE"), settings=OURS_NOW),
     PATH: Method(
-        title="drsne, path", parameter="density_weight", grid=PATH_WEIGHTS, maps=along_a_path(), settings=ADAPTIVE_STEPS,
-        together=True,
+        title="drsne, path", parameter="density_weight", grid=PATH_WEIGHTS, maps=along_a_path(),
+        settings=ADAPTIVE_STEPS, together=True,
     ),
     PLAIN: Method(
         title="drsne, plain t-SNE", parameter="density_weight", grid=(0,), maps=estimator_maps("DRSNE"),

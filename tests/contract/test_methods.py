@@ -113,12 +113,12 @@ def test_recorded_settings_are_those_of_the_package():
 
     rate = presets.PATH_RATE
     assert {"path_step": presets.PATH_STEPS / presets.FIXED_ITERATIONS, "path_rate": rate} == _drsne.STEPS
-    assert _drsne.ADAPTIVE_STEPS == {
+    assert {
         "iterations": presets.ITERATIONS,
         "momentum": presets.MOMENTUM,
         "path_iterations": presets.PATH_STEPS,
         "path_rate": rate,
-    }
+    } == _drsne.ADAPTIVE_STEPS
     assert path.WEIGHTS == _drsne.PATH_WEIGHTS
 
 
