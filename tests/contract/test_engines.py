@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 from on_backends import ADAPTIVE_ENGINES, ENGINES, engine_of
@@ -12,17 +14,30 @@ from drsne.backends.numba.threads import Workers
 
 
 def direct(Y, smoothing):
-    delta = Y[:, None] - Y[None]
-    W = 1 / (1 + (delta**2).sum(axis=2) + smoothing)
-    np.fill_diagonal(W, 0.0)
-    return W.sum(), (W[..., None] ** 2 * delta).sum(axis=1)
+    return pair_sums(Y, 1.0, 1 + smoothing)
 
 
 def direct_adaptive(Y, rho):
-    delta, product = Y[:, None] - Y[None], rho[:, None] * rho[None]
-    W = 1 / (1 + (delta**2).sum(axis=2) / product)
+    return pair_sums(Y, rho[:, None] * rho[None], 1.0)
+
+
+def pair_sums(Y, product, base):
+    """Return the sum of w and ``sum_j w^2 (y_i - y_j) / product``, where ``w = 1 / (base + d^2 / product)``."""
+    W = 1 / (base + sum((column[:, None] - column[None]) ** 2 for column in Y.T) / product)
     np.fill_diagonal(W, 0.0)
-    return W.sum(), ((W**2 / product)[..., None] * delta).sum(axis=1)
+    V = W**2 / product
+    return W.sum(), np.stack([(V * (column[:, None] - column[None])).sum(axis=1) for column in Y.T], axis=1)
+
+
+@lru_cache(maxsize=4)  # consecutive tests have the same map
+def sums_of(kind, d, scales=None, smoothing=0.0):
+    """Return a map, its scales and its sums over all pairs."""
+    rng = np.random.default_rng(0)
+    Y = MAPS[kind](rng, d)
+    if scales is None:
+        return Y, None, direct(Y, smoothing)
+    rho = SCALES[scales](rng, Y)
+    return Y, rho, direct_adaptive(Y, rho)
 
 
 def blobs(rng, n, d, spread, size):
@@ -72,8 +87,7 @@ def test_partition_and_forces(backend, name, d, kind):
     engine = engines.load(name)
     if not engine.supports(d):
         pytest.skip(f"{name} has no {d}-D maps")
-    Y = MAPS[kind](np.random.default_rng(0), d)
-    expected_Z, expected_F = direct(Y, 1e-3)
+    Y, _, (expected_Z, expected_F) = sums_of(kind, d, smoothing=1e-3)
     Z, F = engine_of(name, backend).repulsion(Y, 1e-3)
     of_forces, of_partition = engine.tolerance
     assert abs(Z - expected_Z) <= of_partition * expected_Z
@@ -203,12 +217,10 @@ SCALES = {
 @pytest.mark.parametrize("scales", SCALES)
 @pytest.mark.parametrize("kind", ["opening", "exaggerated", "clumps", "final", "outliers", "a line", "one place"])
 def test_partition_and_forces_of_the_adaptive_kernel(backend, name, d, scales, kind):
-    engine, rng = engines.load(name), np.random.default_rng(0)
+    engine = engines.load(name)
     if not engine.supports(d):
         pytest.skip(f"{name} does not support n_components={d}")
-    Y = MAPS[kind](rng, d)
-    rho = SCALES[scales](rng, Y)
-    expected_Z, expected_F = direct_adaptive(Y, rho)
+    Y, rho, (expected_Z, expected_F) = sums_of(kind, d, scales)
     Z, F = engine_of(name, backend).repulsion(Y, 0.0, rho)
     of_forces, of_partition = engine.tolerance
     assert abs(Z - expected_Z) <= of_partition * expected_Z
