@@ -24,10 +24,10 @@ DENSITY_RAMP = 0.3  # fraction of these iterations during which the weight of th
 # last fraction of early exaggeration, during which the exaggeration is released gradually; and the number of iterations
 # during which the scales of the kernel grow after the release has begun, relative to the number of iterations with
 # early exaggeration.
-ADAPTIVE_SHARE, RELEASED, GROWTH = 0.1, 0.7, 0.5
+ADAPTIVE_SHARE, RELEASED, GROWTH = 1 / 7, 0.7, 0.5
 # Automatic number of iterations, and momentum after early exaggeration (benchmarks/iterations.py). With the fixed
 # kernel and a density term, they are those with which the density term was studied (benchmarks/defaults.py).
-ITERATIONS, MOMENTUM = 750, 0.9
+ITERATIONS, MOMENTUM = 700, 0.9
 FIXED_ITERATIONS, FIXED_MOMENTUM = 1000, 0.8
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
 MAX_STEP = 5.0  # largest step of a point, in units of the map
@@ -75,7 +75,8 @@ def default_schedule(
     (docs/theory.md, section 11).
 
     ``learning_rate`` is in the units of scikit-learn: the length of a step per unit of the gradient of the KL
-    divergence. "auto" means ``max(n_samples / exaggeration / 4, 50)`` with the exaggeration of each phase.
+    divergence. "auto" means ``max(n_samples / exaggeration / 4, 50)`` with the exaggeration of each phase, where 50 is
+    lowered to 25 for a momentum of 0.9.
     """
     if momentum is None:
         momentum = FIXED_MOMENTUM if density and not adaptive else MOMENTUM
@@ -83,7 +84,8 @@ def default_schedule(
     early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density, share=share))
 
     def descent(exaggeration: float, momentum: float) -> Momentum:
-        rate = max(n_samples / exaggeration / 4.0, LEAST_RATE) if learning_rate == "auto" else float(learning_rate)
+        least = LEAST_RATE * min(1.0, (1.0 - momentum) / (1.0 - FIXED_MOMENTUM))  # momentum multiplies the rate
+        rate = max(n_samples / exaggeration / 4.0, least) if learning_rate == "auto" else float(learning_rate)
         return Momentum(rate=rate / n_samples, momentum=momentum)
 
     released = round(RELEASED * early) if adaptive else 0

@@ -10,7 +10,7 @@ from problems import DOUBLE, Toy, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
 from drsne.optimization.loop import minimize
-from drsne.presets import ADAPTIVE_SHARE, MAX_STEP, default_schedule, path_schedules
+from drsne.presets import ADAPTIVE_SHARE, FIXED_MOMENTUM, MAX_STEP, default_schedule, path_schedules
 
 ADAM = Adam(rate=1.0)
 SETTINGS = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
@@ -69,8 +69,8 @@ def test_wrong_settings_are_refused(options, kind, message):
 
 def test_phases_of_the_adaptive_default():
     """The fixed kernel while fully exaggerated; then release and growing scales in the phase of t-SNE; then density."""
-    early, plain, last = default(adaptive=True, share=ADAPTIVE_SHARE).phases
-    assert [early.n_iter, plain.n_iter, last.n_iter] == [75, 825, 100]
+    early, plain, last = default(adaptive=True, share=ADAPTIVE_SHARE, max_iter=700).phases
+    assert [early.n_iter, plain.n_iter, last.n_iter] == [75, 525, 100]
     assert (early.exaggeration, early.exaggeration_from) == (12.0, None)
     assert (plain.exaggeration, plain.exaggeration_from, plain.release) == (1.0, 12.0, 175)
     assert (early.density, plain.density, last.density) == (False, False, True)
@@ -80,7 +80,7 @@ def test_phases_of_the_adaptive_default():
     assert last.decay == "cosine"
     assert (early.max_step, plain.max_step) == (MAX_STEP, MAX_STEP)
     assert [phase.scale_factor(0) for phase in (early, plain, last)] == [0.0, 1 / 125, 1.0]
-    assert plain.scale_factor(124) == plain.scale_factor(824) == 1.0
+    assert plain.scale_factor(124) == plain.scale_factor(524) == 1.0
     assert plain.exaggeration_at(0) == early.exaggeration
     # the rate rises from that of the exaggerated phase to that of the plain one
     assert plain.optimizer.rate * plain.rate_factor(0) == pytest.approx(early.optimizer.rate)
@@ -101,8 +101,12 @@ def test_schedules_of_a_path():
     fixed, adaptive = (path_schedules(5000, max_iter=1000, adaptive=flag, **SETTINGS) for flag in (False, True))
     assert fixed.first is None
     assert adaptive.first == default(adaptive=True, share=ADAPTIVE_SHARE)
-    assert fixed.plain == adaptive.plain == default(density=False)
-    assert fixed.step == adaptive.step
+    assert adaptive.plain == default(density=False)
+    assert fixed.plain == default(density=False, momentum=FIXED_MOMENTUM)
+    assert fixed.step.n_iter == 100
+    assert adaptive.step.n_iter == 143
+    short = path_schedules(5000, max_iter=700, adaptive=True, **SETTINGS)
+    assert short.step == fixed.step
     assert fixed.n_iter(0) == adaptive.n_iter(0) == 1000
     assert fixed.n_iter(3) == 1000 + 3 * fixed.step.n_iter
     assert adaptive.n_iter(3) == 2000 + 2 * adaptive.step.n_iter

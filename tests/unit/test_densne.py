@@ -34,7 +34,7 @@ def test_fitted_attributes(model):
     assert m.precisions_.shape == m.input_log_radii_.shape == m.log_radii_.shape == (n,)
     assert (m.n_iter_, m.n_features_in_, m.engine_, m.pca_) == (60, 6, "exact", None)
     assert set(m.history_) == {"iteration", "kl", "correlation", "gradient_norm"}
-    assert m.history_["iteration"].tolist() == [0, 10, 20, 30, 40, 50, 60]
+    assert m.history_["iteration"].tolist() == [0, 25, 50, 60]
     assert m.history_["kl"][-1] == m.kl_divergence_
     assert m.history_["correlation"][-1] == m.correlation_
 
@@ -67,7 +67,8 @@ def test_density_term_does_what_it_says(blobs):
 
 @pytest.mark.parametrize("schedule", [None, Schedule(phases=(Phase(n_iter=80, optimizer=Momentum(rate=0.5)),))])
 def test_weight_zero_is_the_same_tsne_as_drsne(blobs, schedule):
-    options = {"perplexity": 10.0, "density_weight": 0.0, "random_state": 0, "schedule": schedule}
+    options = {"perplexity": 10.0, "density_weight": 0.0, "random_state": 0}
+    options |= {"max_iter": 120} if schedule is None else {"schedule": schedule}
     np.testing.assert_array_equal(DenSNE(**options).fit(blobs).embedding_, DRSNE(**options).fit(blobs).embedding_)
 
 

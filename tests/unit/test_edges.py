@@ -174,9 +174,10 @@ def test_verbose_two_is_seen_without_any_setup(X):
 def test_a_broken_kernel_cache_costs_a_compilation_and_no_more(tmp_path):
     # One kernel is enough, because all of them are compiled by the same decorator.
     code = (
-        "import numpy as np; from drsne.backends.numba.kernels.steps import momentum;"
-        "step = np.zeros((3, 2)); momentum(np.ones((3, 2)), step, np.ones((3, 2)), 0.01, False, 0.5, 2.0);"
-        "print(step.sum(), sum(momentum.stats.cache_hits.values()))"
+        "import numpy as np; from drsne.backends.numba.kernels.steps import shift;"
+        "from drsne.backends.numba.kernels._turns import whole;"
+        "Y = np.ones((3, 2)); shift(Y, np.array([0.5, 2.0]), whole(3));"
+        "print(Y.sum(), sum(shift.compiled.stats.cache_hits.values()))"
     )
 
     def run():
@@ -187,14 +188,14 @@ def test_a_broken_kernel_cache_costs_a_compilation_and_no_more(tmp_path):
             [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
         )
 
-    assert run().stdout.strip() == "-9.6 0"
-    assert run().stdout.strip() == "-9.6 1"
+    assert run().stdout.strip() == "-1.5 0"
+    assert run().stdout.strip() == "-1.5 1"
     files = [path for path in tmp_path.rglob("*") if path.suffix in (".nbi", ".nbc")]
     assert files
     for path in files:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 3])
     done = run()
-    assert done.stdout.strip() == "-9.6 0", done.stderr
+    assert done.stdout.strip() == "-1.5 0", done.stderr
 
 
 def test_estimators_survive_copies(X):

@@ -68,7 +68,7 @@ def test_losses_can_be_recomputed(model):
 def test_history(model):
     m, _ = model
     assert set(m.history_) == {"iteration", "kl", "concentration", "gradient_norm"}
-    assert m.history_["iteration"].tolist() == [0, 10, 20, 30, 40, 50, 60]
+    assert m.history_["iteration"].tolist() == [0, 25, 50, 60]
     assert m.history_["kl"][-1] == m.kl_divergence_
     assert m.history_["concentration"][-1] == m.concentration_loss_
     assert (m.history_["gradient_norm"] > 0).all()
@@ -137,12 +137,13 @@ def test_start_from_an_array_goes_on_from_a_map(blobs):
 
 
 def test_precomputed_equals_the_data(blobs):
-    expected = DRSNE(**QUICK).fit(blobs)
+    options = {**QUICK, "max_iter": 400}
+    expected = DRSNE(**options).fit(blobs)
     D = np.sqrt(((blobs[:, None] - blobs[None]) ** 2).sum(axis=2))
-    matrix = DRSNE(metric="precomputed", **QUICK).fit(D)
+    matrix = DRSNE(metric="precomputed", **options).fit(D)
     np.testing.assert_allclose(matrix.affinities_.toarray(), expected.affinities_.toarray(), rtol=1e-5, atol=1e-12)
     assert matrix.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.15)  # rounding alone moves it by .06
-    graph = DRSNE(metric="precomputed", **QUICK).fit(kneighbors_graph(blobs, 30, mode="distance"))
+    graph = DRSNE(metric="precomputed", **options).fit(kneighbors_graph(blobs, 30, mode="distance"))
     np.testing.assert_allclose(graph.affinities_.toarray(), expected.affinities_.toarray(), rtol=1e-5, atol=1e-12)
     assert np.isfinite(graph.embedding_).all()
     assert graph.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.2)

@@ -271,7 +271,7 @@ def test_what_a_path_cannot_take(X):
     with pytest.raises(ValueError, match=r"does not give them .* Pass a number as density_weight"):
         density_path(X, metric=none, callbacks=lambda *_: seen.append(1), **QUICK)
     assert seen == []  # before anything was computed
-    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 90 to 45"):
+    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 90 to 43"):
         density_path(X, [0, 1], **QUICK | {"n_iter_exaggeration": 90, "max_iter": 100})
     graph = drsne.neighbors.search.knn(X, 30)
     with pytest.raises(ValueError, match="sparse graph with metric='precomputed'"):

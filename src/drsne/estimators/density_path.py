@@ -27,9 +27,9 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
         The data.
     weights : sequence of float, default=None
         The density weights of the maps, in ascending order. If None, sixteen weights from 0 to 560 are used. A step to
-        the next weight always takes 100 of 750 iterations, or the same fraction of ``max_iter``, so neighbouring
-        weights should differ by at most a factor of about two. Above a weight of 70, the default density term is the
-        paper's (see :class:`drsne.DRSNE`).
+        the next weight takes 100 iterations, or a seventh of ``max_iter`` (a tenth with the fixed kernel). Neighbouring
+        weights should therefore differ by at most a factor of about two. Above a weight of 70, the default density term
+        is the paper's (see :class:`drsne.DRSNE`).
     **params
         Parameters of :class:`drsne.DRSNE`, except ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 

@@ -97,8 +97,8 @@ class DRSNE(MapEstimator):
     engine_options : dict, default=None
         Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
     max_iter : int or "auto", default="auto"
-        Number of iterations. "auto" stands for 750, or for 1000 if the fixed kernel is used with a density term. The
-        density term is used in the last 10 % of the iterations, or in the last half with the fixed kernel.
+        Number of iterations. "auto" stands for 700, or for 1000 if the fixed kernel is used with a density term. The
+        density term is used in the last seventh of the iterations, or in the last half with the fixed kernel.
     n_iter_exaggeration : int, default=250
         Number of iterations with early exaggeration. If it exceeds half of the number of iterations without the density
         term, it is lowered to that half. With the adaptive kernel, the exaggeration is released gradually during the

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # of a step relative to a fit and the rate of paths with the fixed kernel; the iterations of a fit and of a step and the
 # rate of paths with the adaptive kernel.
 STEPS = {"path_step": 0.1, "path_rate": 1.0}
-ADAPTIVE_STEPS = {"iterations": 750, "momentum": 0.9, "path_iterations": 100, "path_rate": 1.0}
+ADAPTIVE_STEPS = {"iterations": 700, "momentum": 0.9, "path_iterations": 100, "path_rate": 1.0}
 FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)  # for paths with the fixed kernel
 # The default weights of density_path.
 PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0, 140.0, 280.0, 560.0)
