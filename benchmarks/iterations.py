@@ -108,7 +108,7 @@ def means(rows: Sequence[Any]) -> dict[tuple[str, str], dict[str, tuple[float, f
     grouped: dict[tuple[str, str], list[dict[str, float]]] = {}
     for row in rows:
         if not row["error"]:
-            one = {KL: row["details"][KL], **row["metrics"], "seconds": row["seconds"]["optimization"]}
+            one = {KL: row["details"][KL], **row["metrics"]}
             grouped.setdefault((row["dataset"], row["method"]), []).append(one)
     return {
         key: {name: (float(np.mean(values)), float(np.std(values, ddof=1))) for name, values in _columns(runs).items()}
@@ -125,11 +125,10 @@ def losses(found: Any, yardstick: Any) -> dict[str, tuple[float, float]]:
     """Return how much worse each score is than that of the yardstick, and how much is allowed."""
     out = {}
     for name, (mean, _) in found.items():
-        if name != "seconds":
-            reference, deviation = yardstick[name]
-            worse = mean - reference if name == KL else reference - mean
-            least = OF_KL * reference if name == KL else LEAST
-            out[name] = worse, max(least, DEVIATIONS * deviation)
+        reference, deviation = yardstick[name]
+        worse = mean - reference if name == KL else reference - mean
+        least = OF_KL * reference if name == KL else LEAST
+        out[name] = worse, max(least, DEVIATIONS * deviation)
     return out
 
 
@@ -145,16 +144,14 @@ def report() -> None:
                 cells[score] = max(cells.get(score, -np.inf), worse)
                 if worse > allowed:
                     fails.append(f"{EIGHT[dataset]} {SCORES[score].label if score in SCORES else 'KL'}")
-        ratio = np.mean([found[d, name]["seconds"][0] / found[d, name_of(YARDSTICK)]["seconds"][0] for d in sets])
         numbers = [f"{cells[score]:+.4f}" for score in (KL, *(s for s in SCORES if s in cells))]
-        lines.append([name, str(len(sets)), *numbers, f"{ratio:.2f}", "nothing" if not fails else ", ".join(fails)])
+        lines.append([name, str(len(sets)), *numbers, "nothing" if not fails else ", ".join(fails)])
     labels = ["KL", *(score.label for name, score in SCORES.items() if name != "fragmentation")]
     text = (
         "Largest loss against 1000 iterations with momentum 0.8 over the eight data sets, means over seeds 0 to 2 "
-        "(negative numbers are gains on every set), the time relative to it, and what is lost by the rule in "
-        "`benchmarks/iterations.py`."
+        "(negative numbers are gains on every set), and what is lost by the rule in `benchmarks/iterations.py`."
     )
-    columns = ["setting", "sets", *labels, "time", "lost"]
+    columns = ["setting", "sets", *labels, "lost"]
     title = "Iterations and momentum of the default"
     write("iterations", title, "python benchmarks/iterations.py", text, table(columns, lines))
 
