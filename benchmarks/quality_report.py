@@ -58,7 +58,9 @@ Most of these settings are of the paper's code, with a CC near 1 and a much lowe
 extremes of the target, which limits its CC. We tried to go further: dividing the clip by the weight above a weight of \
 1, and adding the weights 200 and 600, matched 232 of 256 settings, and no clip with the neighbours in the data \
 alone matched 249 together with the path above. Both were rejected, because the full range of a map then grew to up \
-to 50 times its central 98 % (Shuttle; 7.5 times at the weight 5), so that most points are drawn as one dot."""
+to 50 times its central 98 % (Shuttle; 7.5 times at the weight 5), so that most points are drawn as one dot. Using the \
+density term of the paper only above a weight of 70, up to the first weight at which CC is at least .99 on all data \
+sets (280, a rule that looks at no peer), matched 235, and going on to 560 matched 237."""
 
 
 class Point(NamedTuple):
