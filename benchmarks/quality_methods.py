@@ -49,7 +49,6 @@ METHODS: dict[str, Method] = {
     ),
     PLAIN: Method(
         title="drsne, plain t-SNE", parameter="density_weight", grid=(0,), maps=estimator_maps("DRSNE"),
-        settings=OURS_NOW,
     ),
     "sklearn_tsne": peer("scikit-learn t-SNE", _peers.tsne),
     "umap": peer("UMAP", _peers.umap, needs=("umap",)),

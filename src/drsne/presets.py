@@ -25,8 +25,8 @@ DENSITY_RAMP = 0.3  # fraction of these iterations during which the weight of th
 # during which the scales of the kernel grow after the release has begun, relative to the number of iterations with
 # early exaggeration.
 ADAPTIVE_SHARE, RELEASED, GROWTH = 1 / 7, 0.7, 0.5
-# Automatic number of iterations, and momentum after early exaggeration (benchmarks/iterations.py). With the fixed
-# kernel and a density term, they are those with which the density term was studied (benchmarks/defaults.py).
+# Automatic number of iterations, and momentum after early exaggeration, with the adaptive kernel
+# (benchmarks/iterations.py) and with the fixed kernel (benchmarks/defaults.py).
 ITERATIONS, MOMENTUM = 700, 0.9
 FIXED_ITERATIONS, FIXED_MOMENTUM = 1000, 0.8
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
@@ -79,7 +79,7 @@ def default_schedule(
     lowered to 25 for a momentum of 0.9.
     """
     if momentum is None:
-        momentum = FIXED_MOMENTUM if density and not adaptive else MOMENTUM
+        momentum = MOMENTUM if adaptive else FIXED_MOMENTUM
     last = _with_density(max_iter, share) if density else 0
     early = min(n_iter_exaggeration, most_exaggerated(max_iter, density=density, share=share))
 
@@ -117,10 +117,10 @@ def default_schedule(
     return Schedule(phases=tuple(phase for phase in phases if phase.n_iter > 0), record_every=every)
 
 
-def iterations(max_iter: int | str, *, density: bool, adaptive: bool) -> int:
+def iterations(max_iter: int | str, *, adaptive: bool) -> int:
     """Return the number of iterations of a fit for a value of ``max_iter``, which may be "auto"."""
     if isinstance(max_iter, str):
-        return FIXED_ITERATIONS if density and not adaptive else ITERATIONS
+        return ITERATIONS if adaptive else FIXED_ITERATIONS
     return int(max_iter)
 
 
@@ -138,22 +138,22 @@ class PathSchedules(NamedTuple):
         return in_fits + (n_positive - fits) * self.step.n_iter
 
 
-def path_schedules(n_samples: int, *, max_iter: int, adaptive: bool, **settings: Any) -> PathSchedules:
+def path_schedules(n_samples: int, *, max_iter: int | str, adaptive: bool, **settings: Any) -> PathSchedules:
     """Return the schedules of a path. ``settings`` are those of :func:`default_schedule`.
 
     With the fixed kernel, all maps continue from the map at lambda = 0. With the adaptive kernel, that map is only the
     baseline of the scores. A weight at which the kernel adapts further than at the previous weight is fitted
     separately: groups find their arrangement early in a fit, and the arrangement depends on their size.
     """
-    momentum = MOMENTUM if adaptive else FIXED_MOMENTUM
-    plain = default_schedule(n_samples, max_iter=max_iter, density=False, momentum=momentum, **settings)
-    first = None
+    plain_iter = iterations(max_iter, adaptive=False)
+    plain = default_schedule(n_samples, max_iter=plain_iter, density=False, **settings)
+    first, n_iter = None, iterations(max_iter, adaptive=adaptive)
     if adaptive:
         first = default_schedule(
-            n_samples, max_iter=max_iter, density=True, share=ADAPTIVE_SHARE, adaptive=True, **settings
+            n_samples, max_iter=n_iter, density=True, share=ADAPTIVE_SHARE, adaptive=True, **settings
         )
-    n_iter = max(1, round(PATH_STEPS * max_iter / iterations("auto", density=True, adaptive=adaptive)))
-    phase = Phase(n_iter=n_iter, optimizer=Adam(rate=PATH_RATE, betas=ADAM_BETAS), decay="cosine", density=True)
+    of_step = max(1, round(PATH_STEPS * n_iter / iterations("auto", adaptive=adaptive)))
+    phase = Phase(n_iter=of_step, optimizer=Adam(rate=PATH_RATE, betas=ADAM_BETAS), decay="cosine", density=True)
     return PathSchedules(plain, first, Schedule(phases=(phase,), record_every=plain.record_every))
 
 

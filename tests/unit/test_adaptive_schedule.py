@@ -10,7 +10,7 @@ from problems import DOUBLE, Toy, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
 from drsne.optimization.loop import minimize
-from drsne.presets import ADAPTIVE_SHARE, FIXED_MOMENTUM, MAX_STEP, default_schedule, path_schedules
+from drsne.presets import ADAPTIVE_SHARE, MAX_STEP, default_schedule, path_schedules
 
 ADAM = Adam(rate=1.0)
 SETTINGS = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
@@ -101,12 +101,13 @@ def test_schedules_of_a_path():
     fixed, adaptive = (path_schedules(5000, max_iter=1000, adaptive=flag, **SETTINGS) for flag in (False, True))
     assert fixed.first is None
     assert adaptive.first == default(adaptive=True, share=ADAPTIVE_SHARE)
-    assert adaptive.plain == default(density=False)
-    assert fixed.plain == default(density=False, momentum=FIXED_MOMENTUM)
+    assert fixed.plain == adaptive.plain == default(density=False)
     assert fixed.step.n_iter == 100
     assert adaptive.step.n_iter == 143
-    short = path_schedules(5000, max_iter=700, adaptive=True, **SETTINGS)
-    assert short.step == fixed.step
+    automatic = path_schedules(5000, max_iter="auto", adaptive=True, **SETTINGS)
+    assert automatic.step == fixed.step
+    assert automatic.plain == fixed.plain
+    assert automatic.first == default(adaptive=True, share=ADAPTIVE_SHARE, max_iter=700)
     assert fixed.n_iter(0) == adaptive.n_iter(0) == 1000
     assert fixed.n_iter(3) == 1000 + 3 * fixed.step.n_iter
     assert adaptive.n_iter(3) == 2000 + 2 * adaptive.step.n_iter

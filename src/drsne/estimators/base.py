@@ -180,7 +180,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.schedule is not None:
             schedule: Schedule = self.schedule
             return schedule
-        max_iter = iterations(self.max_iter, density=density, adaptive=adaptive)
+        max_iter = iterations(self.max_iter, adaptive=adaptive)
         self._warn_if_lowered(most_exaggerated(max_iter, density=density, share=share))
         return default_schedule(
             n_samples,

@@ -20,7 +20,7 @@ from drsne.objectives.drsne import NEIGHBORHOODS, DRSNEProblem, Objective
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
-from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, iterations, most_exaggerated, path_schedules
+from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 
 
 class DRSNE(MapEstimator):
@@ -93,7 +93,7 @@ class DRSNE(MapEstimator):
     engine_options : dict, default=None
         Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
     max_iter : int or "auto", default="auto"
-        Number of iterations. "auto" stands for 700, or for 1000 if the fixed kernel is used with a density term. The
+        Number of iterations. "auto" stands for 700 with the adaptive kernel and for 1000 with the fixed one. The
         density term is used in the last seventh of the iterations, or in the last half with the fixed kernel.
     n_iter_exaggeration : int, default=250
         Number of iterations with early exaggeration. If it exceeds half of the number of iterations without the density
@@ -291,18 +291,18 @@ class DRSNE(MapEstimator):
             )
         path.check_scorable(X, self.metric)
         objective = self._objective(1.0)
-        adaptive = objective.adapts(1.0)
         schedules = path_schedules(
             X.shape[0],
-            max_iter=iterations(self.max_iter, density=True, adaptive=adaptive),
-            adaptive=adaptive,
+            max_iter=self.max_iter,
+            adaptive=objective.adapts(1.0),
             n_iter_exaggeration=self.n_iter_exaggeration,
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,
         )
         density = schedules.first is not None
         share = ADAPTIVE_SHARE if density else DENSITY_SHARE
-        self._warn_if_lowered(most_exaggerated(schedules.plain.n_iter, density=density, share=share))
+        fit = schedules.plain if schedules.first is None else schedules.first
+        self._warn_if_lowered(most_exaggerated(fit.n_iter, density=density, share=share))
         positive = [w for w in weights if w > 0]
         n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
         with self._progress(n_iter) as bar:
