@@ -202,6 +202,7 @@ class _Blas:
 
     @classmethod
     def limit(cls) -> None:
+        import scipy.linalg.cython_blas  # noqa: F401 (the products in kernels use it, and only loaded BLAS is limited)
         from threadpoolctl import threadpool_limits
 
         with cls._lock:
