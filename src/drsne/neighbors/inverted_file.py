@@ -26,8 +26,8 @@ from drsne.neighbors.graph import KnnGraph
 APPROXIMATE_FROM = 50_000  # smallest number of rows for which the approximate search is much faster
 PROBES = 32  # number of lists that a row is compared with
 LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows
-_SAMPLE = 64  # number of rows per list in the sample for k-means
-_LLOYD_ITERATIONS = 8
+_SAMPLE = 32  # number of rows per list in the sample for k-means
+_LLOYD_ITERATIONS = 5
 _CHECKED = 200  # number of rows that are also searched exactly
 _GOOD_RECALL = 0.96  # recall from which the neighbours are not refined
 _LEAST_RECALL = 0.9  # smallest allowed recall after that

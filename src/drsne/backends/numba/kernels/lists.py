@@ -11,7 +11,7 @@ import numpy as np
 from drsne.backends.numba.kernels._compile import kernel
 
 _CHUNK = 64
-_TILE = 64, 512  # rows and columns of the products, which stay in the cache
+_TILE = 256, 512  # rows and columns of the products, which stay in the cache
 
 
 def room(k: int) -> int:
