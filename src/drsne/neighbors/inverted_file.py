@@ -24,12 +24,14 @@ from drsne.neighbors.graph import KnnGraph
 
 # Chosen by benchmarks/search.py (results in benchmarks/results/search.md).
 APPROXIMATE_FROM = 50_000  # smallest number of rows for which the approximate search is much faster
-PROBES = 32  # number of lists that a row is compared with
+PROBES = 32  # largest number of lists that a row is compared with
 LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows
 _SAMPLE = 32  # number of rows per list in the sample for k-means
 _LLOYD_ITERATIONS = 5
 _CHECKED = 200  # number of rows that are also searched exactly
-_GOOD_RECALL = 0.96  # recall from which the neighbours are not refined
+_VERY_GOOD_RECALL = 0.99  # recall at which no more lists are probed
+_GOOD_RECALL = 0.96  # recall at which the neighbours are not refined
+_FEW_PROBES = 8  # number of lists that a row is compared with if its neighbours will be refined
 _LEAST_RECALL = 0.9  # smallest allowed recall after that
 _PART, _STEP = 512, 32_768  # largest number of rows that are compared at once, and whose candidates are in memory
 
@@ -77,13 +79,15 @@ class Checked(NamedTuple):
     """Some rows that are also searched exactly, to measure the recall."""
 
     rows: NDArray[np.intp]
+    indices: NDArray[np.int32]  # the neighbours of each row, (rows, k)
     reach: NDArray[np.float64]  # distance of the k-th neighbour of each row, (rows, 1)
 
     @classmethod
     def of(cls, X: NDArray[np.float64], k: int, workers: Workers) -> Checked:
         """Return checked rows at equal intervals."""
         rows = np.unique(np.linspace(0, len(X) - 1, _CHECKED).astype(np.intp))
-        return cls(rows, exact(X, k, rows, workers).distances[:, -1:])
+        graph = exact(X, k, rows, workers)
+        return cls(rows, graph.indices, graph.distances[:, -1:])
 
     def recall(self, distances: NDArray[np.float64]) -> float:
         """Return the fraction of neighbours that were found, from their distances; ties count as found."""
@@ -91,12 +95,16 @@ class Checked(NamedTuple):
 
 
 def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int = PROBES) -> KnnGraph:
-    """Return the ``k`` nearest neighbours of every row of ``X`` among the rows in its ``probes`` nearest lists."""
-    graph, order = _searched(X, k, probes, workers)
+    """Return the ``k`` nearest neighbours of every row of ``X`` among the rows in at most ``probes`` lists."""
     checked = Checked.of(X, k, workers)
+    points = Points.of(X)
+    lists = Lists.of(points.centred, probes, workers)
+    lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, : _enough(lists, checked)]))
+    order, graph = lists.order, _searched(points, lists, k, workers)
+    del lists
     recall = checked.recall(graph.distances[checked.rows])
     if recall < _GOOD_RECALL:
-        graph = _refined(X, graph.indices, order, checked, workers)
+        graph = _refined(points, graph.indices, order, checked, workers)
         recall = checked.recall(graph.distances[checked.rows])
     if recall >= _LEAST_RECALL:
         return graph
@@ -107,11 +115,25 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     return exact(X, k, np.arange(len(X)), workers)
 
 
-def _searched(X: NDArray[np.float64], k: int, probes: int, workers: Workers) -> tuple[KnnGraph, NDArray[np.int32]]:
-    """Return the neighbours in the probed lists, and the order of the rows by list."""
-    points = Points.of(X)
-    lists = Lists.of(points.centred, probes, workers)
-    parts, n = lists.parts(), len(X)
+def _enough(lists: Lists, checked: Checked) -> int:
+    """Return the number of probes, chosen by the lists that contain the neighbours of the checked rows.
+
+    It is the smallest number with a very good recall, or the largest number if that is good. Otherwise, the neighbours
+    will be refined, and few probes are enough to begin with.
+    """
+    label, position = np.empty(len(lists.order), np.int32), np.empty(len(lists.order), np.int32)
+    label[lists.order], position[lists.order] = lists.probed[:, 0], np.arange(len(position), dtype=np.int32)
+    probed = lists.probed[position[checked.rows]]
+    found = (label[checked.indices][:, :, None] == probed[:, None, :]).cumsum(axis=2).mean(axis=(0, 1))
+    most = len(found)
+    if found[-1] >= _VERY_GOOD_RECALL:
+        return int(np.argmax(found >= _VERY_GOOD_RECALL)) + 1
+    return most if found[-1] >= _GOOD_RECALL else min(most, _FEW_PROBES)
+
+
+def _searched(points: Points, lists: Lists, k: int, workers: Workers) -> KnnGraph:
+    """Return the neighbours of every row in the lists that it probes."""
+    parts, n = lists.parts(), len(lists.order)
     graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
     room = list_kernels.room(k)
     begin = 0
@@ -124,7 +146,7 @@ def _searched(X: NDArray[np.float64], k: int, probes: int, workers: Workers) -> 
         workers.run(list_kernels.compare, end - begin, *index, parts[begin:end], lo, k, names, filled, grain=1)
         _rank(points, lists.order[lo:hi], names, filled, graph, workers)
         begin = end
-    return rescaled(graph, points), lists.order
+    return rescaled(graph, points)
 
 
 def _rank(
@@ -146,13 +168,13 @@ def _rank(
 
 
 def _refined(
-    X: NDArray[np.float64], indices: NDArray[np.int32], order: NDArray[np.int32], checked: Checked, workers: Workers
+    points: Points, indices: NDArray[np.int32], order: NDArray[np.int32], checked: Checked, workers: Workers
 ) -> KnnGraph:
     """Return neighbours that are refined by nearest-neighbour descent, in which the rows are sorted by list."""
-    points, (n, k) = Points.of(X), indices.shape
+    n, k = indices.shape
     position = np.empty(n, np.int32)
     position[order] = np.arange(n, dtype=np.int32)
-    near, rows = np.empty((n, k), np.int32), np.empty((n, X.shape[1]), np.float32)
+    near, rows = np.empty((n, k), np.int32), np.empty((n, points.centred.shape[1]), np.float32)
     for start in range(0, n, _STEP):
         some = slice(start, start + _STEP)
         near[some], rows[some] = position[indices[order[some]]], points.centred[order[some]]

@@ -97,7 +97,7 @@ def _collect(products, norms, base, start, value, index, hits, filled, limit, si
 
 @kernel
 def nearest_lists(rows, centres, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the nearest centres of each row. The nearest comes first; the others are not sorted."""
+    """Write the nearest centres of each row, the nearest first."""
     count, size = centres.shape[0], out.shape[1]
     norms = np.empty(count, rows.dtype)
     for c in range(count):
@@ -114,11 +114,12 @@ def nearest_lists(rows, centres, out, block, lo, hi):  # type: ignore[no-untyped
             limit = np.finfo(rows.dtype).max / rows.dtype.type(65536)
             filled, limit = _collect(products[r], norms, rows.dtype.type(0), 0, value, index, hits, 0, limit, size)
             filled, limit = _trimmed(value, index, filled, size, 0)
-            first = 0
-            for c in range(1, size):
-                if value[c] < value[first] or (value[c] == value[first] and index[c] < index[first]):
-                    first = c
-            index[0], index[first] = index[first], index[0]
+            for c in range(size):  # insertion sort
+                v, name, at = value[c], index[c], c
+                while at > 0 and (v < value[at - 1] or (v == value[at - 1] and name < index[at - 1])):
+                    value[at], index[at] = value[at - 1], index[at - 1]
+                    at -= 1
+                value[at], index[at] = v, name
             for c in range(size):
                 out[start + r, c] = index[c]
 
