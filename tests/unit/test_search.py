@@ -152,6 +152,12 @@ def no_exact_search(monkeypatch):
     monkeypatch.setattr(inverted_file, "exact", few)
 
 
+@pytest.fixture(autouse=True)
+def refinement_of_few_rows(monkeypatch):
+    """Refine the neighbours of few rows, too, for which an exact search would take less time."""
+    monkeypatch.setattr(descent, "_ROUNDS", 0)
+
+
 @pytest.mark.usefixtures("no_exact_search")
 @pytest.mark.parametrize("d", [20, 100])
 def test_noise_is_refined_instead_of_searched_exactly(d, monkeypatch):
@@ -181,7 +187,7 @@ def test_refinement_with_small_buffers(monkeypatch):
     X = noise(2000)
     monkeypatch.setattr(descent, "_STEP", 500)
     monkeypatch.setattr(descent, "_GRAIN", 100)
-    monkeypatch.setattr(descent, "_ROOM", 1)
+    monkeypatch.setattr(descent, "_ROOM", 1)  # as many pairs as one group can have
     monkeypatch.setattr(inverted_file, "_STEP", 300)
     assert recall(refined(X, 30).indices, knn(X, 30, method="exact").indices) > 0.95
 
@@ -224,6 +230,15 @@ def test_reverse_neighbours_are_sampled_if_there_are_many():
         listed = back[start[j] : start[j + 1]]
         assert all(j in near[i] for i in listed)
     assert back[:10].max() > 250  # a sample of all rows, not the first ones
+
+
+def test_few_rows_are_not_refined(monkeypatch):
+    monkeypatch.undo()
+    assert descent.pays(100_000, 90)
+    assert not descent.pays(50_000, 90)
+    monkeypatch.setattr(descent, "refined", lambda *a: pytest.fail("an exact search takes less time"))
+    with pytest.warns(UserWarning, match="searched exactly"):
+        refined(noise(d=40), 30, probes=1)
 
 
 def test_a_poor_approximation_is_noticed_and_mended(monkeypatch):

@@ -20,7 +20,16 @@ MOST_ROUNDS = 12
 LEAST_GAIN = 0.005  # a round that raises the recall by less than this is the last one
 _REVERSE = 2  # largest number of reverse neighbours in a group, divided by the number of neighbours
 _STEP, _GRAIN = 32_768, 1024  # groups between two updates of the lists, and groups in a block
-_ROOM = 3  # room for pairs in the buffer of a block, divided by the largest number of pairs of a group
+_ROOM = 2**18  # pairs in the buffer of a block, or as many as a group can have
+_ROUNDS = 2  # number of rounds that most data need
+
+
+def pays(n: int, k: int) -> bool:
+    """Return whether a refinement is expected to compare fewer pairs than an exact search of all ``n`` rows.
+
+    A group has about ``2 * k`` points, half of them reverse neighbours.
+    """
+    return _ROUNDS * (2 * k) ** 2 <= n
 
 
 def refined(
@@ -68,7 +77,7 @@ def _round(
     old, old_fresh = near.copy(), fresh.copy()
     fresh[...] = False
     blocks = n_blocks(min(n, _STEP), _GRAIN)
-    room = _ROOM * (k + most) ** 2
+    room = max(_ROOM, (k + most) ** 2)
     pair, lengths = np.empty((blocks, room, 2), np.int32), np.empty((blocks, room), np.float32)
     made, first = np.zeros(blocks, np.int64), np.empty(n + 1, np.int64)
     for begin in range(0, n, _STEP):

@@ -3,7 +3,7 @@
 The centres of the lists are found by k-means on a sample of the rows. Every row belongs to the list of its nearest
 centre. A row is compared with the rows in the lists of its nearest centres (its probes). Some rows are also searched
 exactly, to measure the recall. If the recall is too small, the neighbours are refined (``descent``). If that does not
-help, all rows are searched exactly.
+help, or if it would take longer, all rows are searched exactly.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     order, graph = lists.order, _searched(points, lists, k, workers)
     del lists
     recall = checked.recall(graph.distances[checked.rows])
-    if recall < _GOOD_RECALL:
+    if recall < _GOOD_RECALL and descent.pays(len(X), k):
         graph = _refined(points, graph.indices, order, checked, workers)
         recall = checked.recall(graph.distances[checked.rows])
     if recall >= _LEAST_RECALL:

@@ -88,18 +88,16 @@ def join(rows, old, fresh, start, back, back_fresh, most, near, limit, done, mad
     """Compare the neighbours of each point with each other, until the buffer of the block is full.
 
     The block has the points ``done[block, 0]`` to ``done[block, 1]``, and moves the first of these to the next point.
-
     ``old`` and ``fresh`` are the neighbours at the start of the round, and whether each of them is new. Only pairs with
     at least one new point are compared. Pairs that are nearer than the ``limit`` of the first point, and not in its
-    list ``near``, are written to ``pair`` and ``value``. ``made`` is
-    the number of pairs.
+    list ``near``, are written to ``pair`` and ``value``. ``made`` is the number of these pairs.
     """
     n, d = rows.shape
     width = old.shape[1] + most
-    group, hits = np.empty(width, np.int64), np.empty(width, np.int64)
+    group = np.empty(width, np.int64)
     memory, products = np.empty((width, d), rows.dtype), np.empty(width * width, rows.dtype)
     norms = np.empty(width, rows.dtype)
-    listed = np.zeros(n, np.bool_)
+    listed, slot = np.zeros(n, np.bool_), np.zeros(n, np.int16)  # slot: the place of a point in the group, from 1
     one, two, zero = rows.dtype.type(1), rows.dtype.type(2), rows.dtype.type(0)
     m, written = done[block, 0], 0
     while m < done[block, 1] and written + width * width <= value.shape[1]:
@@ -110,6 +108,7 @@ def join(rows, old, fresh, start, back, back_fresh, most, near, limit, done, mad
                 memory[p, f] = rows[group[p], f] - rows[m, f]  # small numbers, for exact products
                 s += memory[p, f] * memory[p, f]
             norms[p] = s
+            slot[group[p]] = p + 1
         for kind in range(2):  # first the new points, compared with all; then the old points, compared with the new
             top, bottom, across = (0, new, total) if kind == 0 else (new, total, new)
             if top == bottom or across == 0:
@@ -120,30 +119,27 @@ def join(rows, old, fresh, start, back, back_fresh, most, near, limit, done, mad
                 i = group[p]
                 least = limit[i] - norms[p]
                 g = out[p - top]
-                count = np.uint64(0)
+                # Pairs that are known already, and the point itself, get an infinite distance.
+                if p < across:
+                    g[p] = -np.inf
+                for c in range(near.shape[1]):
+                    t = slot[near[i, c]]
+                    if 0 < t <= across:
+                        g[t - 1] = -np.inf
                 for left in range(0, across, _CHUNK):
                     right = min(left + _CHUNK, across)
                     below = zero
                     for t in range(np.uint64(left), np.uint64(right)):
                         below += one if norms[t] - two * g[t] < least else zero
                     if below > zero:
-                        for t in range(np.uint64(left), np.uint64(right)):
-                            hits[count] = t
-                            count += np.uint64(norms[t] - two * g[t] < least)
-                if count == 0:
-                    continue
-                for c in range(near.shape[1]):
-                    listed[near[i, c]] = True
-                listed[i] = True
-                for c in range(count):
-                    t = hits[c]
-                    if not listed[group[t]]:
-                        pair[block, written, 0], pair[block, written, 1] = i, group[t]
-                        value[block, written] = norms[p] + (norms[t] - two * g[t])
-                        written += 1
-                listed[i] = False
-                for c in range(near.shape[1]):
-                    listed[near[i, c]] = False
+                        for t in range(left, right):
+                            v = norms[t] - two * g[t]
+                            if v < least:
+                                pair[block, written, 0], pair[block, written, 1] = i, group[t]
+                                value[block, written] = norms[p] + v
+                                written += 1
+        for p in range(total):
+            slot[group[p]] = 0
         m += 1
     done[block, 0] = m
     made[block] = written
