@@ -12,8 +12,6 @@ import numpy as np
 
 from drsne.backends.numba.kernels._compile import kernel
 
-_CHUNK = 64
-
 
 @kernel
 def measure(rows, near, value, limit, block, lo, hi):  # type: ignore[no-untyped-def]
@@ -98,7 +96,8 @@ def join(rows, old, fresh, start, back, back_fresh, most, near, limit, done, mad
     memory, products = np.empty((width, d), rows.dtype), np.empty(width * width, rows.dtype)
     norms = np.empty(width, rows.dtype)
     listed, slot = np.zeros(n, np.bool_), np.zeros(n, np.int16)  # slot: the place of a point in the group, from 1
-    one, two, zero = rows.dtype.type(1), rows.dtype.type(2), rows.dtype.type(0)
+    two, zero, largest = rows.dtype.type(2), rows.dtype.type(0), np.finfo(rows.dtype).max / rows.dtype.type(65536)
+    cost, hits = np.empty(width + 1, rows.dtype), np.empty(width + 1, np.int64)
     m, written = done[block, 0], 0
     while m < done[block, 1] and written + width * width <= value.shape[1]:
         new, total = _group(old, fresh, start, back, back_fresh, m, listed, group)
@@ -119,25 +118,22 @@ def join(rows, old, fresh, start, back, back_fresh, most, near, limit, done, mad
                 i = group[p]
                 least = limit[i] - norms[p]
                 g = out[p - top]
-                # Pairs that are known already, and the point itself, get an infinite distance.
-                if p < across:
-                    g[p] = -np.inf
+                # Pairs that are known already, and the point itself, get a very large distance; cost[0] stands for
+                # points outside the group. There are no branches, because many would be predicted wrongly.
+                for t in range(across):
+                    cost[t + 1] = norms[t]
                 for c in range(near.shape[1]):
-                    t = slot[near[i, c]]
-                    if 0 < t <= across:
-                        g[t - 1] = -np.inf
-                for left in range(0, across, _CHUNK):
-                    right = min(left + _CHUNK, across)
-                    below = zero
-                    for t in range(np.uint64(left), np.uint64(right)):
-                        below += one if norms[t] - two * g[t] < least else zero
-                    if below > zero:
-                        for t in range(left, right):
-                            v = norms[t] - two * g[t]
-                            if v < least:
-                                pair[block, written, 0], pair[block, written, 1] = i, group[t]
-                                value[block, written] = norms[p] + v
-                                written += 1
+                    cost[slot[near[i, c]]] = largest
+                cost[p + 1] = largest
+                count = np.uint64(0)
+                for t in range(np.uint64(across)):
+                    hits[count] = t
+                    count += np.uint64(cost[t + np.uint64(1)] - two * g[t] < least)
+                for c in range(count):
+                    hit = hits[c]
+                    pair[block, written, 0], pair[block, written, 1] = i, group[hit]
+                    value[block, written] = norms[p] + (norms[hit] - two * g[hit])
+                    written += 1
         for p in range(total):
             slot[group[p]] = 0
         m += 1
@@ -165,23 +161,30 @@ def sort_pairs(pair, value, made, start, source, distance):  # type: ignore[no-u
 
 
 @kernel
+def _farthest(value, near):  # type: ignore[no-untyped-def]
+    """Return the place of the farthest neighbour; ties go to the largest index."""
+    worst = 0
+    for c in range(1, near.shape[0]):
+        if value[c] > value[worst] or (value[c] == value[worst] and near[c] > near[worst]):
+            worst = c
+    return worst
+
+
+@kernel
 def merge(start, source, distance, near, value, fresh, limit, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Replace the farthest neighbours of each row by nearer points from the pairs; ties go to the smaller index."""
-    k = near.shape[1]
+    """Replace the farthest neighbours of each row by nearer points from the pairs."""
     for i in range(lo, hi):
+        if start[i] == start[i + 1]:
+            continue
+        names, lengths = near[i], value[i]
+        worst = _farthest(lengths, names)
         for e in range(start[i], start[i + 1]):
             v, j = distance[e], source[e]
-            if v < limit[i]:
-                worst, known = 0, False
-                for c in range(k):
-                    known = known or near[i, c] == j
-                    if value[i, c] > value[i, worst] or (
-                        value[i, c] == value[i, worst] and near[i, c] > near[i, worst]
-                    ):
-                        worst = c
-                if not known:
-                    near[i, worst], value[i, worst], fresh[i, worst] = j, v, True
-                    largest = value[i, 0]
-                    for c in range(1, k):
-                        largest = max(largest, value[i, c])
-                    limit[i] = largest
+            if v < lengths[worst]:
+                known = 0
+                for c in range(names.shape[0]):
+                    known += names[c] == j
+                if known == 0:
+                    names[worst], lengths[worst], fresh[i, worst] = j, v, True
+                    worst = _farthest(lengths, names)
+        limit[i] = lengths[worst]
