@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from drsne.backends.numba.kernels import descent as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors import exact, inverted_file, search
+from drsne.neighbors import descent, exact, inverted_file, search
 from drsne.neighbors.search import knn
 
 
@@ -62,6 +63,7 @@ def test_approximate_is_the_same_every_time_and_for_every_n_jobs():
 
 def test_a_row_that_meets_too_few_others_is_searched_in_full(monkeypatch):
     """The lists nearest to a far island hold fewer than k rows: its rows must still get k true neighbours."""
+    monkeypatch.setattr(inverted_file, "_GOOD_RECALL", 0.0)
     monkeypatch.setattr(inverted_file, "_LEAST_RECALL", 0.0)
     X = clustered(1500, 5)
     X[:4] += 1e4
@@ -153,8 +155,118 @@ def test_many_equal_rows(method, row):
         assert len(set(found.indices[at].tolist())) == 20
 
 
-def test_a_poor_approximation_is_noticed_and_mended():
-    X = np.random.default_rng(0).normal(size=(3000, 40))
-    with Workers() as workers, pytest.warns(UserWarning, match=r"approximate search found only \d+% of the neighbours"):
-        found = inverted_file.approximate(X, 30, workers, probes=1)
+def noise(n=3000, d=20):
+    return np.random.default_rng(0).normal(size=(n, d))
+
+
+def refined(X, k, n_jobs=1, probes=2):
+    with Workers(n_jobs) as workers:
+        return inverted_file.approximate(X, k, workers, probes=probes)
+
+
+@pytest.fixture
+def no_exact_search(monkeypatch):
+    """Fail if more rows than the checked ones are searched exactly."""
+
+    def few(X, k, rows, workers):
+        assert len(rows) <= 200
+        return exact.exact(X, k, rows, workers)
+
+    monkeypatch.setattr(inverted_file, "exact", few)
+
+
+@pytest.fixture(autouse=True)
+def refinement_of_few_rows(monkeypatch):
+    """Refine the neighbours of few rows, too, for which an exact search would take less time."""
+    monkeypatch.setattr(descent, "_ROUNDS", 0)
+
+
+@pytest.mark.usefixtures("no_exact_search")
+@pytest.mark.parametrize("d", [20, 100])
+def test_noise_is_refined_instead_of_searched_exactly(d, monkeypatch):
+    X = noise(d=d)
+    truth = knn(X, 30, method="exact")
+    found = refined(X, 30)
+    assert recall(found.indices, truth.indices) > 0.95
+    i, j = 17, found.indices[17, 3]
+    assert found.distances[17, 3] == pytest.approx(np.linalg.norm(X[i] - X[j]), rel=1e-12)
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+    monkeypatch.setattr(inverted_file, "_GOOD_RECALL", 0.0)
+    monkeypatch.setattr(inverted_file, "_LEAST_RECALL", 0.0)
+    assert recall(refined(X, 30).indices, truth.indices) < 0.8  # the lists alone find few neighbours
+
+
+def test_refinement_is_the_same_for_every_number_of_threads(monkeypatch):
+    monkeypatch.setattr(descent, "_GRAIN", 128)  # several blocks
+    X = noise(2000)
+    answers = {refined(X, 15, n_jobs).indices.tobytes() for n_jobs in (1, 1, 2, 3)}
+    assert len(answers) == 1
+
+
+@pytest.mark.usefixtures("no_exact_search")
+def test_refinement_with_small_buffers(monkeypatch):
+    """The pairs of a round do not fit into the buffers, which are emptied several times."""
+    X = noise(2000)
+    monkeypatch.setattr(descent, "_STEP", 500)
+    monkeypatch.setattr(descent, "_GRAIN", 100)
+    monkeypatch.setattr(descent, "_ROOM", 1)  # as many pairs as one group can have
+    monkeypatch.setattr(inverted_file, "_STEP", 300)
+    assert recall(refined(X, 30).indices, knn(X, 30, method="exact").indices) > 0.95
+
+
+@pytest.mark.parametrize("case", ["duplicates", "ties", "outlier", "tight and far"])
+def test_refinement_holds_on_hard_data(case, monkeypatch):
+    monkeypatch.setattr(inverted_file, "_GOOD_RECALL", 2.0)  # always refined
+    X = clustered(2000, 8)
+    if case == "duplicates":
+        X = np.repeat(X[:100], 20, axis=0)
+    elif case == "ties":
+        X = np.random.default_rng(0).integers(0, 4, (2000, 6)).astype(float)
+    elif case == "outlier":
+        X[0] += 1e6
+    else:
+        X = np.repeat(1e3 * np.random.default_rng(0).normal(size=(20, 8)), 100, axis=0) + 1e-2 * X
+    found, truth = refined(X, 25, probes=8), knn(X, 25, method="exact")
+    assert np.isclose(found.distances, truth.distances, rtol=1e-6, atol=1e-12).mean() > 0.95
+    assert all(len(set(row)) == 25 for row in found.indices.tolist())
+    assert not (found.indices == np.arange(len(X))[:, None]).any()
+
+
+def test_refinement_with_nearly_all_rows_as_neighbours(monkeypatch):
+    monkeypatch.setattr(inverted_file, "_GOOD_RECALL", 2.0)
+    X = noise(60, 5)
+    np.testing.assert_array_equal(refined(X, 58).indices, knn(X, 58, method="exact").indices)
+
+
+def test_reverse_neighbours_are_sampled_if_there_are_many():
+    near = np.zeros((500, 3), np.int32)
+    near[:, 1:] = (np.arange(500)[:, None] + [1, 2]) % 500
+    fresh, start = np.ones((500, 3), bool), np.empty(501, np.int64)
+    kernels.count_reverse(near, 10, start)
+    assert start[1] == 10
+    assert start[-1] == 10 + 499 * 2  # the others are listed by their two predecessors
+    back, back_fresh = np.full(start[-1], -1, np.int32), np.zeros(start[-1], bool)
+    kernels.reverse(near, fresh, 0, start, back, back_fresh)
+    assert back_fresh.all()
+    for j in range(500):
+        listed = back[start[j] : start[j + 1]]
+        assert all(j in near[i] for i in listed)
+    assert back[:10].max() > 250  # a sample of all rows, not the first ones
+
+
+def test_few_rows_are_not_refined(monkeypatch):
+    monkeypatch.undo()
+    assert descent.pays(100_000, 90)
+    assert not descent.pays(50_000, 90)
+    monkeypatch.setattr(descent, "refined", lambda *a: pytest.fail("an exact search takes less time"))
+    with pytest.warns(UserWarning, match="searched exactly"):
+        refined(noise(d=40), 30, probes=1)
+
+
+def test_a_poor_approximation_is_noticed_and_mended(monkeypatch):
+    monkeypatch.setattr(descent, "MOST_ROUNDS", 0)  # the refinement does not help
+    X = noise(d=40)
+    with pytest.warns(UserWarning, match=r"approximate search found only \d+% of the neighbours"):
+        found = refined(X, 30, probes=1)
     np.testing.assert_array_equal(found.indices, knn(X, 30, method="exact").indices)

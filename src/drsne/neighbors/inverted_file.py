@@ -2,86 +2,200 @@
 
 The centres of the lists are found by k-means on a sample of the rows. Every row belongs to the list of its nearest
 centre. A row is compared with the rows in the lists of its nearest centres (its probes). Some rows are also searched
-exactly, to measure the recall. If the recall is too small, all rows are searched exactly.
+exactly, to measure the recall. If the recall is too small, the neighbours are refined (``descent``). If that does not
+help, or if it would take longer, all rows are searched exactly.
 """
 
 from __future__ import annotations
+
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends.numba.kernels import lists as list_kernels
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.kernels._turns import whole
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.exact import TILE_COLUMNS, TILE_ROWS, Points, Shortlists, exact, rescaled
+from drsne.neighbors import descent
+from drsne.neighbors.exact import TILE_ROWS, Points, exact, rescaled
 from drsne.neighbors.graph import KnnGraph
 
 # Chosen by benchmarks/search.py (results in benchmarks/results/search.md).
 APPROXIMATE_FROM = 50_000  # smallest number of rows for which the approximate search is much faster
-PROBES = 32  # number of lists that a row is compared with
+PROBES = 32  # largest number of lists that a row is compared with
 LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows
-_SAMPLE = 64  # number of rows per list in the sample for k-means
-_LLOYD_ITERATIONS = 8
-_CHECKED, _LEAST_RECALL = 200, 0.9  # number of rows that are also searched exactly, and the smallest allowed recall
+_SAMPLE = 32  # number of rows per list in the sample for k-means
+_LLOYD_ITERATIONS = 5
+_CHECKED = 200  # number of rows that are also searched exactly
+_VERY_GOOD_RECALL = 0.99  # recall at which no more lists are probed
+_GOOD_RECALL = 0.96  # recall at which the neighbours are not refined
+_FEW_PROBES = 8  # number of lists that a row is compared with if its neighbours will be refined
+_LEAST_RECALL = 0.9  # smallest allowed recall after that
+_PART, _STEP = 512, 32_768  # largest number of rows that are compared at once, and whose candidates are in memory
+
+
+class Lists(NamedTuple):
+    """The lists of an inverted file."""
+
+    centres: NDArray[np.float32]  # (lists, d)
+    order: NDArray[np.int32]  # the rows, sorted by list
+    first: NDArray[np.int64]  # where each list begins in that order, (lists + 1,)
+    residual: NDArray[np.float32]  # differences of the rows from the centres of their lists, in that order
+    probed: NDArray[np.int32]  # the lists that each row is compared with, in that order; its own comes first
+
+    @classmethod
+    def of(cls, Z: NDArray[np.float64], probes: int, workers: Workers) -> Lists:
+        """Return the lists of the rows of ``Z``."""
+        n = len(Z)
+        rows = Z.astype(np.float32)
+        centres = _centres(rows, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
+        probed = np.empty((n, min(probes, len(centres))), np.int32)
+        workers.run(list_kernels.nearest_lists, n, rows, centres, probed)
+        order = np.argsort(probed[:, 0], kind="stable").astype(np.int32)
+        sizes = np.bincount(probed[:, 0], minlength=len(centres))
+        probed = probed[order]
+        residual = rows  # its memory is used again
+        for start in range(0, n, _STEP):
+            some = slice(start, start + _STEP)
+            residual[some] = Z[order[some]] - centres[probed[some, 0]]
+        return cls(centres, order, np.append(0, np.cumsum(sizes)), residual, probed)
+
+    def parts(self) -> NDArray[np.int64]:
+        """Return (list, start, end) of parts of the lists that are small enough to be compared at once."""
+        edges = self.first.tolist()
+        return np.array(
+            [
+                (c, start, min(start + _PART, end))
+                for c, (begin, end) in enumerate(pairwise(edges))
+                for start in range(begin, end, _PART)
+            ],
+            np.int64,
+        )
+
+
+class Checked(NamedTuple):
+    """Some rows that are also searched exactly, to measure the recall."""
+
+    rows: NDArray[np.intp]
+    indices: NDArray[np.int32]  # the neighbours of each row, (rows, k)
+    reach: NDArray[np.float64]  # distance of the k-th neighbour of each row, (rows, 1)
+
+    @classmethod
+    def of(cls, X: NDArray[np.float64], k: int, workers: Workers) -> Checked:
+        """Return checked rows at equal intervals."""
+        rows = np.unique(np.linspace(0, len(X) - 1, _CHECKED).astype(np.intp))
+        graph = exact(X, k, rows, workers)
+        return cls(rows, graph.indices, graph.distances[:, -1:])
+
+    def recall(self, distances: NDArray[np.float64]) -> float:
+        """Return the fraction of neighbours that were found, from their distances; ties count as found."""
+        return float((distances <= self.reach * (1.0 + 1e-9)).mean())
 
 
 def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int = PROBES) -> KnnGraph:
-    """Return the ``k`` nearest neighbours of every row of ``X`` among the rows in its ``probes`` nearest lists."""
+    """Return the ``k`` nearest neighbours of every row of ``X`` among the rows in at most ``probes`` lists."""
+    checked = Checked.of(X, k, workers)
     points = Points.of(X)
-    n = len(X)
-    rows = points.centred.astype(np.float32)
-    shortlists = Shortlists.empty(n, k, n, np.float32)
-    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
-    centres = _centres(rows, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
-    probed = _probed(rows, centres, min(probes, len(centres)), workers)
-    members = _members(probed[:, :1], len(centres))
-    for centre, inside, searching in zip(centres, members, _members(probed, len(centres)), strict=True):
-        _compare(points.centred, centre, inside, searching, shortlists, workers)
-    # A row that was compared with fewer than k others is searched in full.
-    bounds = np.where(shortlists.filled < k, -np.inf, np.inf)
-    arguments = (*points.parts, np.arange(n, dtype=np.int32), shortlists.names, shortlists.filled, bounds)
-    workers.run(points.rank, n, *arguments, *graph)
-    graph = rescaled(graph, points)
-    del shortlists, rows, points
-    some = np.unique(np.linspace(0, n - 1, _CHECKED).astype(np.intp))
-    reach = exact(X, k, some, workers).distances[:, -1:]
-    recall = float((graph.distances[some] <= reach * (1.0 + 1e-9)).mean())  # ties count as found
+    lists = Lists.of(points.centred, probes, workers)
+    lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, : _enough(lists, checked)]))
+    order, graph = lists.order, _searched(points, lists, k, workers)
+    del lists
+    recall = checked.recall(graph.distances[checked.rows])
+    if recall < _GOOD_RECALL and descent.pays(len(X), k):
+        graph = _refined(points, graph.indices, order, checked, workers)
+        recall = checked.recall(graph.distances[checked.rows])
     if recall >= _LEAST_RECALL:
         return graph
     checks.warn(
-        f"The approximate search found only {recall:.0%} of the neighbours of {len(some)} rows, so all rows were "
-        "searched exactly, which takes longer. Pass precomputed neighbours to skip the search."
+        f"The approximate search found only {recall:.0%} of the neighbours of {len(checked.rows)} rows, so all rows "
+        "were searched exactly, which takes longer. Pass precomputed neighbours to skip the search."
     )
-    return exact(X, k, np.arange(n), workers)
+    return exact(X, k, np.arange(len(X)), workers)
 
 
-def _compare(
-    Z: NDArray[np.float64],
-    centre: NDArray[np.float32],
-    inside: NDArray[np.int32],
-    searching: NDArray[np.int32],
-    shortlists: Shortlists,
+def _enough(lists: Lists, checked: Checked) -> int:
+    """Return the number of probes, chosen by the lists that contain the neighbours of the checked rows.
+
+    It is the smallest number with a very good recall, or the largest number if that is good. Otherwise, the neighbours
+    will be refined, and few probes are enough to begin with.
+    """
+    label, position = np.empty(len(lists.order), np.int32), np.empty(len(lists.order), np.int32)
+    label[lists.order], position[lists.order] = lists.probed[:, 0], np.arange(len(position), dtype=np.int32)
+    probed = lists.probed[position[checked.rows]]
+    found = (label[checked.indices][:, :, None] == probed[:, None, :]).cumsum(axis=2).mean(axis=(0, 1))
+    most = len(found)
+    if found[-1] >= _VERY_GOOD_RECALL:
+        return int(np.argmax(found >= _VERY_GOOD_RECALL)) + 1
+    return most if found[-1] >= _GOOD_RECALL else min(most, _FEW_PROBES)
+
+
+def _searched(points: Points, lists: Lists, k: int, workers: Workers) -> KnnGraph:
+    """Return the neighbours of every row in the lists that it probes."""
+    parts, n = lists.parts(), len(lists.order)
+    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+    room = list_kernels.room(k)
+    begin = 0
+    while begin < len(parts):
+        lo = int(parts[begin, 1])
+        end = max(begin + 1, int(np.searchsorted(parts[:, 2], lo + _STEP, side="right")))
+        hi = int(parts[end - 1, 2])
+        names, filled = np.empty((hi - lo, room), np.int32), np.zeros(hi - lo, np.int32)
+        index = lists.residual, lists.order, lists.first, lists.centres, lists.probed
+        workers.run(list_kernels.compare, end - begin, *index, parts[begin:end], lo, k, names, filled, grain=1)
+        _rank(points, lists.order[lo:hi], names, filled, graph, workers)
+        begin = end
+    return rescaled(graph, points)
+
+
+def _rank(
+    points: Points,
+    rows: NDArray[np.int32],
+    candidates: NDArray[np.int32],
+    filled: NDArray[np.int32],
+    graph: KnnGraph,
     workers: Workers,
 ) -> None:
-    """Add the rows ``inside`` a list to the shortlists of the rows that are ``searching`` it.
+    """Write the nearest candidates of ``rows`` to the graph."""
+    m, k = len(rows), graph.indices.shape[1]
+    out = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
+    bounds = np.where(
+        filled < k, -np.inf, np.inf
+    )  # a row that was compared with fewer than k others is searched in full
+    workers.run(points.rank, m, *points.parts, rows, candidates, filled, bounds, *out)
+    graph.indices[rows], graph.distances[rows] = out
 
-    The products are computed from differences from the centre of the list, which are small for near rows.
-    """
-    members = (Z[inside] - centre).astype(np.float32)
-    norms = np.einsum("ij,ij->i", members, members)
 
-    def compare(block: int, lo: int, hi: int) -> None:
-        for start in range(lo, hi, TILE_ROWS):
-            some = searching[start : min(start + TILE_ROWS, hi)]
-            queries = (Z[some] - centre).astype(np.float32)
-            own = np.einsum("ij,ij->i", queries, queries)
-            for first in range(0, len(inside), TILE_COLUMNS):
-                tile = slice(first, first + TILE_COLUMNS)
-                products = queries @ members[tile].T
-                kernels.scan(products, norms[tile], inside[tile], some, own, some, *shortlists, whole(len(some)))
+def _refined(
+    points: Points, indices: NDArray[np.int32], order: NDArray[np.int32], checked: Checked, workers: Workers
+) -> KnnGraph:
+    """Return neighbours that are refined by nearest-neighbour descent, in which the rows are sorted by list."""
+    n, k = indices.shape
+    position = np.empty(n, np.int32)
+    position[order] = np.arange(n, dtype=np.int32)
+    near, rows = np.empty((n, k), np.int32), np.empty((n, points.centred.shape[1]), np.float32)
+    for start in range(0, n, _STEP):
+        some = slice(start, start + _STEP)
+        near[some], rows[some] = position[indices[order[some]]], points.centred[order[some]]
 
-    workers.run(compare, len(searching), grain=512)
+    def ranked(some: NDArray[np.int32], near: NDArray[np.int32], graph: KnnGraph) -> None:
+        _rank(points, some, order[near], np.full(len(some), k, np.int32), graph, workers)
+
+    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+
+    def recall(near: NDArray[np.int32]) -> float:
+        ranked(checked.rows.astype(np.int32), near[position[checked.rows]], graph)
+        return checked.recall(
+            rescaled(KnnGraph(graph.indices[checked.rows], graph.distances[checked.rows]), points).distances
+        )
+
+    descent.refined(rows, near, workers, recall, _GOOD_RECALL)
+    for start in range(0, n, _STEP):
+        some = slice(start, start + _STEP)
+        ranked(order[some], near[some], graph)
+    return rescaled(graph, points)
 
 
 def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray[np.float32]:
@@ -105,33 +219,3 @@ def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray
         sizes = np.bincount(label, minlength=len(centres))
         centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres).astype(np.float32)
     return centres
-
-
-def _probed(
-    rows: NDArray[np.float32], centres: NDArray[np.float32], probes: int, workers: Workers
-) -> NDArray[np.int32]:
-    """Return the nearest centres of every row, (n, probes). The nearest comes first; the others are not sorted."""
-    norms = np.einsum("ij,ij->i", centres, centres)
-    out = np.empty((len(rows), probes), np.int32)
-
-    def probe(block: int, lo: int, hi: int) -> None:
-        for start in range(lo, hi, TILE_ROWS):
-            some = slice(start, min(start + TILE_ROWS, hi))
-            value = norms - 2.0 * (rows[some] @ centres.T)
-            near = np.argpartition(value, min(probes, len(centres) - 1), axis=1)[:, :probes]
-            first = np.take_along_axis(value, near, axis=1).argmin(axis=1)[:, None]
-            nearest = np.take_along_axis(near, first, axis=1)
-            np.put_along_axis(near, first, near[:, :1].copy(), axis=1)
-            near[:, :1] = nearest
-            out[some] = near
-
-    workers.run(probe, len(rows))
-    return out
-
-
-def _members(probed: NDArray[np.int32], count: int) -> list[NDArray[np.int32]]:
-    """Return the rows that probe each of ``count`` lists, in ascending order."""
-    flat = probed.ravel()
-    order = (np.argsort(flat, kind="stable") // probed.shape[1]).astype(np.int32)
-    edges = np.cumsum(np.bincount(flat, minlength=count))[:-1]
-    return np.split(order, edges)

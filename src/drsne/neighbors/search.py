@@ -1,8 +1,8 @@
 """Nearest neighbours of the data: indices and distances, without the row itself.
 
-Euclidean and cosine distances are searched by ``exact`` and ``inverted_file``. The results do not depend on the number
-of threads. Other metrics use the distances of scikit-learn, which are ranked here. With ``metric="precomputed"``, the
-data are a distance matrix or a sparse neighbour graph (``precomputed``).
+Euclidean and cosine distances are searched by ``exact`` and ``inverted_file`` (with ``descent``). The results do not
+depend on the number of threads. Other metrics use the distances of scikit-learn, which are ranked here. With
+``metric="precomputed"``, the data are a distance matrix or a sparse neighbour graph (``precomputed``).
 """
 
 from __future__ import annotations
@@ -52,9 +52,11 @@ def knn(
     metric : str or callable, default="euclidean"
         Any metric that scikit-learn's nearest neighbours accept, or "precomputed".
     method : {"auto", "exact", "approximate"}, default="auto"
-        The kind of search. "approximate" uses an inverted file and takes a time that is nearly proportional to the
-        number of rows. It needs dense data and a Euclidean or cosine metric. Its result does not depend on the number
-        of threads. "auto" searches approximately for 50,000 rows or more if that is possible, and exactly otherwise.
+        The kind of search. "approximate" uses an inverted file, whose time grows much more slowly than the square of
+        the number of rows. If this finds too few neighbours, they are refined by nearest-neighbour descent. If that
+        does not help, all rows are searched exactly, with a warning. "approximate" needs dense data and a Euclidean or
+        cosine metric. Its result does not depend on the number of threads. "auto" searches approximately for 50,000
+        rows or more if that is possible, and exactly otherwise.
     n_jobs : int, default=None
         Number of threads, as in joblib.
 

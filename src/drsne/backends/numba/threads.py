@@ -27,6 +27,13 @@ def n_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> int:
     return max(1, min(_MAX_BLOCKS, n_rows // grain))
 
 
+def row_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> list[tuple[int, int, int]]:
+    """Return ``(block, lo, hi)`` for each block."""
+    blocks = n_blocks(n_rows, grain)
+    edges = [block * n_rows // blocks for block in range(blocks + 1)]
+    return [(block, edges[block], edges[block + 1]) for block in range(blocks)]
+
+
 class Workers:
     """Up to ``n_jobs`` threads that run during a ``with`` block.
 
@@ -251,6 +258,7 @@ class _Blas:
 
     @classmethod
     def limit(cls) -> None:
+        import scipy.linalg.cython_blas  # noqa: F401 (the products in kernels use it, and only loaded BLAS is limited)
         from threadpoolctl import threadpool_limits
 
         with cls._lock:

@@ -1,0 +1,227 @@
+"""Comparisons of rows with the lists of an inverted file.
+
+Matrix products in single precision select candidates. The candidates are ranked elsewhere, by distances in double
+precision (``neighbors.rank_dense``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+_CHUNK = 64
+_TILE = 256, 512  # rows and columns of the products, which stay in the cache
+
+
+def room(k: int) -> int:
+    """Return the length of the shortlists of :func:`compare`."""
+    return 2 * (k + k // 16 + 5) + 2 * _CHUNK
+
+
+@kernel
+def _trimmed(value, index, filled, size, spare):  # type: ignore[no-untyped-def]
+    """Keep the ``size`` smallest values of a list, and up to ``spare`` more, and return their number and a limit.
+
+    The limit is not less than the largest of these. It is found by bisection, because counting is vectorised and faster
+    than a quickselect.
+    """
+    one, half, zero = value.dtype.type(1), value.dtype.type(0.5), value.dtype.type(0)
+    low, high = value[0], value[0]
+    for t in range(1, filled):
+        low, high = min(low, value[t]), max(high, value[t])
+    if filled <= size:
+        return filled, high
+    enough, most = value.dtype.type(size), value.dtype.type(size + spare)
+    moved = False
+    while True:
+        middle = low + (high - low) * half
+        if middle <= low or middle >= high:
+            break
+        count = zero
+        for t in range(filled):
+            count += one if value[t] <= middle else zero
+        moved = moved or count <= most
+        if count < enough:
+            low = middle
+        else:
+            high = middle
+            if count <= most:
+                low = middle
+    kept = 0
+    for t in range(filled):
+        v, name = value[t], index[t]
+        value[t], value[kept] = value[kept], v
+        index[t], index[kept] = index[kept], name
+        kept += moved and v <= low
+    # If there are fewer than ``size`` values now, the others to choose from are equal.
+    for t in range(kept, filled):
+        if kept < size and value[t] <= high:
+            value[t], value[kept] = value[kept], value[t]
+            index[t], index[kept] = index[kept], index[t]
+            kept += 1
+    return kept, high
+
+
+@kernel
+def _collect(products, norms, base, start, value, index, hits, filled, limit, size):  # type: ignore[no-untyped-def]
+    """Add the points of a tile that are nearer than ``limit`` to a shortlist, and return its length and new limit.
+
+    The squared distance is ``base + norms[t] - 2 * products[t]`` and the name of the point is ``start + t``. A list
+    without room for a chunk keeps its ``size`` smallest values, and the largest of them becomes the limit.
+    """
+    one, two, zero = norms.dtype.type(1), norms.dtype.type(2), norms.dtype.type(0)
+    least = limit - base
+    for first in range(0, norms.shape[0], _CHUNK):
+        end = min(first + _CHUNK, norms.shape[0])
+        # Many chunks contain no near point, so this vectorised loop first checks whether there is one. Unsigned
+        # numbers and no slices make it 4 times as fast, because numba then checks and counts nothing.
+        below = zero
+        for t in range(np.uint64(first), np.uint64(end)):
+            below += one if norms[t] - two * products[t] < least else zero
+        if below > zero:
+            if filled + _CHUNK > value.shape[0]:
+                filled, limit = _trimmed(value, index, filled, size, size // 8)
+                least = limit - base
+            count = np.uint64(0)
+            for t in range(np.uint64(first), np.uint64(end)):
+                hits[count] = t  # without branches, because many of them would be predicted wrongly
+                count += np.uint64(norms[t] - two * products[t] < least)
+            for c in range(count):
+                hit = np.uint64(hits[c])
+                value[filled] = base + (norms[hit] - two * products[hit])
+                index[filled] = start + hit
+                filled += 1
+    return filled, limit
+
+
+@kernel
+def nearest_lists(rows, centres, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the nearest centres of each row, the nearest first."""
+    count, size = centres.shape[0], out.shape[1]
+    norms = np.empty(count, rows.dtype)
+    for c in range(count):
+        norms[c] = 0
+        for f in range(rows.shape[1]):
+            norms[c] += centres[c, f] * centres[c, f]
+    value, index = np.empty(2 * size + 2 * _CHUNK, rows.dtype), np.empty(2 * size + 2 * _CHUNK, np.int32)
+    memory, hits = np.empty(_TILE[0] * count, rows.dtype), np.empty(_CHUNK, np.int32)
+    for start in range(lo, hi, _TILE[0]):
+        height = min(_TILE[0], hi - start)
+        products = memory[: height * count].reshape(height, count)
+        np.dot(rows[start : start + height], centres.T, products)
+        for r in range(height):
+            limit = np.finfo(rows.dtype).max / rows.dtype.type(65536)
+            filled, limit = _collect(products[r], norms, rows.dtype.type(0), 0, value, index, hits, 0, limit, size)
+            filled, limit = _trimmed(value, index, filled, size, 0)
+            for c in range(size):  # insertion sort
+                v, name, at = value[c], index[c], c
+                while at > 0 and (v < value[at - 1] or (v == value[at - 1] and name < index[at - 1])):
+                    value[at], index[at] = value[at - 1], index[at - 1]
+                    at -= 1
+                value[at], index[at] = v, name
+            for c in range(size):
+                out[start + r, c] = index[c]
+
+
+@kernel
+def compare(residual, order, first, centres, probed, part, offset, k, names, filled, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the candidates of the rows in the parts lo to hi of lists, (rows, room).
+
+    The rows are sorted by list: ``order`` gives their numbers, and ``residual`` their differences from the centre of
+    their list. The list c has the rows ``first[c]`` to ``first[c + 1]``. A part is (list, start, end). Its rows are
+    compared with the lists that they probe, the nearest lists first, so that later values are compared with small
+    limits. All differences are taken from the centre of the part's own list.
+    """
+    d, probes, dtype = residual.shape[1], probed.shape[1], residual.dtype.type
+    size = k + k // 16 + 5  # with the row itself
+    doubt = dtype(8 * d + 64) * np.finfo(residual.dtype).eps
+    most = 0
+    for p in range(lo, hi):
+        most = max(most, part[p, 2] - part[p, 1])
+    value = np.empty((most, names.shape[1]), residual.dtype)
+    limit, own = np.empty(most, residual.dtype), np.empty(most, residual.dtype)
+    count, at = np.zeros(centres.shape[0] + 1, np.int64), np.zeros(centres.shape[0] + 1, np.int64)
+    asking = np.empty(most * probes, np.int64)
+    union, distance = np.empty(centres.shape[0], np.int64), np.empty(centres.shape[0])
+    queries = np.empty((_TILE[0], d), residual.dtype)
+    base, norms = np.empty(_TILE[0], residual.dtype), np.empty(_TILE[1], residual.dtype)
+    memory, shift = np.empty(_TILE[0] * _TILE[1], residual.dtype), np.empty(d, residual.dtype)
+    hits = np.empty(_CHUNK, np.int32)
+    for p in range(lo, hi):
+        home, begin, end = part[p, 0], part[p, 1], part[p, 2]
+        m = end - begin
+        # the rows of the part that probe each list
+        count[:] = 0
+        for r in range(m):
+            limit[r] = np.finfo(residual.dtype).max / dtype(65536)
+            filled[begin - offset + r] = 0
+            s = dtype(0)
+            for f in range(d):
+                s += residual[begin + r, f] * residual[begin + r, f]
+            own[r] = s
+            for c in range(probes):
+                count[probed[begin + r, c]] += 1
+        n_union, total = 0, 0
+        for c in range(centres.shape[0]):
+            at[c] = total
+            total += count[c]
+            if count[c] > 0:
+                s = 0.0
+                for f in range(d):
+                    s += (centres[c, f] - centres[home, f]) ** 2
+                union[n_union], distance[n_union] = c, s
+                n_union += 1
+        for r in range(m):
+            for c in range(probes):
+                asking[at[probed[begin + r, c]]] = r
+                at[probed[begin + r, c]] += 1
+        for one in np.argsort(distance[:n_union], kind="mergesort"):
+            u = union[one]
+            for f in range(d):
+                shift[f] = centres[u, f] - centres[home, f]
+            for top in range(at[u] - count[u], at[u], _TILE[0]):
+                height = min(_TILE[0], at[u] - top)
+                for q in range(height):
+                    r = asking[top + q]
+                    s = dtype(0)
+                    for f in range(d):
+                        queries[q, f] = residual[begin + r, f]
+                        s += residual[begin + r, f] * shift[f]
+                    base[q] = own[r] - s - s
+                for left in range(first[u], first[u + 1], _TILE[1]):
+                    width = min(_TILE[1], first[u + 1] - left)
+                    for t in range(width):
+                        s = dtype(0)
+                        for f in range(d):
+                            s += (residual[left + t, f] + shift[f]) ** 2
+                        norms[t] = s
+                    products = memory[: height * width].reshape(height, width)
+                    np.dot(queries[:height], residual[left : left + width].T, products)
+                    for q in range(height):
+                        r = asking[top + q]
+                        to = begin - offset + r
+                        filled[to], limit[r] = _collect(
+                            products[q],
+                            norms[:width],
+                            base[q],
+                            left,
+                            value[r],
+                            names[to],
+                            hits,
+                            filled[to],
+                            limit[r],
+                            size,
+                        )
+        # Only candidates that can belong to the k nearest are kept, without the row itself.
+        for r in range(m):
+            to, least = begin - offset + r, k + 1
+            listed = filled[to]
+            _, largest = _trimmed(value[r], names[to], listed, least, least // 16)
+            largest += doubt * (own[r] + own[r] + abs(largest))
+            kept = 0
+            for q in range(listed):
+                if value[r, q] <= largest and names[to, q] != begin + r:
+                    names[to, kept] = order[names[to, q]]
+                    kept += 1
+            filled[to] = kept
