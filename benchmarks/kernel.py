@@ -86,6 +86,7 @@ SCHEDULES: dict[str, dict[str, Any]] = {
     "density term in 150 iterations": {**BASE, "iterations": [75, 775, 150]},
     "half the rate": {**BASE, "rate": 1.0},
     "steps in map units": {**BASE, "local": False},
+    "700 iterations, momentum 0.9": {**BASE, "iterations": [75, 525, 100], "momentum": 0.9},
 }
 OBJECTIVES: dict[str, dict[str, Any]] = {
     "plain t-SNE": {"kernel": "fixed", "weight": 0.0},
@@ -179,7 +180,8 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
         early, plain, last = (replace(phase, n_iter=n_iter) for phase, n_iter in phases)
         adam = replace(last.optimizer, rate=setting.get("rate", 2.0))
         last = replace(last, ramp=round(0.3 * last.n_iter), optimizer=adam)
-        plain = replace(plain, exaggeration_from=12.0, release=setting["release"])
+        descent = replace(plain.optimizer, momentum=setting.get("momentum", plain.optimizer.momentum))
+        plain = replace(plain, exaggeration_from=12.0, release=setting["release"], optimizer=descent)
         growth = setting["growth"]
         if growth != "start":
             early = replace(early, scale=0.0)
