@@ -92,7 +92,10 @@ def scaled_cells(
     count = len(at.nodes[0])
     summed: NDArray[Any] = np.empty((adaptive_tree.N_SUMMED, count), real)
     coordinates = _coordinates(Y, real, at, workers)
-    workers.run(adaptive_tree.moments, count, coordinates, scale, *at.nodes[:2], summed)
+    bounds: NDArray[Any] = np.empty((adaptive_tree.N_BOUNDS, count), real)
+    first, last, after, height = at.nodes
+    workers.run(adaptive_tree.moments, count, coordinates, scale, first, last, height, summed, bounds)
+    adaptive_tree.combine(first, last, after, height, summed, bounds)
     return ScaledCells(at, coordinates, scale, summed)
 
 

@@ -16,21 +16,27 @@ from drsne.backends.numba.kernels._compile import kernel
 
 N_SUMMED = 20  # number of rows in the summary of a node (see moments)
 EXTENT = 14  # the row of the largest extent
+N_BOUNDS = 8  # number of rows in the bounds of a node (see moments)
 _FAR = 15  # number of rows in a list of far nodes
+_LARGEST = 8192  # largest number of points over which the summary of a node that is not a leaf is summed
 
 
 @kernel
-def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the summaries of nodes lo to hi into the columns of ``summed`` (20, m).
+def moments(coordinates, scale, first, last, height, summed, bounds, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the summaries of nodes lo to hi into the columns of ``summed`` (20, m), except those of very large nodes.
 
     Rows 0-3 are the mean position and the mean scale b. Rows 4-13 are the sums of the products of deviations from these
     means: xx, yy, zz, xy, xz and yz in rows 4-9, xb, yb and zb in rows 10-12, and bb in row 13. Row 14 is the largest
     extent of the box, and row 15 the extent of the scales. Rows 16-18 are the largest distances from the mean along
-    each axis. Row 19 is the number of points.
+    each axis. Row 19 is the number of points. ``bounds`` (8, m) has the smallest coordinates and scale, then the
+    largest. Very large nodes are left to :func:`combine`, because one thread would take longer for them than the others
+    for all other nodes.
     """
     for v in range(lo, hi):
         begin, end = first[v], last[v]
         m = end - begin
+        if m > _LARGEST and height[v] > 0:
+            continue
         widest = 0.0
         for c in range(3):
             total = 0.0
@@ -43,11 +49,13 @@ def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ig
             summed[c, v] = mean
             summed[16 + c, v] = max(most - mean, mean - least)
             widest = max(widest, most - least)
+            bounds[c, v], bounds[4 + c, v] = least, most
         total = 0.0
         least, most = scale[begin], scale[begin]
         for i in range(begin, end):
             total += scale[i]
             least, most = min(least, scale[i]), max(most, scale[i])
+        bounds[3, v], bounds[7, v] = least, most
         summed[3, v] = total / m
         summed[14, v] = widest
         summed[15, v] = most - least
@@ -67,6 +75,56 @@ def moments(coordinates, scale, first, last, summed, block, lo, hi):  # type: ig
             yb += y * b
             zb += z * b
             bb += b * b
+        summed[4, v], summed[5, v], summed[6, v] = xx, yy, zz
+        summed[7, v], summed[8, v], summed[9, v] = xy, xz, yz
+        summed[10, v], summed[11, v], summed[12, v], summed[13, v] = xb, yb, zb, bb
+
+
+@kernel
+def combine(first, last, after, height, summed, bounds):  # type: ignore[no-untyped-def]
+    """Write the summaries and bounds of very large nodes from those of the nodes inside them."""
+    mean = np.empty(4)
+    for v in range(first.shape[0] - 1, -1, -1):
+        n = last[v] - first[v]
+        if n <= _LARGEST or height[v] == 0:
+            continue
+        for c in range(4):
+            mean[c] = 0.0
+            bounds[c, v], bounds[4 + c, v] = bounds[c, v + 1], bounds[4 + c, v + 1]
+        u = v + 1
+        while u < after[v]:
+            for c in range(4):
+                mean[c] += summed[19, u] * np.float64(summed[c, u]) / n
+                bounds[c, v] = min(bounds[c, v], bounds[c, u])
+                bounds[4 + c, v] = max(bounds[4 + c, v], bounds[4 + c, u])
+            u = after[u]
+        widest = 0.0
+        for c in range(3):
+            least, most = bounds[c, v], bounds[4 + c, v]
+            summed[16 + c, v] = max(most - mean[c], mean[c] - least)
+            widest = max(widest, most - least)
+        for c in range(4):
+            summed[c, v] = mean[c]
+        summed[14, v] = widest
+        summed[15, v] = bounds[7, v] - bounds[3, v]
+        summed[19, v] = n
+        xx, yy, zz, xy, xz, yz = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        xb, yb, zb, bb = 0.0, 0.0, 0.0, 0.0
+        u = v + 1
+        while u < after[v]:
+            m = np.float64(summed[19, u])
+            x, y, z, b = summed[0, u] - mean[0], summed[1, u] - mean[1], summed[2, u] - mean[2], summed[3, u] - mean[3]
+            xx += summed[4, u] + m * x * x
+            yy += summed[5, u] + m * y * y
+            zz += summed[6, u] + m * z * z
+            xy += summed[7, u] + m * x * y
+            xz += summed[8, u] + m * x * z
+            yz += summed[9, u] + m * y * z
+            xb += summed[10, u] + m * x * b
+            yb += summed[11, u] + m * y * b
+            zb += summed[12, u] + m * z * b
+            bb += summed[13, u] + m * b * b
+            u = after[u]
         summed[4, v], summed[5, v], summed[6, v] = xx, yy, zz
         summed[7, v], summed[8, v], summed[9, v] = xy, xz, yz
         summed[10, v], summed[11, v], summed[12, v], summed[13, v] = xb, yb, zb, bb
