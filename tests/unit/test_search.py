@@ -12,11 +12,6 @@ from drsne.neighbors import descent, exact, inverted_file, search
 from drsne.neighbors.search import knn
 
 
-@pytest.fixture(autouse=True)
-def _small_data_are_searched_like_large_ones(monkeypatch):
-    monkeypatch.setattr(exact, "_FEW", 0)
-
-
 def clustered(n=4000, d=20, seed=0):
     rng = np.random.default_rng(seed)
     centres = 3.0 * rng.normal(size=(40, d))
@@ -35,24 +30,6 @@ def test_approximate_recall_and_exact_distances():
     assert found.distances[17, 3] == pytest.approx(np.linalg.norm(X[i] - X[j]), rel=1e-12)
     assert (np.diff(found.distances, axis=1) >= 0).all()
     assert not (found.indices == np.arange(len(X))[:, None]).any()
-
-
-@pytest.mark.parametrize("kind", ["ordinary", "ties", "duplicates", "tiny"])
-@pytest.mark.parametrize("k", [1, 12, 99])
-def test_small_data_are_searched_without_compiled_code_for_the_same_answer(kind, k, monkeypatch):
-    rng = np.random.default_rng(0)
-    X = {
-        "ordinary": rng.normal(size=(100, 5)) + 100.0,
-        "ties": rng.integers(0, 3, (100, 3)).astype(float),
-        "duplicates": np.repeat(rng.normal(size=(20, 3)), 5, axis=0),
-        "tiny": rng.normal(size=(100, 4)) * 1e-200,
-    }[kind]
-    other = knn(X, k)
-    monkeypatch.setattr(exact, "_FEW", 2**20)
-    monkeypatch.setattr(exact, "_scanned", None)
-    few = knn(X, k)
-    np.testing.assert_array_equal(few.indices, other.indices)
-    np.testing.assert_allclose(few.distances, other.distances, rtol=1e-14)
 
 
 def test_approximate_is_the_same_every_time_and_for_every_n_jobs():

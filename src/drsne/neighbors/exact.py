@@ -25,7 +25,6 @@ Rows = NDArray[np.intp]
 
 TILE_ROWS, TILE_COLUMNS = 256, 4096
 _ORDINARY = 2.0**200  # scale of the data below which squared distances do not overflow in double precision
-_FEW = 2**28  # largest product of two numbers of rows and the number of columns for which all distances are computed
 _UNPROVED = 0.02  # largest fraction of the rows of a tile that is searched in full before the precision is raised
 
 
@@ -95,8 +94,6 @@ class Shortlists(NamedTuple):
 def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
     """Return the ``k`` nearest neighbours of ``rows`` among all rows of ``X``."""
     points = Points.of(X)
-    if not sp.issparse(X) and len(rows) * X.size <= _FEW:
-        return rescaled(_among_few(points.parts[0], k, rows, workers), points)
     graph = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
     factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last entry is in use
     step = max(1, TILE_ROWS * TILE_COLUMNS // len(points.norms)) if sp.issparse(X) else TILE_ROWS
@@ -112,32 +109,6 @@ def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
 
     workers.run(work, -(-len(rows) // step), grain=1)
     return rescaled(graph, points)
-
-
-def _among_few(X: NDArray[np.float64], k: int, rows: Rows, workers: Workers) -> KnnGraph:
-    """Return the neighbours in small data from all distances, which needs no compiled code.
-
-    Ties are ranked by index, as in the other search.
-    """
-    from scipy.spatial.distance import cdist
-
-    graph = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
-
-    def work(block: int, lo: int, hi: int) -> None:
-        square = cdist(X[rows[lo:hi]], X, "sqeuclidean")
-        square[np.arange(hi - lo), rows[lo:hi]] = np.inf
-        farthest = np.partition(square, k - 1, axis=1)[:, k - 1 : k]
-        # Ties at the end of a list are ruled out by their index: only as many of them remain as the list needs.
-        inside, tied = square < farthest, square == farthest
-        tied &= tied.cumsum(axis=1) <= k - inside.sum(axis=1, keepdims=True)
-        index = np.nonzero(inside | tied)[1].reshape(hi - lo, k)
-        found = np.take_along_axis(square, index, axis=1)
-        ascending = np.argsort(found, axis=1, kind="stable")
-        graph.indices[lo:hi] = np.take_along_axis(index, ascending, axis=1)
-        graph.distances[lo:hi] = np.sqrt(np.take_along_axis(found, ascending, axis=1))
-
-    workers.run(work, len(rows))
-    return graph
 
 
 def _scanned(points: Points, centred: Any, some: Rows, k: int) -> tuple[Shortlists, NDArray[np.float64]]:
