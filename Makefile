@@ -6,7 +6,7 @@ KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Compiled kernels are kept between runs, beside the packages that compiled them.
 CACHE := $(abspath $(VENV))/numba
-PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto -q
+PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto --dist worksteal -q
 REPRODUCE := NUMBA_CACHE_DIR=$(CACHE) $(BIN)/drsne reproduce --quick
 
 .PHONY: demo check test lint format types fast unit quick wheel minimum docs clean help
