@@ -161,9 +161,8 @@ def _rank(
     """Write the nearest candidates of ``rows`` to the graph."""
     m, k = len(rows), graph.indices.shape[1]
     out = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
-    bounds = np.where(
-        filled < k, -np.inf, np.inf
-    )  # a row that was compared with fewer than k others is searched in full
+    # A row that was compared with fewer than k others is searched in full.
+    bounds = np.where(filled < k, -np.inf, np.inf)
     workers.run(points.rank, m, *points.parts, rows, candidates, filled, bounds, *out)
     graph.indices[rows], graph.distances[rows] = out
 
