@@ -223,6 +223,8 @@ def test_auto_is_adaptive_where_the_density_term_takes_part(blobs):
         (lambda X: Objective(kernel="wide"), ValueError, "kernel must be one of"),
         (lambda X: Objective(target_quantile=0.5), ValueError, "target_quantile must be below 0.5"),
         (lambda X: Objective(target_quantile=-0.1), ValueError, "target_quantile must be"),
+        (lambda X: Objective(scale_exponent="log"), ValueError, "scale_exponent must be"),
+        (lambda X: Objective(scale_exponent=-1), ValueError, "scale_exponent must be a finite number of at least 0"),
         (lambda X: Objective(small_groups=1), TypeError, "small_groups must be True or False"),
     ],
 )

@@ -80,6 +80,66 @@ def test_a_step_is_as_good_as_a_fit(digits):
     assert loss < 1.06 * (model.kl_divergence_ + 8.0 * model.concentration_loss_)
 
 
+def test_a_step_above_70_is_as_good_as_a_fit(digits):
+    X, options = digits[:700], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 600, "random_state": 0}
+    path = density_path(X, [0, 8, 16, 35, 70, 140], **options)
+    model = DRSNE(density_weight=140.0, **options).fit(X)
+    loss = path.kl_divergence[-1] + 140.0 * path.concentration_loss[-1]
+    assert loss < 1.06 * (model.kl_divergence_ + 140.0 * model.concentration_loss_)
+    cc = [metrics.concentration_correlation(X, Y, 15) for Y in (path.embeddings[-1], model.embedding_)]
+    assert cc[0] == pytest.approx(cc[1], abs=0.01)
+
+
+def test_weights_above_70_come_nearer_to_the_profile_of_the_data(digits):
+    X, options = digits[:500], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 400, "random_state": 0}
+    path = density_path(X, [0, 9, 35, 70, 140, 280], **options)
+    cc = [metrics.concentration_correlation(X, Y, 15) for Y in path.embeddings]  # over the neighbours of the term
+    assert cc[3] < cc[4] < cc[5]
+    upto = density_path(X, [0, 9, 35, 70], **options)
+    for one, two in zip(upto.embeddings, path.embeddings, strict=False):
+        np.testing.assert_array_equal(one, two)  # the maps up to 70 do not depend on those above
+    np.testing.assert_array_equal(upto.concentration_loss, path.concentration_loss[:4])
+
+
+def test_the_first_weight_above_70_is_a_fit_of_its_own(X):
+    path = density_path(X, [0, 100, 150], **QUICK)
+    model = DRSNE(density_weight=100, **QUICK).fit(X)
+    np.testing.assert_array_equal(path.embeddings[1], model.embedding_)
+    assert path.concentration_loss[1] == model.concentration_loss_
+
+
+@pytest.mark.parametrize("options", [{"neighborhoods": "input"}, {"objective": drsne.Objective(embedding_weight=0.7)}])
+def test_settings_of_the_user_are_used_at_every_weight(X, options):
+    model = DRSNE(density_weight="auto", **options)
+    assert model._objective(70.0) == model._objective(71.0) == model._objective(1.0)
+    path = density_path(X, [0, 70, 140], **QUICK, **options)
+    assert path.concentration_loss[2] < path.concentration_loss[1]
+
+
+@pytest.mark.parametrize("chosen", [5.0, 140.0])
+def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkeypatch):
+    from drsne.backends.numba.threads import Workers
+    from drsne.estimators import path
+    from drsne.estimators.preparation import prepare_drsne
+
+    X, options = digits[:400], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 200, "random_state": 0}
+    monkeypatch.setattr(path, "WEIGHTS", (0.0, 5.0, 70.0, 140.0))
+    monkeypatch.setattr(path, "automatic", lambda maps, drop: list(maps.weights).index(chosen))
+    auto = DRSNE(density_weight="auto", **options).fit(X)
+    fitted = DRSNE(density_weight=chosen, **options).fit(X)
+    assert auto.density_weight_ == fitted.density_weight_ == chosen
+    assert auto.contrast_ == fitted.contrast_
+    assert (auto.contrast_ > 1.0) == (chosen <= 70.0)
+    np.testing.assert_array_equal(auto.scales_, fitted.scales_)
+    np.testing.assert_array_equal(auto.input_concentration_, fitted.input_concentration_)
+    with Workers(1) as workers:
+        problem = prepare_drsne(fitted._settings(), X, fitted._objective(chosen), chosen, workers).problem
+        evaluation = problem.evaluate(auto.embedding_, losses=True)
+        assert evaluation.density == pytest.approx(auto.concentration_loss_, rel=1e-6)
+        assert evaluation.kl == pytest.approx(auto.kl_divergence_, rel=1e-6)
+        np.testing.assert_allclose(auto.concentration_, problem.concentration(auto.embedding_), atol=1e-6)
+
+
 def test_zero_need_not_be_on_the_path(X, path):
     some = density_path(X, [5.0], **QUICK)
     assert some.weights.tolist() == [5.0]

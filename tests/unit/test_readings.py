@@ -170,6 +170,21 @@ def test_modes_are_what_they_say():
         assert (adaptive.input_exponent, adaptive.embedding_exponent) == ("auto", 0.5)
 
 
+@pytest.mark.parametrize("kernel", ["auto", "fixed"])
+def test_weights_above_70_have_the_density_term_of_the_paper(kernel):
+    model = DRSNE(density_exponent=0.5, kernel=kernel)
+    usual, paper = model._objective(70.0), model._objective(71.0)
+    assert usual == model._objective(1.0)
+    assert (usual.input_weight, usual.embedding_weight, usual.input_exponent) == (1.0, 0.7, "auto")
+    assert (usual.target_quantile, usual.scale_exponent) == (0.01, None)
+    assert (paper.input_weight, paper.embedding_weight, paper.input_exponent) == (1.0, 0.0, 0.5)
+    assert (paper.target_quantile, paper.scale_exponent) == (0.0, "auto")
+    assert usual.kernel == paper.kernel == kernel
+    for mode in ("input", "embedding"):
+        other = DRSNE(neighborhoods=mode, kernel=kernel)
+        assert other._objective(70.0) == other._objective(71.0)
+
+
 @pytest.mark.parametrize(("spread", "expected"), [(0.1, 2.0), (0.4, 2.0), (0.5, 1.6), (0.8, 1.0), (2.0, 1.0)])
 def test_contrast(spread, expected):
     """Log radii that spread over less than .8 are stretched to that, up to doubled; wider ones are left alone."""

@@ -14,9 +14,9 @@ from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters, path
 from drsne.estimators.base import MapEstimator
 from drsne.estimators.path import DensityPath
-from drsne.estimators.preparation import Prepared, prepare_drsne
+from drsne.estimators.preparation import Prepared, prepare_density_terms, prepare_drsne
 from drsne.objectives.concentration import rescaled
-from drsne.objectives.drsne import NEIGHBORHOODS, DRSNEProblem, Objective
+from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, DRSNEProblem, Objective
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
@@ -46,9 +46,12 @@ class DRSNE(MapEstimator):
     density_weight : float or "auto", default=1.0
         ``lambda``, the weight of the density term. 0 gives plain t-SNE. Useful values are between 0.3 and 10 with the
         adaptive kernel and between 1 and 50 with the fixed one, for any number of samples. (The values printed in the
-        paper are ours divided by ``n_samples``.) "auto" fits a path of weights (:func:`drsne.density_path`) and keeps
-        one of its maps: among those that ``max_trustworthiness_drop`` allows, the map with the largest mean of the
-        concentration correlation and the two density rank correlations.
+        paper are ours divided by ``n_samples``.) Above a weight of 70, almost nothing but density counts. With
+        ``neighborhoods="both"``, the density term is then the paper's: it compares the neighbours in the data only,
+        with contrast 1 and without winsorising the target, so that the map reproduces the concentration profile of the
+        data itself. "auto" fits a path of weights (:func:`drsne.density_path`) and keeps one of its maps: among those
+        that ``max_trustworthiness_drop`` allows, the map with the largest mean of the concentration correlation and the
+        two density rank correlations.
     density_neighbors : int, default=30
         k, the number of neighbours that determine the concentration of a point, not counting the point itself.
     density_exponent : float, default=1.0
@@ -58,10 +61,11 @@ class DRSNE(MapEstimator):
     neighborhoods : {"both", "input", "embedding"}, default="both"
         Neighbours over which the concentration in the map is measured. "input" uses the neighbours of each point in the
         data, as in the paper. "embedding" uses its nearest neighbours in the map, which are what a reader of the map
-        sees. "both" uses both kinds of neighbours. Except with "input" and the fixed kernel, the map is matched to a
-        power of the concentration in the data (``contrast_``). If the radii in the data differ little, as in data with
-        many dimensions, their ratios are enlarged in the map, at most to their squares, so that they stand out from
-        chance (docs/theory.md, section 8).
+        sees. "both" uses both kinds of neighbours, or only those in the data if the weight is above 70. Except with
+        "input" and the fixed kernel, and with "both" and a weight above 70, the map is matched to a power of the
+        concentration in the data (``contrast_``). If the radii in the data differ little, as in data with many
+        dimensions, their ratios are enlarged in the map, at most to their squares, so that they stand out from chance
+        (docs/theory.md, section 8).
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the
@@ -142,7 +146,7 @@ class DRSNE(MapEstimator):
         ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
         Power of the concentration in the data to which the concentration in the map is matched. It is 1 with
-        ``neighborhoods="input"`` and the fixed kernel.
+        ``neighborhoods="input"`` and the fixed kernel, and with ``neighborhoods="both"`` and a weight above 70.
     scales_ : ndarray of shape (n_samples,)
         ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. With the fixed kernel, all
         scales are 1.
@@ -272,18 +276,22 @@ class DRSNE(MapEstimator):
     def _fit_path(self, X: Any, dtype: type) -> None:
         """Fit maps along a path of weights, and keep the best map that meets the constraint."""
         with Workers(self.n_jobs) as workers:
-            maps, followed, prepared = self._follow(X, dtype, path.WEIGHTS, workers)
+            maps, followed, by_weight = self._follow(X, dtype, path.WEIGHTS, workers)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
             weight = float(maps.weights[chosen])
+            prepared = by_weight[weight]
             adaptation = path.adaptation(prepared.problem.objective, weight)
-            self._keep(followed.outcomes[chosen], prepared, followed.state, weight, dtype, adaptation)
+            self._keep(followed.outcomes[chosen], prepared, followed.states[chosen], weight, dtype, adaptation)
             self.path_ = maps
         report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
         self, X: Any, dtype: type, weights: Sequence[float], workers: Workers
-    ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
-        """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores."""
+    ) -> tuple[DensityPath, path.Followed, dict[float, Prepared[DRSNEProblem]]]:
+        """Fit the maps at lambda = 0 and at the ``weights``.
+
+        Return them with their scores, and the problem of every weight.
+        """
         if self._precomputed and sp.issparse(X):
             raise ValueError(
                 "A path of density weights needs all distances to score its maps; got a sparse graph with "
@@ -305,16 +313,24 @@ class DRSNE(MapEstimator):
         self._warn_if_lowered(most_exaggerated(fit.n_iter, density=density, share=share))
         positive = [w for w in weights if w > 0]
         n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
+        # Weights below 1 have the objective of 1. So does the map at 0, of which it determines only the density loss.
+        objectives = {weight: self._objective(max(weight, 1.0)) for weight in (0.0, *positive)}
         with self._progress(n_iter) as bar:
-            prepared = prepare_drsne(self._settings(), X, objective, 1.0, workers)
-            watchers = parameters.callbacks(self.callbacks)
+            distinct = list(dict.fromkeys(objectives.values()))
+            prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers)
+            by_weight = {weight: prepared[each] for weight, each in objectives.items()}
             followed = path.follow(
-                prepared.problem, prepared.start, weights, schedules, callbacks=watchers, progress=bar
+                {weight: each.problem for weight, each in by_weight.items()},
+                by_weight[0.0].start,
+                schedules,
+                callbacks=parameters.callbacks(self.callbacks),
+                progress=bar,
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=prepared.near, dtype=dtype)
-        return maps, followed, prepared
+        near = by_weight[0.0].near
+        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=near, dtype=dtype)
+        return maps, followed, by_weight
 
     def _objective(self, weight: float) -> Objective:
         if self.objective is not None:
@@ -327,6 +343,8 @@ class DRSNE(MapEstimator):
             embedding_exponent=exponent,
             kernel=self.kernel,
         )
+        if self.neighborhoods == "both" and weight > PROFILE_WEIGHT:
+            return objective.of_the_paper()
         # The fixed kernel with the neighbours in the data is the paper's method, which has no contrast.
         without_contrast = not weights.contrasted and not objective.adapts(weight)
         return replace(objective, input_exponent=exponent) if without_contrast else objective

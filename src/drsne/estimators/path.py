@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -43,7 +43,9 @@ class DensityPath:
         Scores of the maps, named as in :func:`drsne.metrics.evaluate`. They are measured on at most 5000 points;
         continuity and stress are measured on at most 1000 points.
     kl_divergence, concentration_loss : ndarray of shape (m,)
-        The two terms of the loss of every map.
+        The two terms of the loss of every map. Above a weight of 70, the default density term is the paper's (see
+        :class:`drsne.DRSNE`), and ``concentration_loss`` is that of this term. It should therefore not be compared with
+        the losses of maps at smaller weights.
     baseline, baseline_continuity : float
         Trustworthiness and continuity of the map at lambda = 0, even if that map is not on the path.
     """
@@ -222,29 +224,35 @@ class Followed(NamedTuple):
     outcomes: list[Outcome]  # one outcome for each weight that was reached, beginning with 0
     stopped_by: str | None  # reason as in Outcome; a map that was stopped early is left out, unless it is the first
     n_iter: int
-    state: State
+    states: list[State]  # the state of the problem of every map; maps of the same problem share it
 
 
 def follow(
-    problem: DRSNEProblem,
+    problems: Mapping[float, DRSNEProblem],
     start: Array,
-    weights: Sequence[float],
     schedules: PathSchedules,
     *,
     callbacks: Sequence[Callback] = (),
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Followed:
-    """Fit and return the map at lambda = 0, which is plain t-SNE, and the maps at the positive ``weights``.
+    """Fit and return the map at lambda = 0, which is plain t-SNE, and the maps at the positive weights.
 
-    ``problem`` has a density weight of one. A map is fitted separately if its kernel adapts further than that of the
-    previous map. Every other map starts from the previous map. Iterations are counted, and histories recorded, from the
-    start of the path.
+    ``problems`` has the problem of every weight of the path, in ascending order from 0. Each has a density weight of
+    one, and they differ only in their density terms. A map is fitted separately if its kernel adapts further than that
+    of the previous map. Every other map starts from the previous map. Iterations are counted, and histories recorded,
+    from the start of the path.
     """
     outcomes: list[Outcome] = []
-    Y, done, stopped_by, state = start, 0, None, problem.start()
-    positive = [w for w in weights if w > 0.0]
-    fitted = own_fits(problem.objective, positive)
-    for weight in (0.0, *positive):
+    states: list[State] = []
+    Y, done, stopped_by = start, 0, None
+    problem = problems[0.0]
+    state = problem.start()
+    fitted = own_fits(problem.objective, [weight for weight in problems if weight > 0.0])
+    for weight, current in problems.items():
+        if current is not problem:
+            finished = state.without_pairs()
+            states = [finished if each is state else each for each in states]
+            problem, state = current, current.start()
         schedule = schedules.step if outcomes else schedules.plain
         if weight in fitted and schedules.first is not None:
             Y, schedule = start, schedules.first
@@ -261,9 +269,10 @@ def follow(
             break
         Y = last.embedding
         outcomes.append(_appended(outcomes[-1], last) if outcomes else last)
+        states.append(state)
         if stopped_by is not None:
             break
-    return Followed(outcomes, stopped_by, done, state)
+    return Followed(outcomes, stopped_by, done, states)
 
 
 def adaptation(objective: Objective, weight: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -98,6 +98,17 @@ def prepare_drsne(
     settings: PreparationSettings, X: Any, objective: Objective, weight: float, workers: Workers
 ) -> Prepared[DRSNEProblem]:
     """Return the problem of DR-SNE on ``X`` at a density weight, and the initial map."""
+    return prepare_density_terms(settings, X, [objective], weight, workers)[objective]
+
+
+def prepare_density_terms(
+    settings: PreparationSettings, X: Any, objectives: Sequence[Objective], weight: float, workers: Workers
+) -> dict[Objective, Prepared[DRSNEProblem]]:
+    """Return a problem for each of several objectives that differ only in their density terms.
+
+    Neighbours, affinities and the initial map are computed once.
+    """
+    objective = objectives[0]
     near = _neighbors(settings, X, objective.calibration, workers)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
@@ -105,12 +116,15 @@ def prepare_drsne(
     with timed("Made the initial map"):
         start = _start(settings, near.X, symmetric.P, near.rng, workers)
     graph = near.graph.first(sizes.density_neighbors)
-    problem, input_profile = _drsne_problem(settings, graph, objective, symmetric.P, weight, workers)
     kept = None
     if X.shape[0] <= _MOST_SAMPLES_KEPT and near.pca is None and settings.neighbors is None:
         few = near.graph.first(_NEIGHBORS_KEPT)
         kept = KnnGraph(few.indices.copy(), few.distances.copy())  # copies, because a view would keep the whole graph
-    return Prepared(problem, symmetric, start, near.pca, kept, input_profile)
+    prepared = {}
+    for each in objectives:
+        problem, input_profile = _drsne_problem(settings, graph, each, symmetric.P, weight, workers)
+        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, input_profile)
+    return prepared
 
 
 def prepare_densne(
@@ -223,7 +237,9 @@ def _drsne_problem(
     input_profile = profile(radii, exponent, objective.input_smoothing).log
     log_scale = None
     if objective.adapts(weight):
-        log_scale = log_scales(radii, exponent / objective.embedding_exponent, objective.input_smoothing)
+        of_scales = objective.scale_exponent
+        power = exponent / objective.embedding_exponent if of_scales is None else float(of_scales)
+        log_scale = log_scales(radii, power, objective.input_smoothing)
     # The values are rounded, because the last bits depend on the units of the data, but the map must not.
     round_off = rounded if objective.precision == "single" else np.asarray
     backend = NumbaBackend(workers)

@@ -51,6 +51,7 @@ NEIGHBORHOODS = {
     "embedding": NeighborhoodWeights(0.0, 1.0, contrasted=True),
     "both": NeighborhoodWeights(1.0, 0.7, contrasted=True),
 }
+PROFILE_WEIGHT = 70.0  # largest weight of the default density term; above it, the paper's term is used (section 9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,10 @@ class Objective:
         data (docs/theory.md, section 11). "auto" means "adaptive" if the density term is used and "fixed" if
         ``density_weight=0``. Below ``density_weight=0.1``, the automatic kernel adapts only in part: the scales are
         raised to the power ``10 * density_weight``.
+    scale_exponent : float, "auto" or None, default=None
+        Power of the radii in the data to which the scales of an adaptive kernel are proportional. None stands for
+        ``input_exponent / embedding_exponent``, so that the kernel and the density term ask for the same ratios of
+        radii. "auto" stands for the contrast that an ``input_exponent`` of "auto" would have.
     target_quantile : float, default=0.01
         Quantile at which the target of the density term is winsorised at either end. Without this, a few very sparse
         points would be placed so far away that the rest of the map shrinks. With 0, the target is not changed.
@@ -121,6 +126,7 @@ class Objective:
     affinity_smoothing: float = 0.0
     distance_smoothing: float = 0.0
     kernel: str = "auto"
+    scale_exponent: float | str | None = None
     target_quantile: float = DEFAULT_QUANTILE
     small_groups: bool = True
     calibration: Calibration = DEFAULT_CALIBRATION
@@ -142,6 +148,10 @@ class Objective:
         else:
             checks.number("input_exponent", self.input_exponent, above=0)
         checks.number("embedding_exponent", self.embedding_exponent, above=0)
+        if isinstance(self.scale_exponent, str):
+            checks.choice("scale_exponent", self.scale_exponent, ("auto",), also=", a number of at least 0 or None")
+        elif self.scale_exponent is not None:
+            checks.number("scale_exponent", self.scale_exponent, at_least=0, hint="Pass None for the default.")
         for name in ("input_weight", "embedding_weight"):
             checks.number(name, getattr(self, name), at_least=0)
         if not self.input_weight + self.embedding_weight:
@@ -167,10 +177,30 @@ class Objective:
                 )
 
     def at(self, radii: Array) -> Objective:
-        """Return the objective for data with these radii; an automatic exponent is replaced by its value."""
-        if not isinstance(self.input_exponent, str):
-            return self
-        return replace(self, input_exponent=self.embedding_exponent * contrast(radii, self.input_smoothing))
+        """Return the objective for data with these radii; automatic exponents are replaced by their values."""
+        objective = self
+        if isinstance(self.input_exponent, str):
+            exponent = self.embedding_exponent * contrast(radii, self.input_smoothing)
+            objective = replace(objective, input_exponent=exponent)
+        if isinstance(self.scale_exponent, str):
+            objective = replace(objective, scale_exponent=contrast(radii, self.input_smoothing))
+        return objective
+
+    def of_the_paper(self) -> Objective:
+        """Return the objective with the paper's density term.
+
+        The term compares the neighbours in the data only, without a contrast, and its target is not winsorised. The
+        scales of the kernel stay those of the automatic contrast.
+        """
+        weights = NEIGHBORHOODS["input"]
+        return replace(
+            self,
+            input_weight=weights.input,
+            embedding_weight=weights.embedding,
+            input_exponent=self.embedding_exponent,
+            scale_exponent="auto",
+            target_quantile=0.0,
+        )
 
     def adapts(self, weight: float) -> bool:
         """Return whether the kernel is adaptive at a ``weight`` of the density term."""
