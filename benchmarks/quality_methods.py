@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 from data import EIGHT, paper_data
 from report import RESULTS
 
+from drsne.estimators.path import WEIGHTS
 from drsne.experiments import Rows, Study, methods
 from drsne.experiments.methods import Method, _peers
-from drsne.experiments.methods._drsne import ADAPTIVE_STEPS, PATH_WEIGHTS, along_a_path, estimator_maps
+from drsne.experiments.methods._drsne import ADAPTIVE_STEPS, along_a_path, estimator_maps
 from drsne.experiments.methods._peers import peer
+from drsne.presets import LAST_STEPS
 
 ROWS = RESULTS / "quality.jsonl"
 SEEDS = (3, 4, 5)
@@ -44,8 +46,8 @@ OURS_NOW = {name: ADAPTIVE_STEPS[name] for name in ("iterations", "momentum")}  
 METHODS: dict[str, Method] = {
     OURS: Method(title="drsne", maps=estimator_maps("DRSNE"), settings=OURS_NOW),
     PATH: Method(
-        title="drsne, path", parameter="density_weight", grid=PATH_WEIGHTS, maps=along_a_path(),
-        settings=ADAPTIVE_STEPS, together=True,
+        title="drsne, path", parameter="density_weight", grid=WEIGHTS, maps=along_a_path(),
+        settings={**ADAPTIVE_STEPS, "last_iterations": LAST_STEPS}, together=True,
     ),
     PLAIN: Method(
         title="drsne, plain t-SNE", parameter="density_weight", grid=(0,), maps=estimator_maps("DRSNE"),

@@ -32,6 +32,7 @@ FIXED_ITERATIONS, FIXED_MOMENTUM = 1000, 0.8
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
 MAX_STEP = 5.0  # largest step of a point, in units of the map
 PATH_STEPS = 100  # number of iterations of a step along a path, if a fit has the automatic number
+LAST_STEPS = 300  # the same for the last weights of a path, which have the density term of the paper
 PATH_RATE = 1.0  # learning rate along a path, in units of the map
 RECORD_EVERY, RECORD_EVERY_OF_MANY = 25, 100  # number of iterations between two records, for few and for many samples
 MANY = 20_000  # smallest number of samples for which computing the losses takes as long as several iterations
@@ -130,12 +131,12 @@ class PathSchedules(NamedTuple):
     plain: Schedule  # the fit at lambda = 0
     first: Schedule | None  # a fit with the adaptive kernel; None if all maps continue from lambda = 0
     step: Schedule  # the step from each weight to the next
+    last: Schedule  # the same for the last weights, which have the density term of the paper
 
-    def n_iter(self, n_positive: int, n_fits: int = 1) -> int:
-        """Return the number of iterations when ``n_fits`` of ``n_positive`` weights above 0 are fitted separately."""
-        fits = min(n_fits, n_positive) if self.first is not None else 0
-        in_fits = self.plain.n_iter + (fits * self.first.n_iter if self.first is not None else 0)
-        return in_fits + (n_positive - fits) * self.step.n_iter
+    def n_iter(self, n_fits: int, n_steps: int, n_last: int = 0) -> int:
+        """Return the number of iterations of a path with so many separate fits, steps and last steps."""
+        fits = 0 if self.first is None else n_fits * self.first.n_iter
+        return self.plain.n_iter + fits + n_steps * self.step.n_iter + n_last * self.last.n_iter
 
 
 def path_schedules(n_samples: int, *, max_iter: int | str, adaptive: bool, **settings: Any) -> PathSchedules:
@@ -152,9 +153,13 @@ def path_schedules(n_samples: int, *, max_iter: int | str, adaptive: bool, **set
         first = default_schedule(
             n_samples, max_iter=n_iter, density=True, share=ADAPTIVE_SHARE, adaptive=True, **settings
         )
-    of_step = max(1, round(PATH_STEPS * n_iter / iterations("auto", adaptive=adaptive)))
-    phase = Phase(n_iter=of_step, optimizer=Adam(rate=PATH_RATE, betas=ADAM_BETAS), decay="cosine", density=True)
-    return PathSchedules(plain, first, Schedule(phases=(phase,), record_every=plain.record_every))
+
+    def step(steps: int) -> Schedule:
+        of_step = max(1, round(steps * n_iter / iterations("auto", adaptive=adaptive)))
+        phase = Phase(n_iter=of_step, optimizer=Adam(rate=PATH_RATE, betas=ADAM_BETAS), decay="cosine", density=True)
+        return Schedule(phases=(phase,), record_every=plain.record_every)
+
+    return PathSchedules(plain, first, step(PATH_STEPS), step(LAST_STEPS))
 
 
 def most_exaggerated(max_iter: int, *, density: bool, share: float = DENSITY_SHARE) -> int:

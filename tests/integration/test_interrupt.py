@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+# A program that runs in the background of a shell ignores interrupts unless it asks for them.
+HEAR = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
 CODE = """
 import sys, warnings
 import numpy as np
@@ -33,7 +35,10 @@ print([str(w.message) for w in caught])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_the_map(n_jobs):
     process = subprocess.Popen(
-        [sys.executable, "-c", CODE.format(n_jobs=n_jobs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", HEAR + CODE.format(n_jobs=n_jobs)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline().strip() == "running"
     process.send_signal(signal.SIGINT)
@@ -65,7 +70,7 @@ print("done", flush=True)
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_interrupts_at_any_moment_never_hang():
     """Several in a row, while threads take and finish blocks."""
-    command = [sys.executable, "-c", STORM]
+    command = [sys.executable, "-c", HEAR + STORM]
     with (
         tempfile.TemporaryFile("w+") as error_output,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=error_output, text=True) as process,

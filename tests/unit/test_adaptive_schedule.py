@@ -108,10 +108,11 @@ def test_schedules_of_a_path():
     assert automatic.step == fixed.step
     assert automatic.plain == fixed.plain
     assert automatic.first == default(adaptive=True, share=ADAPTIVE_SHARE, max_iter=700)
-    assert fixed.n_iter(0) == adaptive.n_iter(0) == 1000
-    assert fixed.n_iter(3) == 1000 + 3 * fixed.step.n_iter
-    assert adaptive.n_iter(3) == 2000 + 2 * adaptive.step.n_iter
-    assert adaptive.n_iter(3, n_fits=2) == 3000 + adaptive.step.n_iter
+    assert fixed.n_iter(0, 0) == adaptive.n_iter(0, 0) == 1000
+    assert fixed.n_iter(0, 3) == 1000 + 3 * fixed.step.n_iter
+    assert adaptive.n_iter(1, 2) == 2000 + 2 * adaptive.step.n_iter
+    assert adaptive.n_iter(2, 1, 3) == 3000 + adaptive.step.n_iter + 3 * adaptive.last.n_iter
+    assert adaptive.last.n_iter == 3 * adaptive.step.n_iter
 
 
 class At(NamedTuple):

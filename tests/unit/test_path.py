@@ -13,7 +13,7 @@ from sklearn.metrics import pairwise_distances
 
 import drsne
 from drsne import DRSNE, DensityPath, density_path, metrics
-from drsne.estimators.path import WEIGHTS
+from drsne.estimators.path import AUTO_WEIGHTS
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 400, "random_state": 0}
 
@@ -116,14 +116,14 @@ def test_settings_of_the_user_are_used_at_every_weight(X, options):
     assert path.concentration_loss[2] < path.concentration_loss[1]
 
 
-@pytest.mark.parametrize("chosen", [5.0, 140.0])
+@pytest.mark.parametrize("chosen", [0.0, 5.0])
 def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkeypatch):
     from drsne.backends.numba.threads import Workers
     from drsne.estimators import path
     from drsne.estimators.preparation import prepare_drsne
 
     X, options = digits[:400], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 200, "random_state": 0}
-    monkeypatch.setattr(path, "WEIGHTS", (0.0, 5.0, 70.0, 140.0))
+    monkeypatch.setattr(path, "AUTO_WEIGHTS", (0.0, 5.0, 70.0))
     monkeypatch.setattr(path, "automatic", lambda maps, drop: list(maps.weights).index(chosen))
     auto = DRSNE(density_weight="auto", **options).fit(X)
     fitted = DRSNE(density_weight=chosen, **options).fit(X)
@@ -324,7 +324,7 @@ def test_interrupted_paths_keep_their_maps(X):
 def test_auto(X):
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
     path = model.path_
-    assert path.weights.tolist() == list(WEIGHTS)
+    assert path.weights.tolist() == list(AUTO_WEIGHTS)
     chosen = path.select(max_trustworthiness_drop=0.05, max_continuity_drop=0.05, criterion="density")
     assert model.density_weight_ == path.weights[chosen] > 0
     np.testing.assert_array_equal(model.embedding_, path.embeddings[chosen])
@@ -347,7 +347,7 @@ def test_a_plain_fit_has_a_weight_and_no_path(X):
 def test_auto_returns_plain_tsne_with_a_warning_if_nothing_else_qualifies(X, monkeypatch):
     from drsne.estimators import path
 
-    monkeypatch.setattr(path, "WEIGHTS", (0.0, 1e4, 1e5))
+    monkeypatch.setattr(path, "AUTO_WEIGHTS", (0.0, 69.0, 70.0))
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, **QUICK)
     with pytest.warns(UserWarning, match="chose 0, plain t-SNE"):
         model.fit(X)
@@ -410,7 +410,7 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, callbacks=stop, **QUICK)
     with pytest.warns(UserWarning, match=r"Interrupted after 2.* embedding_ is the map at density_weight=0"):
         model.fit(X)  # no weight meets the constraint; on a path that was cut short that is no error
-    assert 0 < len(model.path_) < len(WEIGHTS)
+    assert 0 < len(model.path_) < len(AUTO_WEIGHTS)
     assert np.isfinite(model.embedding_).all()
 
     from drsne.metrics import evaluation
@@ -424,7 +424,7 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
         UserWarning, match="while the maps of a path were being scored.*embedding_ is the map at density_weight=0"
     ):
         model.fit(X)
-    assert len(model.path_) == len(WEIGHTS)
+    assert len(model.path_) == len(AUTO_WEIGHTS)
     assert model.density_weight_ == 0.0  # which meets the constraint for sure
     assert np.isnan(model.path_.metrics["stress"]).all()
     for use in (model.path_.select, model.path_.plot):

@@ -19,16 +19,17 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, which is the
     baseline of the scores. With the adaptive kernel, the first positive weight is fitted separately, and so is every
     weight at which the kernel adapts further than at the previous weight. Every other map starts from the previous map.
-    The thirteen default maps take about five times as long as one fit.
+    The nineteen default maps take about eight times as long as one fit.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The data.
     weights : sequence of float, default=None
-        The density weights of the maps, in ascending order. If None, thirteen weights from 0 to 70 are used. A step to
-        the next weight takes 100 iterations, or a seventh of ``max_iter`` (a tenth with the fixed kernel). Neighbouring
-        weights should therefore differ by at most a factor of about two.
+        The density weights of the maps, in ascending order. If None, nineteen weights from 0 to 1120 are used. A step
+        to the next weight takes 100 iterations, or a seventh of ``max_iter`` (a tenth with the fixed kernel).
+        Neighbouring weights should therefore differ by at most a factor of about two. Above a weight of 70, the default
+        density term is the paper's (see :class:`drsne.DRSNE`), and a step takes three times as long.
     **params
         Parameters of :class:`drsne.DRSNE`, except ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 

@@ -49,9 +49,9 @@ class DRSNE(MapEstimator):
         paper are ours divided by ``n_samples``.) Above a weight of 70, almost nothing but density counts. With
         ``neighborhoods="both"``, the density term is then the paper's: it compares the neighbours in the data only,
         with contrast 1 and without winsorising the target, so that the map reproduces the concentration profile of the
-        data itself. "auto" fits a path of weights (:func:`drsne.density_path`) and keeps one of its maps: among those
-        that ``max_trustworthiness_drop`` allows, the map with the largest mean of the concentration correlation and the
-        two density rank correlations.
+        data itself. "auto" fits a path of weights from 0 to 70 (:func:`drsne.density_path`) and keeps one of its maps:
+        among those that ``max_trustworthiness_drop`` allows, the map with the largest mean of the concentration
+        correlation and the two density rank correlations.
     density_neighbors : int, default=30
         k, the number of neighbours that determine the concentration of a point, not counting the point itself.
     density_exponent : float, default=1.0
@@ -276,21 +276,20 @@ class DRSNE(MapEstimator):
     def _fit_path(self, X: Any, dtype: type) -> None:
         """Fit maps along a path of weights, and keep the best map that meets the constraint."""
         with Workers(self.n_jobs) as workers:
-            maps, followed, by_weight = self._follow(X, dtype, path.WEIGHTS, workers)
+            maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
             weight = float(maps.weights[chosen])
-            prepared = by_weight[weight]
             adaptation = path.adaptation(prepared.problem.objective, weight)
-            self._keep(followed.outcomes[chosen], prepared, followed.states[chosen], weight, dtype, adaptation)
+            self._keep(followed.outcomes[chosen], prepared, followed.state, weight, dtype, adaptation)
             self.path_ = maps
         report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
         self, X: Any, dtype: type, weights: Sequence[float], workers: Workers
-    ) -> tuple[DensityPath, path.Followed, dict[float, Prepared[DRSNEProblem]]]:
-        """Fit the maps at lambda = 0 and at the ``weights``.
+    ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
+        """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
-        Return them with their scores, and the problem of every weight.
+        The problem that is returned too is that of the map at 0, which has all weights up to 70.
         """
         if self._precomputed and sp.issparse(X):
             raise ValueError(
@@ -312,25 +311,25 @@ class DRSNE(MapEstimator):
         fit = schedules.plain if schedules.first is None else schedules.first
         self._warn_if_lowered(most_exaggerated(fit.n_iter, density=density, share=share))
         positive = [w for w in weights if w > 0]
-        n_iter = schedules.n_iter(len(positive), len(path.own_fits(objective, positive)))
         # Weights below 1 have the objective of 1. So does the map at 0, of which it determines only the density loss.
         objectives = {weight: self._objective(max(weight, 1.0)) for weight in (0.0, *positive)}
-        with self._progress(n_iter) as bar:
+        fits = len(path.own_fits(objective, positive)) if schedules.first is not None else 0
+        last = sum(each != objective for each in objectives.values())
+        with self._progress(schedules.n_iter(fits, len(positive) - fits - last, last)) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
             prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers)
-            by_weight = {weight: prepared[each] for weight, each in objectives.items()}
+            at_zero = prepared[objective]
             followed = path.follow(
-                {weight: each.problem for weight, each in by_weight.items()},
-                by_weight[0.0].start,
+                {weight: prepared[each].problem for weight, each in objectives.items()},
+                at_zero.start,
                 schedules,
                 callbacks=parameters.callbacks(self.callbacks),
                 progress=bar,
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        near = by_weight[0.0].near
-        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=near, dtype=dtype)
-        return maps, followed, by_weight
+        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=at_zero.near, dtype=dtype)
+        return maps, followed, at_zero
 
     def _objective(self, weight: float) -> Objective:
         if self.objective is not None:

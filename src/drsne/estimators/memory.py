@@ -40,7 +40,7 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
     near = n * k * 4
     state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
     if isinstance(params["density_weight"], str):
-        state += 14 * n * int(params["n_components"]) * 8  # the maps of a path
+        state += 16 * n * int(params["n_components"]) * 8  # the maps of a path
         state += min(_SCORING_BYTES, 6144 * n) * Workers(params["n_jobs"]).n_threads
     if _parameters.adapts(params):
         state += _adaptive(n, int(params["n_components"]), real)

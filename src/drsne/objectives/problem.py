@@ -6,7 +6,7 @@ rates, clipping and Adam's eps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,10 +86,6 @@ class State:
     def in_order(self, values: Array) -> Array:
         """Return values of the points, converted from the order of the data to the current order."""
         return values if self.terms.order is None else self.terms.order.reordered(values)
-
-    def without_pairs(self) -> State:
-        """Return a state without the pairs of the KL term, which take the most memory, for after the last iteration."""
-        return replace(self, terms=self.terms._replace(pairs={}))
 
     def restored(self, values: Array) -> Array:
         """Return values of the points, converted from the current order to the order of the data."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STEPS = {"path_step": 0.1, "path_rate": 1.0}
 ADAPTIVE_STEPS = {"iterations": 700, "momentum": 0.9, "path_iterations": 100, "path_rate": 1.0}
 FIXED_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0, 14.0, 22.0, 35.0, 70.0)  # for paths with the fixed kernel
-PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)  # the weights of density_path
+PATH_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0)  # some of those of density_path
 PAPER_NEIGHBORS = 29  # number of neighbours in the main comparison
 PAPER_PERPLEXITY = 30.0
 PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)
