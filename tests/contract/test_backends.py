@@ -80,7 +80,7 @@ def test_lengths_and_their_adjoint(backend, d, floor):
     found, expected = ([np.empty(N), np.empty((N, d)), np.empty((N, d))] for _ in range(2))
     for each, out in ((backend, found), (REFERENCE, expected)):
         listed = each.neighbor_list(near)
-        each.lengths(Y, listed, floor, out[0], out[1])
+        each.lengths(Y, listed.neighbors, floor, out[0], out[1])
         each.pull_back(Y, listed, slope, floor, out[2])
     for a, b in zip(found, expected, strict=True):
         close(a, b)

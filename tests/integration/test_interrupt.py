@@ -34,15 +34,14 @@ print([str(w.message) for w in caught])
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_the_map(n_jobs):
-    process = subprocess.Popen(
-        [sys.executable, "-c", HEAR + CODE.format(n_jobs=n_jobs)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline().strip() == "running"
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    command = [sys.executable, "-c", HEAR + CODE.format(n_jobs=n_jobs)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().strip() == "running"
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 0, err
     assert "embedding_ is the last map" in out
 

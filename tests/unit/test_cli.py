@@ -291,3 +291,10 @@ def test_all_goes_on_where_a_study_cannot(monkeypatch, capsys, tmp_path):
     assert "Skipped first: method 'umap' needs umap" in capsys.readouterr().err
     assert cli.main(["reproduce", "first", "--folder", str(tmp_path)]) == 1
     assert "drsne: method 'umap' needs umap" in capsys.readouterr().err
+
+
+def test_warmup_compiles_what_small_maps_need(capsys):
+    assert cli.main(["warmup", "--small"]) == 0
+    out, err = capsys.readouterr()
+    assert "[3/3] a path of weights" in err
+    assert "The compiled functions are kept in" in out

@@ -91,7 +91,7 @@ class Backend(Protocol):
         ...
 
     def lengths(
-        self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
+        self, Y: NDArray[Any], neighbors: NDArray[np.int32], floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
         """Write ``sum_j l_ij`` and ``sum_j (y_i - y_j) / l_ij`` over the neighbours of every point.
 

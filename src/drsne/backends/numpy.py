@@ -87,10 +87,10 @@ class NumpyBackend:
         return NeighborList(np.ascontiguousarray(neighbors), offsets, listed.astype(np.int32))
 
     def lengths(
-        self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
+        self, Y: NDArray[Any], neighbors: NDArray[np.int32], floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
         """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
-        away = Y[:, None, :].astype(np.float64) - Y[near.neighbors]
+        away = Y[:, None, :].astype(np.float64) - Y[neighbors]
         length = np.sqrt((away**2).sum(axis=2) + floor)
         lengths[:] = length.sum(axis=1)
         directions[:] = (away / np.where(length > 0.0, length, 1.0)[:, :, None]).sum(axis=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,16 +40,18 @@ class NeighborTable:
         self.neighbors, self.k = neighbors, neighbors.shape[1]
         self.n_shares = 1 if sample is None else -(-self.k // sample)
         self._backend = backend
-        self._shares: list[NeighborList] | None = None
+        self._listed: dict[int, NeighborList] = {}
 
-    @property
-    def shares(self) -> list[NeighborList]:
+    @cached_property
+    def shares(self) -> list[NDArray[np.int32]]:
         """The shares. They are made on first use, because many tables are replaced before their first sum."""
-        if self._shares is None:
-            self._shares = [
-                self._backend.neighbor_list(self.neighbors[:, share :: self.n_shares]) for share in range(self.n_shares)
-            ]
-        return self._shares
+        return [np.ascontiguousarray(self.neighbors[:, share :: self.n_shares]) for share in range(self.n_shares)]
+
+    def listed(self, share: int) -> NeighborList:
+        """Return a share with the points that list each point, which only forces need."""
+        if share not in self._listed:
+            self._listed[share] = self._backend.neighbor_list(self.shares[share])
+        return self._listed[share]
 
     def radii(self, Y: NDArray[Any], floor: float) -> Array:
         """Return the mean distance of every point of ``Y`` to all of its neighbours."""
@@ -92,7 +95,7 @@ class RollingSums:
         """Add ``sum_l slope_l dr_l/dy_i`` to the force on every point."""
         per_length = slope / self.table.k
         for share in self._updated:
-            self._backend.pull_back(Y, self.table.shares[share], per_length, floor, self._back[share])
+            self._backend.pull_back(Y, self.table.listed(share), per_length, floor, self._back[share])
         self._backend.add_forces(per_length, self._directions, self._back, forces)
 
 

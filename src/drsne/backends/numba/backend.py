@@ -13,6 +13,7 @@ from drsne.backends import steps as formulas
 from drsne.backends.numba import map_neighbors
 from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
 from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
+from drsne.backends.numba.sorting import listed_back
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.precision import pair_type, scaled_pair_type
 
@@ -88,16 +89,14 @@ class NumbaBackend:
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""
         neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
-        offsets, listed_by = np.empty(len(neighbors) + 1, np.int64), np.empty(neighbors.size, np.int32)
-        concentration.list_back(neighbors, offsets, listed_by)
-        return NeighborList(neighbors, offsets, listed_by)
+        return NeighborList(neighbors, *listed_back(neighbors, self.workers))
 
     def lengths(
-        self, Y: NDArray[Any], near: NeighborList, floor: float, lengths: Array, directions: NDArray[Any]
+        self, Y: NDArray[Any], neighbors: NDArray[np.int32], floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
         """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
-        self.workers.run(kernel, len(Y), Y, near.neighbors, *_constants(Y, floor), lengths, directions)
+        self.workers.run(kernel, len(Y), Y, neighbors, *_constants(Y, floor), lengths, directions)
 
     def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
         """Write the forces on each point that come from the lengths of the points that list it."""

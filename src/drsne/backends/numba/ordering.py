@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from drsne.backends import PairList
 from drsne.backends.numba.kernels import curve
 from drsne.backends.numba.kernels import order as kernels
+from drsne.backends.numba.sorting import stable_order
 from drsne.backends.numba.threads import Workers, n_blocks
 
 LIGHT = 8192  # smallest number of points in a block if there is little work for each point
@@ -35,8 +36,7 @@ def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
     extent = float((high - low).max())
     code = np.empty(n, np.int64)
     workers.run(curve.codes, n, Y, low, 2.0 ** BITS[d] / extent if extent > 2.0**-900 else 0.0, BITS[d], code)
-    order = np.argsort(code, kind="stable").astype(np.int32)
-    return Curve(order, code[order])
+    return Curve(*stable_order(code, d * BITS[d], workers))
 
 
 def bounds(Y: NDArray[Any], workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:

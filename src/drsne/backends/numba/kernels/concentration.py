@@ -120,23 +120,3 @@ def add_forces(slope, own, back, forces, block, lo, hi):  # type: ignore[no-unty
                 pull += own[p, i, c]
                 rest += back[p, i, c]
             forces[i, c] += slope[i] * pull + rest
-
-
-@kernel
-def list_back(neighbors, offsets, listed_by):  # type: ignore[no-untyped-def]
-    """Write the points that list each point as a neighbour, in ascending order, with their CSR ``offsets``."""
-    n, k = neighbors.shape
-    offsets[:] = 0
-    for i in range(n):
-        for m in range(k):
-            offsets[neighbors[i, m] + 1] += 1
-    for i in range(n):
-        offsets[i + 1] += offsets[i]
-    for i in range(n):
-        for m in range(k):
-            j = neighbors[i, m]
-            listed_by[offsets[j]] = i
-            offsets[j] += 1
-    for i in range(n, 0, -1):
-        offsets[i] = offsets[i - 1]
-    offsets[0] = 0

@@ -1,0 +1,66 @@
+"""The command ``drsne warmup``, which compiles what fits need, so that the first fit does not wait for the compiler."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from drsne.cli import Command
+
+_FEW, _MANY = (
+    600,
+    9000,
+)  # numbers of samples: all pairs are summed in small maps, and a tree or a mesh is used in others
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("--small", action="store_true", help="compile only what maps of up to 8,000 points need")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run short fits of random points, whose compiled functions numba keeps on disk."""
+    start = time.perf_counter()
+    cases = _cases(small=options.small)
+    for number, (title, fit) in enumerate(cases, 1):
+        print(f"[{number}/{len(cases)}] {title}", file=sys.stderr, flush=True)
+        fit()
+    seconds = time.perf_counter() - start
+    print(f"Compiled in {seconds:.0f} s. The compiled functions are kept in {_place()}.")
+    return 0
+
+
+def _cases(*, small: bool) -> list[tuple[str, Callable[[], Any]]]:
+    """Return short fits that use the functions of most fits, with their titles."""
+    import numpy as np
+
+    from drsne import DRSNE, density_path
+
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(size=(_FEW, 8)), rng.normal(size=(_MANY, 8))
+    options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "max_iter": 20, "n_iter_exaggeration": 5}
+    cases: list[tuple[str, Callable[[], Any]]] = [
+        ("small maps", lambda: DRSNE(**options).fit(few)),
+        ("small maps without a density term", lambda: DRSNE(density_weight=0, **options).fit(few)),
+        ("a path of weights", lambda: density_path(few, [0.0, 1.0, 100.0], **options)),
+    ]
+    if not small:
+        cases += [
+            ("large maps", lambda: DRSNE(**options).fit(many)),
+            ("large maps without a density term", lambda: DRSNE(density_weight=0, **options).fit(many)),
+        ]
+    return cases
+
+
+def _place() -> str:
+    """Return the folder of the compiled functions."""
+    from numba import config
+
+    folder = config.CACHE_DIR  # type: ignore[attr-defined]
+    return str(folder) if folder else "the folders __pycache__ of the package, or in the cache folder of the user"
+
+
+COMMAND = Command("compile what fits need, so that the first fit does not wait for it", arguments, run)
