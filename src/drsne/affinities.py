@@ -19,6 +19,7 @@ from drsne import checks
 from drsne.backends.numba.kernels import calibration as kernels
 from drsne.backends.numba.kernels import merging
 from drsne.backends.numba.threads import Workers
+from drsne.backends.numba.transposing import transposed
 from drsne.neighbors.graph import KnnGraph
 
 _PERPLEXITY_TOLERANCE = 1e-4  # largest relative error of the perplexity of a row
@@ -168,15 +169,9 @@ def conditional_affinities(
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
     """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, where ``C[i, indices[i]] = conditional[i]``."""
     n, k = indices.shape
-
-    def transpose(*rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        out = np.empty(n + 1, np.int64), np.empty(n * k, np.int32), np.empty(n * k, conditional.dtype)
-        merging.transpose(*rows, *out)
-        return out
-
     stored = np.arange(0, n * k + 1, k, dtype=np.int64), np.ascontiguousarray(indices).ravel(), conditional.ravel()
-    transposed = transpose(*stored)
-    rows = (*transpose(*transposed), *transposed)
+    back = transposed(*stored, workers)
+    rows = (*transposed(*back, workers), *back)
     indptr = np.zeros(n + 1, np.int64)
     no_output = np.empty(0, np.int32), np.empty(0, conditional.dtype)
     workers.run(merging.merge, n, *rows, indptr, *no_output)

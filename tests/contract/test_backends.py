@@ -18,6 +18,7 @@ from problems import (
 from drsne import Adam, Momentum, Phase, Schedule
 from drsne.backends import PairList
 from drsne.backends.numpy import NumpyBackend
+from drsne.objectives.concentration import Smoothing, loss_and_slope, profile
 from drsne.optimization.loop import minimize
 
 BACKENDS = ["numba"]  # those that are compared with NumPy's
@@ -94,6 +95,23 @@ def test_forces_are_added(backend, shares):
     backend.add_forces(slope, directions, back, found)
     REFERENCE.add_forces(slope, directions, back, expected)
     close(found, expected)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 2.5])
+@pytest.mark.parametrize("attached", [True, False])
+def test_slope_of_a_profile(backend, exponent, attached):
+    rng = np.random.default_rng(5)
+    radii, target = np.exp(rng.normal(size=N)), rng.normal(size=N)
+    radii[3] = 0.0
+    settings = {"exponent": exponent, "added": 0.01, "attached": attached}
+    (loss, slope), (expected, slopes) = (each.profile_slope(radii, target, **settings) for each in (backend, REFERENCE))
+    assert loss == pytest.approx(expected, rel=1e-12)
+    close(slope, slopes)
+    smoothing = Smoothing(relative=0.0, length=0.01)
+    low = profile(radii, exponent, smoothing)
+    loss, slopes = loss_and_slope(target, low, exponent, smoothing, attached=attached)
+    assert loss == pytest.approx(expected, rel=1e-12)
+    close(slope, slopes)
 
 
 def test_who_lists_whom(backend):

@@ -1,12 +1,14 @@
-"""The sort of integers on threads equals NumPy's stable sort."""
+"""The sort of integers and the transpose of sparse matrices on threads equal those of NumPy and SciPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from drsne.backends.numba.sorting import listed_back, stable_order
+from drsne.backends.numba.sorting import stable_order
 from drsne.backends.numba.threads import Workers
+from drsne.backends.numba.transposing import listed_back, transposed
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
@@ -34,3 +36,18 @@ def test_points_that_nobody_lists(n):
     for i in range(n // 3, min(n // 2 + 1, n // 3 + 5)):
         rows, _ = np.nonzero(neighbors == i)
         np.testing.assert_array_equal(listed_by[offsets[i] : offsets[i + 1]], rows)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("n", [1, 50, 20_000])
+def test_the_transpose_has_sorted_rows(n, n_jobs):
+    rows, columns = np.random.default_rng(n).integers(0, n, (2, 20 * n))
+    A = sp.csr_matrix((np.arange(20.0 * n), (rows, columns)), shape=(n, n))
+    A.indices = A.indices.astype(np.int32)
+    with Workers(n_jobs) as workers:
+        offsets, names, moved = transposed(A.indptr.astype(np.int64), A.indices, A.data, workers)
+    expected = A.T.tocsr()
+    expected.sort_indices()
+    np.testing.assert_array_equal(offsets, expected.indptr)
+    np.testing.assert_array_equal(names, expected.indices)
+    np.testing.assert_array_equal(moved, expected.data)

@@ -107,6 +107,16 @@ class Backend(Protocol):
         """Add ``slope_i directions_i + back_i`` to ``forces``; both terms (shares, n, d) are summed over shares."""
         ...
 
+    def profile_slope(
+        self, radii: Array, target: Array, *, exponent: float, added: float, attached: bool
+    ) -> tuple[float, Array]:
+        """Return the mean squared difference of two profiles, and its derivative by each radius.
+
+        The radii are ``r = radii + added``, and their profile is ``log(c / mean(c))`` with ``c = r^-exponent``. If
+        ``attached`` is False, the derivative treats the mean as a constant.
+        """
+        ...
+
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
         """Return ``sum_j w_ij`` and ``sum_j w_ij |y_i - y_j|^2`` over the pairs of every point, with ``base = 1``."""
         ...

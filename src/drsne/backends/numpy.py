@@ -106,6 +106,17 @@ class NumpyBackend:
         """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
         forces += slope[:, None] * directions.sum(axis=0) + back.sum(axis=0)
 
+    def profile_slope(
+        self, radii: Array, target: Array, *, exponent: float, added: float, attached: bool
+    ) -> tuple[float, Array]:
+        """Return the mean squared difference of two profiles, and its derivative by each radius."""
+        r = radii + added
+        c = (r / r.min()) ** -exponent
+        relative = c / c.mean()
+        e = target - np.log(relative)
+        pull = e - relative * e.mean() if attached else e
+        return float(np.mean(e**2)), 2.0 * exponent / len(e) * pull / r
+
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
         """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         i, j = _ends(pairs)

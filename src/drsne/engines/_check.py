@@ -38,7 +38,7 @@ def interval(n: int) -> int:
 
 def _norm(F: Array) -> float:
     """Return the norm of forces by a sum that does not depend on the number of BLAS threads."""
-    return float(np.sqrt(np.square(F).sum()))
+    return float(np.sqrt(np.einsum("ij,ij->", F, F)))
 
 
 class Indicators(NamedTuple):

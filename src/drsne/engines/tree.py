@@ -14,7 +14,7 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.cells import Cells, ScaledCells, Structure, cells, scaled_cells, scaled_structure, structure
 from drsne.backends.numba.kernels import adaptive_tree as adaptive
 from drsne.backends.numba.kernels import tree as kernels
-from drsne.backends.numba.ordering import mean
+from drsne.backends.numba.ordering import near_origin
 from drsne.backends.numba.threads import n_blocks
 from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
 from drsne.precision import pair_type, scaled_pair_type
@@ -129,7 +129,7 @@ class TreeEngine:
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         base = 1.0 + smoothing
-        Y = Y - (mean(Y, self._workers) if len(Y) >= _LARGE else Y.mean(axis=0))
+        Y = near_origin(Y, self._workers) if len(Y) >= _LARGE else Y - Y.mean(axis=0)
         Y = Y if base == 1.0 else Y / np.sqrt(base)
         state = TreeState() if state is None else state
         last = state.fixed if scales is None else state.adaptive

@@ -40,14 +40,13 @@ def checked_neighbors(neighbors: Any, n_samples: int, workers: Workers) -> KnnGr
         indptr, indices, distances = _from_graph(neighbors, n_samples)
     else:
         indptr, indices, distances = _from_arrays(neighbors, n_samples)
-    listed = indices >= 0
     if indices.size and (indices.min() < -1 or indices.max() >= n_samples):
         wrong = indices.max() if indices.max() >= n_samples else indices.min()
         raise ValueError(
             f"neighbors must have indices from 0 to n_samples - 1 = {n_samples - 1}, or -1 for missing neighbours; got "
             f"{wrong}. Build them from the same rows as X."
         )
-    some = distances[listed]
+    some = distances[indices >= 0] if indices.min(initial=0) < 0 else distances
     if not np.isfinite(some).all() or some.min(initial=0.0) < 0:
         wrong = some.min() if some.min(initial=0.0) < 0 else "nan or inf"
         raise ValueError(
@@ -86,7 +85,7 @@ def _from_arrays(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
         )
     n, m = indices.shape
     starts = np.arange(0, n * m + 1, m, dtype=np.int64)
-    return starts, indices.astype(np.int64).ravel(), distances.astype(np.float64).ravel()
+    return starts, indices.astype(np.int64).ravel(), distances.astype(np.float64, copy=False).ravel()
 
 
 def _from_graph(neighbors: Any, n_samples: int) -> tuple[NDArray[Any], ...]:
@@ -118,7 +117,7 @@ def tidied(
     neighbours, but at most ``at_most``.
     """
     n = len(indptr) - 1
-    stored = (indptr.astype(np.int64), indices.astype(np.int64), distances.astype(np.float64))
+    stored = (indptr.astype(np.int64), indices.astype(np.int64, copy=False), distances.astype(np.float64, copy=False))
     counts, no_output = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
     workers.run(kernels.tidy, n, *stored, counts, *no_output, grain=4096)
     if counts.min() < 1:

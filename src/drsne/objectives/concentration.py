@@ -106,7 +106,7 @@ class Profile(NamedTuple):
 
 def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     """Return the profile of points with these ``radii``, the mean distances to their neighbours."""
-    radius = radii + (smoothing.length + smoothing.relative * _median_radius(radii))
+    radius = radii + added_length(radii, smoothing)
     if radius.max(initial=0.0) <= 0.0:
         radius = np.ones_like(radius)  # all points coincide, so the profile is flat
     np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
@@ -119,6 +119,11 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     relative = c / mean
     log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - np.log(mean)
     return Profile(log, relative, radius)
+
+
+def added_length(radii: Array, smoothing: Smoothing) -> float:
+    """Return the smoothing length that is added to each of the ``radii``."""
+    return smoothing.length + smoothing.relative * _median_radius(radii)
 
 
 def contrast(radii: Array, smoothing: Smoothing) -> float:

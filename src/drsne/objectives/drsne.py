@@ -18,6 +18,7 @@ from drsne.objectives.concentration import (
     DEFAULT_SMOOTHING,
     Profile,
     Smoothing,
+    added_length,
     contrast,
     loss_and_slope,
     profile,
@@ -332,15 +333,23 @@ class DRSNEProblem(Problem):
         """Add the gradient of the loss over one kind of neighbours to ``gradient``, and return the loss."""
         if not weight:  # the memory is left unchanged, so that computing losses does not affect later iterations
             return self._loss(self._profile(Y, neighborhoods.table(Y, memory, self.backend)), state)[0]
-        objective, smoothing = self.objective, self.objective.embedding_smoothing
-        floor = smoothing.squared_distance
+        floor = self.objective.embedding_smoothing.squared_distance
         sums = neighborhoods.sums(Y, memory, iteration, self.backend)
         radii = sums.radii(Y, floor, iteration)
-        loss, slope = self._loss(profile(radii, objective.embedding_exponent, smoothing), state)
+        loss, slope = self._loss_of(radii, state)
         sums.add_forces(Y, (len(Y) * weight * neighborhoods.weight) * slope, floor, gradient)
         if losses and sums.table.n_shares > 1 and iteration is not None:  # the sums over some shares are out of date
             loss, _ = self._loss(self._profile(Y, sums.table), state)
         return loss
+
+    def _loss_of(self, radii: Array, state: State) -> tuple[float, Array]:
+        """Return the loss and its slope at these radii. For many points and the usual smoothing, it is compiled."""
+        exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
+        added = added_length(radii, smoothing)
+        if len(radii) < LARGE_MAP or not added or smoothing.mean or smoothing.profile:
+            return self._loss(profile(radii, exponent, smoothing), state)
+        attached = self.objective.normalizer == "attached"
+        return self.backend.profile_slope(radii, state.terms.target, exponent=exponent, added=added, attached=attached)
 
     def _loss(self, low: Profile, state: State) -> tuple[float, Array]:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing

@@ -68,26 +68,25 @@ def kl_term(
     exaggeration: float = 1.0,
     affinity_smoothing: float = 0.0,
     distance_smoothing: float = 0.0,
-    scales: Array | None = None,
+    inverse_scales: NDArray[Any] | None = None,
     losses: bool = False,
     factor: float = 1.0,
 ) -> KLValue:
     """Return ``factor`` times the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
 
     ``a`` is the exaggeration, ``S`` is the sum of the affinities, and ``repulsion`` holds ``Z`` and ``F``. ``F`` is
-    overwritten. ``Y`` has the dtype used for its pairwise computations, and ``scales`` (n,) are those of the adaptive
-    kernel.
+    overwritten. ``Y`` and ``inverse_scales`` (n,), those of the adaptive kernel, have the dtype used for pairwise
+    computations.
     """
     Z, forces = repulsion
     Z = max(Z, _LEAST_PARTITION)
     base, delta = 1.0 + distance_smoothing, affinity_smoothing * Z
-    inverse = None if scales is None else (1.0 / scales).astype(Y.dtype)
-    gradient, mass = backend.attraction(Y, stored.pairs, base, delta, inverse)
+    gradient, mass = backend.attraction(Y, stored.pairs, base, delta, inverse_scales)
     total = stored.mass if mass is None else mass
     gradient = backend.combined(gradient, forces, 4.0 * exaggeration, 4.0 * total / Z, factor)
     if not losses:
         return KLValue(gradient, None)
-    energy = backend.energy(Y, stored.pairs, base, delta, inverse)
+    energy = backend.energy(Y, stored.pairs, base, delta, inverse_scales)
     return KLValue(gradient, stored.entropy + energy + stored.mass * float(np.log(Z)))
 
 

@@ -56,12 +56,20 @@ class Terms(NamedTuple):
         )
 
 
-class Scales(NamedTuple):
+@dataclass
+class Scales:
     """The scales of the adaptive kernel, raised to a power."""
 
     power: float
     ordered: Array  # in the current order of the points
     restored: Array  # in the order of the data
+    _inverse: NDArray[Any] | None = None
+
+    def inverse(self, dtype: Any) -> NDArray[Any]:
+        """Return the inverse scales in the current order of the points."""
+        if self._inverse is None or self._inverse.dtype != dtype:
+            self._inverse = (1.0 / self.ordered).astype(dtype)
+        return self._inverse
 
 
 @dataclass
@@ -194,7 +202,7 @@ class Problem:
             exaggeration=exaggeration,
             affinity_smoothing=self._smoothings.affinity,
             distance_smoothing=self._smoothings.distance,
-            scales=scales,
+            inverse_scales=None if kernel is None else kernel.inverse(typed.dtype),
             losses=losses,
             factor=float(len(Y)),
         )

@@ -13,8 +13,8 @@ from drsne.backends import steps as formulas
 from drsne.backends.numba import map_neighbors
 from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
 from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
-from drsne.backends.numba.sorting import listed_back
 from drsne.backends.numba.threads import Workers, n_blocks
+from drsne.backends.numba.transposing import listed_back
 from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
@@ -110,6 +110,24 @@ class NumbaBackend:
             forces += slope[:, None] * directions[0] + back[0]
             return
         self.workers.run(concentration.add_forces, len(slope), slope, directions, back, forces)
+
+    def profile_slope(
+        self, radii: Array, target: Array, *, exponent: float, added: float, attached: bool
+    ) -> tuple[float, Array]:
+        """Return the mean squared difference of two profiles, and its derivative by each radius."""
+        n, blocks = len(radii), n_blocks(len(radii), LIGHT)
+        least = np.empty(blocks)
+        self._by_row(concentration.smallest, radii, least)
+        smallest = max(float(least.min()) + added, np.finfo(np.float64).tiny)
+        log, relative, sums = np.empty(n), np.empty(n), np.empty((blocks, 2))
+        self._by_row(concentration.concentrate, radii, added, smallest, exponent, log, relative, sums)
+        mean = float(sums[:, 0].sum()) / n
+        self._by_row(concentration.compare, target, math.log(mean), log, sums)
+        shift, loss = (float(total) / n for total in sums.sum(axis=0))
+        slope, factor = np.empty(n), 2.0 * exponent / n
+        shares = (log, relative, shift / mean if attached else 0.0, factor)
+        self._by_row(concentration.slopes, radii, added, *shares, slope)
+        return loss, slope
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
         """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""

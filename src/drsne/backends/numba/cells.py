@@ -69,7 +69,10 @@ def scaled_structure(Y: NDArray[np.float64], scales: NDArray[np.float64], worker
     In two dimensions, the log scale is a third coordinate of the cells. It matters in maps, and in parts of maps, that
     are no larger than the kernel. There, the points of a cell have similar scales, so short expansions are enough.
     """
-    places = np.column_stack((Y, _HEIGHT * np.log(scales))) if Y.shape[1] == 2 else Y
+    if Y.shape[1] != 2:
+        return structure(Y, workers, leaf)
+    places = np.empty((len(Y), 3))
+    workers.run(moving.raised, len(Y), Y, scales, _HEIGHT, places, grain=LIGHT)
     return structure(places, workers, leaf)
 
 

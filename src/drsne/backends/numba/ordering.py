@@ -17,7 +17,7 @@ from drsne.backends.numba.kernels import order as kernels
 from drsne.backends.numba.sorting import stable_order
 from drsne.backends.numba.threads import Workers, n_blocks
 
-LIGHT = 8192  # smallest number of points in a block if there is little work for each point
+LIGHT = 16384  # smallest number of points in a block if there is little work for each point
 BITS = {1: 60, 2: 30, 3: 20}  # number of bits of a code per coordinate, by the number of coordinates
 
 
@@ -47,11 +47,11 @@ def bounds(Y: NDArray[Any], workers: Workers) -> tuple[NDArray[Any], NDArray[Any
     return low.min(axis=0), high.max(axis=0)
 
 
-def mean(Y: NDArray[np.float64], workers: Workers) -> NDArray[np.float64]:
-    """Return the mean of every column."""
-    parts = np.empty((n_blocks(len(Y), LIGHT), Y.shape[1]))
-    workers.run(kernels.sums, len(Y), Y, parts, grain=LIGHT)
-    return np.asarray(parts.sum(axis=0) / len(Y))
+def near_origin(Y: NDArray[np.float64], workers: Workers) -> NDArray[np.float64]:
+    """Return a map, shifted if its centre is further from the origin than the map is wide."""
+    low, high = bounds(Y, workers)
+    center = 0.5 * (low + high)
+    return Y - center if np.abs(center).max() > (high - low).max() else Y
 
 
 class Ordering:

@@ -11,7 +11,7 @@ from drsne.backends.numba.kernels import sorting as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
 
 _COMPILED_FROM = 8192  # smallest number of keys for which the compiled sort is faster than NumPy
-_GRAIN, _BLOCKS = 8192, 16  # smallest number of keys in a block, and largest number of blocks
+_GRAIN, _BLOCKS = 16384, 16  # smallest number of keys in a block, and largest number of blocks
 
 
 def stable_order(keys: NDArray[Any], bits: int, workers: Workers) -> tuple[NDArray[np.int32], NDArray[Any]]:
@@ -33,12 +33,3 @@ def stable_order(keys: NDArray[Any], bits: int, workers: Workers) -> tuple[NDArr
         workers.run(kernels.place, n, keys, items, shift, np.ascontiguousarray(ends - counts), *written, grain=grain)
         (keys, items), written, free = written, free, written
     return items, keys
-
-
-def listed_back(neighbors: NDArray[np.int32], workers: Workers) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the points that list each point as a neighbour, in ascending order, as CSR offsets and points."""
-    n, k = neighbors.shape
-    entries, points = stable_order(neighbors.ravel(), max(1, (n - 1).bit_length()), workers)
-    offsets, listed_by = np.empty(n + 1, np.int64), np.empty_like(entries)
-    workers.run(kernels.list_back, len(points), points, entries, np.int32(k), offsets, listed_by, grain=_GRAIN)
-    return offsets, listed_by

@@ -3,6 +3,9 @@
 Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``, and ``neighbors`` has the shape ``(n, k)``. ``floor``, ``one`` and
 ``least`` have the type of the map. Points that coincide have no direction and exert no force: their difference is zero,
 and ``least``, the smallest positive number, only keeps the quotient finite.
+
+Loops that sum many rows write nothing else. A loop that also writes to an array has two compiled versions, and which of
+them runs, and so the order of the sum, depends on where the arrays are in memory.
 """
 
 from __future__ import annotations
@@ -120,3 +123,44 @@ def add_forces(slope, own, back, forces, block, lo, hi):  # type: ignore[no-unty
                 pull += own[p, i, c]
                 rest += back[p, i, c]
             forces[i, c] += slope[i] * pull + rest
+
+
+@kernel
+def smallest(radii, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the smallest of some radii."""
+    least = radii[lo]
+    for i in range(lo, hi):
+        least = min(least, radii[i])
+    out[block] = least
+
+
+@kernel
+def concentrate(radii, added, least, exponent, log, concentration, sums, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write ``c_i = (r_i / least)^-exponent`` and its logarithm for ``r_i = radii_i + added``, and the sums of c."""
+    for i in range(lo, hi):
+        c = least / max(radii[i] + added, least)
+        log[i] = exponent * np.log(c)
+        concentration[i] = c if exponent == 1.0 else np.exp(log[i])
+    total = 0.0  # in a loop without writing, which is compiled in one version
+    for i in range(lo, hi):
+        total += concentration[i]
+    sums[block, 0] = total
+
+
+@kernel
+def compare(target, log_mean, log, sums, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Replace logarithms by the difference of the two profiles; write the sums of the differences and their squares."""
+    for i in range(lo, hi):
+        log[i] = target[i] - (log[i] - log_mean)
+    total, squares = 0.0, 0.0
+    for i in range(lo, hi):
+        total += log[i]
+        squares += log[i] * log[i]
+    sums[block, 0], sums[block, 1] = total, squares
+
+
+@kernel
+def slopes(radii, added, difference, concentration, shift, factor, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the derivative of the mean squared difference by each radius."""
+    for i in range(lo, hi):
+        out[i] = factor * (difference[i] - shift * concentration[i]) / max(radii[i] + added, 1e-300)

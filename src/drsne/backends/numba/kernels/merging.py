@@ -6,26 +6,6 @@ from drsne.backends.numba.kernels._compile import kernel
 
 
 @kernel
-def transpose(starts, columns, values, offsets, names, moved):  # type: ignore[no-untyped-def]
-    """Write the transpose of a CSR matrix, with sorted rows. Transposing twice therefore sorts the rows."""
-    n = starts.shape[0] - 1
-    offsets[:] = 0
-    for e in range(columns.shape[0]):
-        offsets[columns[e] + 1] += 1
-    for i in range(n):
-        offsets[i + 1] += offsets[i]
-    for i in range(n):
-        for e in range(starts[i], starts[i + 1]):
-            at = offsets[columns[e]]
-            names[at] = i
-            moved[at] = values[e]
-            offsets[columns[e]] = at + 1
-    for i in range(n, 0, -1):
-        offsets[i] = offsets[i - 1]
-    offsets[0] = 0
-
-
-@kernel
 def merge(starts, columns, values, offsets, names, moved, indptr, into, data, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the rows of ``(C + C^T) / (2 n)`` without zeros, from the sorted rows of both matrices.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from drsne.backends.numba.kernels._compile import kernel
 
 
@@ -60,10 +62,8 @@ def bounds(values, low, high, block, lo, hi):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def sums(values, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the sum of every column of some rows."""
-    for c in range(values.shape[1]):
-        total = 0.0
-        for i in range(lo, hi):
-            total += values[i, c]
-        out[block, c] = total
+def raised(values, scales, height, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write points (n, 2) with ``height`` times the logarithm of their scale as the third coordinate."""
+    for i in range(lo, hi):
+        out[i, 0], out[i, 1] = values[i, 0], values[i, 1]
+        out[i, 2] = height * np.log(scales[i])

@@ -1,4 +1,4 @@
-"""Passes of a stable radix sort of nonnegative integers, and the points that list each point as a neighbour."""
+"""Passes of a stable radix sort of nonnegative integers."""
 
 from __future__ import annotations
 
@@ -26,19 +26,3 @@ def place(keys, items, shift, starts, sorted_keys, sorted_items, block, lo, hi):
         sorted_keys[at] = keys[r]
         sorted_items[at] = items[r]
         starts[block, digit] = at + 1
-
-
-@kernel
-def list_back(points, entries, k, offsets, listed_by, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the rows of a table (n, k) that list each point, from its sorted ``points`` and their places in the table.
-
-    Point i is listed by ``listed_by[offsets[i] : offsets[i + 1]]``.
-    """
-    for r in range(lo, hi):
-        listed_by[r] = entries[r] // k
-        before = points[r - 1] if r > 0 else -1
-        for i in range(before + 1, points[r] + 1):
-            offsets[i] = r
-    if hi == len(points):
-        for i in range(points[hi - 1] + 1, len(offsets)):
-            offsets[i] = hi

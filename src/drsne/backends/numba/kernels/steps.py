@@ -49,8 +49,6 @@ def combine(attraction, repulsion, a, b, block, lo, hi):  # type: ignore[no-unty
 def move(Y, step, units, longest, out, sums, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the map after a step that is limited to the length ``longest``, and the sums of its columns."""
     d = Y.shape[1]
-    for c in range(d):
-        sums[block, c] = 0.0
     for i in range(lo, hi):
         square = 0.0
         for c in range(d):
@@ -60,7 +58,11 @@ def move(Y, step, units, longest, out, sums, block, lo, hi):  # type: ignore[no-
             factor *= units[i]
         for c in range(d):
             out[i, c] = Y[i, c] + factor * step[i, c]
-            sums[block, c] += out[i, c]
+    for c in range(d):
+        total = 0.0  # in a loop that writes nothing, so that its order does not depend on places in memory
+        for i in range(lo, hi):
+            total += out[i, c]
+        sums[block, c] = total
 
 
 @kernel
