@@ -71,7 +71,7 @@ class DenseLoop:
         self.log_P = torch.log(torch.clamp(self.P, min=1e-30))
         self.near, self.target = torch.tensor(near, dtype=torch.int64), torch.tensor(target, dtype=torch.float32)
         self.off = 1.0 - torch.eye(len(P))
-        self.backend = NumpyBackend()
+        self.backend, self.reordered_every = NumpyBackend(), None
 
     def start(self) -> None:
         """Return no state."""

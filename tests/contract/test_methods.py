@@ -85,6 +85,7 @@ def test_what_comes_before_the_density_term_is_shared(name, workspace, monkeypat
         def __init__(self, problem, n_iter):
             class Counts:
                 backend, start = problem.backend, problem.start
+                reordered_every, reorder = problem.reordered_every, problem.reorder
 
                 def evaluate(self, Y, **options):
                     calls.append(options["iteration"])

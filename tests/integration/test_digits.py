@@ -21,7 +21,7 @@ def test_default_buys_concentration_for_hardly_any_trust(digits):
 
 
 def test_weight_zero_is_as_good_a_tsne_as_scikit_learns(digits):
-    X = digits[:600]
+    X = digits[:300]
     ours = DRSNE(density_weight=0.0, random_state=0).fit(X)
     theirs = TSNE(method="exact", random_state=0).fit_transform(X).astype(np.float64)
     P = ours.affinities_.tocoo()

@@ -21,6 +21,7 @@ class Toy:
     """What the loop needs of a problem besides ``evaluate``."""
 
     backend = NumpyBackend()
+    reordered_every = None
 
     def start(self):
         return None

@@ -164,6 +164,7 @@ def test_the_order_in_memory_changes_nothing(monkeypatch):
     problem, plain = (adaptive_problem(BOTH, n=120, log_scales=log_scale, kept=kept) for _ in range(2))
     monkeypatch.setattr(shared, "LARGE_MAP", 100)
     state = problem.start()
+    problem.reorder(Y, state)
     at, expected = problem.evaluate(Y, losses=True, state=state, iteration=0), plain.evaluate(Y, losses=True)
     assert state.terms.order is not None
     assert relative_error(at.gradient, expected.gradient) < 1e-11

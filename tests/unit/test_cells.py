@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drsne.backends.numba.cells import scaled_cells, scaled_structure
+from drsne.backends.numba.cells import scaled_cells, scaled_structure, scales_along
 from drsne.backends.numba.threads import Workers
 
 
@@ -17,7 +17,7 @@ def test_summaries_of_nodes(n, d):
     Y[: n // 3] = 1.0  # duplicates, which share a leaf
     with Workers(3) as workers:
         at = scaled_structure(Y, scales, workers, 40)
-        found = scaled_cells(Y, scales, np.float64, workers, at)
+        found = scaled_cells(Y, scales_along(scales, np.float64, workers, at), workers, at)
     places = np.zeros((n, 3))
     places[:, :d] = Y
     points = np.column_stack((places, scales))[at.order]

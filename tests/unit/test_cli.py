@@ -67,7 +67,7 @@ def test_quick_comparison(capsys, tmp_path):
 
 def test_a_killed_process_keeps_its_rows(tmp_path):
     """Killed outright in the middle; started again it adds what was missing."""
-    command = [sys.executable, "-m", "drsne", *QUICK, "--datasets", "helix", "--methods", "tsne", "--seeds", "0", "1"]
+    command = [sys.executable, "-m", "drsne", *QUICK, "--datasets", "helix", "--methods", "tsne", "--seeds", "0"]
     command += ["--folder", str(tmp_path)]
     file = tmp_path / "rows.jsonl"
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -78,12 +78,12 @@ def test_a_killed_process_keeps_its_rows(tmp_path):
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     kept = Rows(file).read()
-    assert 1 <= len(kept) < 4
+    assert len(kept) == 1
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "### Helix" in done.stdout
     rows = Rows(file).read()
     assert rows[: len(kept)] == kept
-    assert len(rows) == len({row["key"] for row in rows}) == 4
+    assert len(rows) == len({row["key"] for row in rows}) == 2
 
 
 @pytest.mark.parametrize(

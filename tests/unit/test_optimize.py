@@ -7,7 +7,7 @@ import pytest
 from problems import Toy
 
 from drsne import Adam, Momentum, Phase, Schedule
-from drsne.backends.numpy import NumpyBackend
+from drsne.backends.numpy import NumpyBackend, NumpyOrder
 from drsne.optimization.loop import minimize
 
 
@@ -206,3 +206,39 @@ def test_steps_of_many_points_are_the_same(optimizer, monkeypatch):
         state = OptimizerState.start(optimizer, Y)
         taken.append([state.step(optimizer, g.copy(), 0.7, backend).copy() for g in gradients])
     np.testing.assert_allclose(*taken, rtol=1e-12, atol=1e-15)
+
+
+def test_the_order_of_the_points_changes_only_the_last_bits():
+    """The map, the optimiser's values and the maps that callbacks see are those of the data's order."""
+
+    class Arranged(Bowl):
+        reordered_every = 3
+
+        def __init__(self):
+            super().__init__()
+            self.goal = np.arange(8.0).reshape(4, 2)
+
+        def reorder(self, Y, state):
+            self.rows = np.roll(np.arange(4), len(self.calls) + 1)
+            return NumpyOrder(self.rows)
+
+        def evaluate(self, Y, *, ordered, **options):
+            self.calls.append(options)
+            gradient = Y - (self.goal[self.rows] if ordered else self.goal)
+            return At(gradient, 0.0, 0.0)
+
+    class Plain(Arranged):
+        reordered_every = None
+
+    class Watched(list):
+        def keep(self, iteration, Y, losses):
+            self.append(Y)
+
+    schedule = Schedule(phases=(Phase(n_iter=10, optimizer=Adam(rate=0.5)),), center=False)
+    seen = {}
+    for problem in (Arranged(), Plain()):
+        watched = Watched()
+        outcome = minimize(problem, np.zeros((4, 2)), schedule, callbacks=[watched.keep])
+        seen[type(problem)] = [*watched, outcome.embedding]
+    assert len({tuple(map(tuple, Y)) for Y in seen[Plain]}) == 10  # the last map is seen twice
+    np.testing.assert_allclose(seen[Arranged], seen[Plain], rtol=1e-12)

@@ -49,9 +49,12 @@ def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
     problem, plain = (small_problem(with_(DOUBLE, support=support), n=120) for _ in range(2))
     Y = some_map(n=120, d=d)
     monkeypatch.setattr(shared, "LARGE_MAP", 100)
+    assert problem.reordered_every == 50
     state = problem.start()
+    order = problem.reorder(Y, state)
     at = problem.evaluate(Y, losses=True, state=state, iteration=0)
-    assert state.terms.order is not None
+    ordered = problem.evaluate(order.reordered(Y), losses=True, state=state, ordered=True)
+    np.testing.assert_array_equal(order.restored(ordered.gradient), at.gradient)
     expected = plain.evaluate(Y, losses=True)
     assert relative_error(at.gradient, expected.gradient) < 1e-11
     assert at.kl == pytest.approx(expected.kl, rel=1e-12)

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.backends.numba.backend import NumbaBackend
-from drsne.backends.numba.cells import Cells, ScaledCells, Structure, cells, scaled_cells, scaled_structure, structure
+from drsne.backends.numba.cells import (
+    Cells,
+    ScaledCells,
+    Structure,
+    cells,
+    scaled_cells,
+    scaled_structure,
+    scales_along,
+    structure,
+)
 from drsne.backends.numba.kernels import adaptive_tree as adaptive
 from drsne.backends.numba.kernels import tree as kernels
 from drsne.backends.numba.ordering import near_origin
@@ -57,6 +66,14 @@ class _Reused:
     uses: int = 0
 
 
+class _KeptScale(NamedTuple):
+    """Scales in the order of a curve, and the objects from which they were made."""
+
+    scales: NDArray[np.float64]
+    order: NDArray[np.int32]
+    along: NDArray[Any]
+
+
 @dataclass
 class _Checked:
     """The results of the last check of a kernel."""
@@ -66,6 +83,7 @@ class _Checked:
     share: float = 1.0  # factor on theta
     ratio: float = 1.0  # partition sum over all pairs divided by that over the tree
     cells: _Reused | None = None
+    scale: _KeptScale | None = None
 
 
 @dataclass
@@ -153,6 +171,15 @@ class TreeEngine:
         last.cells = _Reused(found.structure, found.leaf_extent()) if n >= _LARGE else None
         return found
 
+    def _scale(
+        self, scales: NDArray[np.float64], real: type, at: Structure, last: _Checked
+    ) -> NDArray[np.floating[Any]]:
+        """Return the scales along the curve. They are kept for as long as scales and structure are the same objects."""
+        kept = last.scale
+        if kept is None or kept.scales is not scales or kept.order is not at.order or kept.along.dtype != real:
+            kept = last.scale = _KeptScale(scales, at.order, scales_along(scales, real, self._workers, at))
+        return kept.along
+
     def _checked(
         self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums, state: _Checked
     ) -> _Sums:
@@ -202,7 +229,7 @@ class TreeEngine:
             last,
             n,
             lambda: scaled_structure(Y, scales, self._workers, _LEAF[d]),
-            lambda at: scaled_cells(Y, scales, real, self._workers, at),
+            lambda at: scaled_cells(Y, self._scale(scales, real, at, last), self._workers, at),
         )
         order, nodes, leaves = found.structure
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))

@@ -218,6 +218,7 @@ class Weighted:
     def __init__(self, problem: Evaluates, weight: float, *, power: float = 1.0) -> None:
         self._problem, self._weight, self._power = problem, weight, power
         self.backend, self.start = problem.backend, problem.start
+        self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
 
     def evaluate(self, Y: Array, *, density: float, scale: float, **options: Any) -> Any:
         """Evaluate the problem at the other weight."""

@@ -62,7 +62,6 @@ class Scales:
 
     power: float
     ordered: Array  # in the current order of the points
-    restored: Array  # in the order of the data
     _inverse: NDArray[Any] | None = None
 
     def inverse(self, dtype: Any) -> NDArray[Any]:
@@ -87,8 +86,7 @@ class State:
         if log_scales is None or not power:
             return None
         if self.scales is None or self.scales.power != power:
-            ordered = np.exp(power * log_scales)
-            self.scales = Scales(power, ordered, self.restored(ordered))
+            self.scales = Scales(power, np.exp(power * log_scales))
         return self.scales
 
     def in_order(self, values: Array) -> Array:
@@ -163,6 +161,7 @@ class Problem:
         pairs: str = "objective",
         losses: bool = False,
         scale: float = 1.0,
+        ordered: bool = False,
     ) -> Evaluation:
         """Return the gradient of n times the loss at ``Y``, and the losses if they are requested.
 
@@ -186,18 +185,19 @@ class Problem:
             Whether to compute the losses.
         scale : float, default=1.0
             Factor on the power to which the scales of an adaptive kernel are raised; 0 gives the fixed kernel.
+        ordered : bool, default=False
+            Whether ``Y``, the gradient and the scales are in the order of the state instead of the order of the data.
         """
         state = self.start() if state is None else state
-        if iteration is not None and len(Y) >= LARGE_MAP and iteration % _REORDERED_EVERY == 0:
-            self._reorder(Y, state)
-        ordered = state.in_order(Y)
-        typed = self.typed(ordered)
+        if not ordered:
+            Y = state.in_order(Y)
+        typed = self.typed(Y)
         kernel = state.scales_at(scale * self._adaptation)
         scales = None if kernel is None else kernel.ordered
         gradient, kl = kl_term(
             typed,
             state.terms.pairs_of(pairs),
-            self.engine.repulsion(ordered, self._smoothings.distance, scales, state.engine),
+            self.engine.repulsion(Y, self._smoothings.distance, scales, state.engine),
             self.backend,
             exaggeration=exaggeration,
             affinity_smoothing=self._smoothings.affinity,
@@ -210,7 +210,9 @@ class Problem:
         value = None
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
-        return Evaluation(state.restored(gradient), kl, value, None if kernel is None else kernel.restored)
+        if ordered:
+            return Evaluation(gradient, kl, value, scales)
+        return Evaluation(state.restored(gradient), kl, value, None if scales is None else state.restored(scales))
 
     def typed(self, Y: Array) -> NDArray[Any]:
         """Return a map converted to the dtype used for its pairwise computations."""
@@ -225,11 +227,22 @@ class Problem:
         """
         raise NotImplementedError
 
-    def _reorder(self, Y: Array, state: State) -> None:
-        """Reorder the terms so that points that are near in the map are near in memory."""
-        state.terms, state.memories, state.scales = self.terms, (), None  # free the old order before the new one
+    @property
+    def reordered_every(self) -> int | None:
+        """The number of iterations after which :meth:`reorder` pays, or None if the map is small."""
+        return _REORDERED_EVERY if len(self.target) >= LARGE_MAP else None
+
+    def reorder(self, Y: Array, state: State) -> Order:
+        """Reorder the terms so that points that are near in the map are near in memory, and return the order.
+
+        ``Y`` is in the order of the data.
+        """
+        # The old order is freed before the new one is made.
+        state.terms, state.memories, state.scales = self.terms, _fresh(self.terms), None
         state.terms = self.terms.reordered(self.backend.order(Y))
         state.memories = _fresh(state.terms)
+        assert state.terms.order is not None
+        return state.terms.order
 
 
 def _fresh(terms: Terms) -> tuple[Memory, ...]:

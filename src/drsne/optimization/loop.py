@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends import Backend
+from drsne.backends import Backend, Order
 from drsne.logs import LOGGER, timed
 from drsne.optimization.optimizers import OptimizerState
 from drsne.optimization.schedule import Phase, Schedule
@@ -27,6 +27,15 @@ class Evaluates(Protocol):
 
     backend: Backend
 
+    @property
+    def reordered_every(self) -> int | None:
+        """The number of iterations after which the points are reordered, or None if they never are."""
+        ...
+
+    def reorder(self, Y: Array, state: Any) -> Order:
+        """Put the state into an order of the points that suits the map, and return the order."""
+        ...
+
     def start(self) -> Any:
         """Return the state that an optimisation carries from one iteration to the next."""
         ...
@@ -42,8 +51,9 @@ class Evaluates(Protocol):
         pairs: str,
         losses: bool,
         scale: float,
+        ordered: bool,
     ) -> Any:
-        """Return the gradient and the losses at ``Y``."""
+        """Return the gradient and the losses at ``Y``, which is in the order of the state if ``ordered`` is True."""
         ...
 
 
@@ -140,13 +150,32 @@ class _Run:
         progress: Progress | None,
         term: str,
     ) -> None:
-        self.problem, self.Y, self.schedule = problem, Y, schedule
+        self.problem, self.schedule = problem, schedule
+        self._placed: tuple[Array, Order | None] = (Y, None)  # the map in some order of the points, and this order
         self.callbacks, self.progress, self._term = callbacks, progress, term
         self.iteration = 0
         self.stopped_by: str | None = None
         self._state = problem.start() if state is None else state
         self._history = _History(schedule.record_every, term)
         self._last: tuple[int, Any] | None = None
+
+    @property
+    def Y(self) -> Array:
+        """The map, in the order of the data."""
+        Y, order = self._placed
+        return Y if order is None else order.restored(Y)
+
+    def _arrange(self, memory: OptimizerState) -> None:
+        """Reorder the map and the values of the optimiser, if this is due."""
+        every = self.problem.reordered_every
+        if every is None or self.iteration % every:
+            return
+        Y, (_, before) = self.Y, self._placed
+        order = self.problem.reorder(Y, self._state)
+        for name in ("first", "second"):
+            values = getattr(memory, name)
+            setattr(memory, name, order.reordered(values if before is None else before.restored(values)))
+        self._placed = order.reordered(Y), order
 
     def all_phases(self) -> None:
         """Run all phases, unless something stops them."""
@@ -171,15 +200,17 @@ class _Run:
         except KeyboardInterrupt:  # the map is kept; its losses stay unknown
             self.stopped_by = "interrupt"
             return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
-        norm = float(np.linalg.norm(last.gradient)) / len(self.Y)
+        norm = float(np.linalg.norm(last.gradient)) / len(last.gradient)
         self._history.add(self.iteration, self._losses(last), norm)
         LOGGER.debug("KL divergence %.4f, %s %.4f", last.kl, self._term, last.density)
         return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
         """Run iteration ``t`` of a phase, and return False if the run ends before the step of this iteration."""
+        self._arrange(memory)
+        Y, order = self._placed
         at = self.problem.evaluate(
-            self.Y,
+            Y,
             state=self._state,
             iteration=self.iteration,
             exaggeration=phase.exaggeration_at(t),
@@ -187,6 +218,7 @@ class _Run:
             pairs=phase.pairs,
             losses=bool(self.callbacks) or self._history.due(self.iteration),
             scale=phase.scale_factor(t),
+            ordered=order is not None,
         )
         norm = float(np.linalg.norm(at.gradient))
         if not math.isfinite(norm):
@@ -195,22 +227,22 @@ class _Run:
         if self.iteration > 0 and self._report(at):
             return False
         if self._history.due(self.iteration):
-            self._history.add(self.iteration, self._losses(at), norm / len(self.Y))
-        moved = self._moved(phase, t, memory, at, norm)
+            self._history.add(self.iteration, self._losses(at), norm / len(Y))
+        moved = self._moved(phase, t, memory, at, norm, Y)
         if moved is None:
             self.stopped_by = "overflow"
             return False
-        self.Y, self.iteration = moved, self.iteration + 1
+        self._placed, self.iteration = (moved, order), self.iteration + 1
         return True
 
-    def _moved(self, phase: Phase, t: int, memory: OptimizerState, at: Any, norm: float) -> Array | None:
+    def _moved(self, phase: Phase, t: int, memory: OptimizerState, at: Any, norm: float, Y: Array) -> Array | None:
         """Return the map after a step within the bounds of the phase, or None if it is not finite."""
         gradient, backend = at.gradient, self.problem.backend
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
         units = at.scales if self.schedule.local_steps else None
         step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), backend, units)
-        return backend.moved(self.Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
+        return backend.moved(Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
 
     def _losses(self, at: Any) -> dict[str, float]:
         return {"kl": at.kl, self._term: at.density}
@@ -242,6 +274,7 @@ class _Run:
                 pairs="objective",
                 losses=True,
                 scale=1.0,
+                ordered=False,
             )
             self._last = (self.iteration, at)
         return self._last[1]

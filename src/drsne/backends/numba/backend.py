@@ -19,6 +19,7 @@ from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
 _COMPILED_FROM = 8192  # smallest number of points for which a compiled step is faster than NumPy
+_HALVES = 64  # largest number of blocks if every block writes forces on all points
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
@@ -76,9 +77,11 @@ class NumbaBackend:
         forces = np.empty((n, d))
         if d == 2:  # every pair is visited once
             half = (n + 1) // 2
-            back, partition = np.empty((n_blocks(half), 2, n), dtype=real), np.empty(n_blocks(half))
+            grain = max(256, half // _HALVES)
+            blocks = n_blocks(half, grain)
+            back, partition = np.empty((blocks, 2, n), dtype=real), np.empty(blocks)
             kernel = repulsion.half_2d if scales is None else repulsion.adaptive_half_2d
-            self.workers.run(kernel, half, *arguments, forces, back, partition)
+            self.workers.run(kernel, half, *arguments, forces, back, partition, grain=grain)
             forces += back.sum(axis=0, dtype=np.float64).T
             return float(partition.sum()), forces
         partition = np.empty(n_blocks(n))

@@ -86,12 +86,16 @@ def cells(Y: NDArray[np.float64], real: type, workers: Workers, at: Structure | 
     return Cells(at, coordinates, summed)
 
 
-def scaled_cells(
-    Y: NDArray[np.float64], scales: NDArray[np.float64], real: type, workers: Workers, at: Structure
-) -> ScaledCells:
-    """Return the summaries of a structure over points with ``scales``."""
-    scale: NDArray[Any] = np.empty(len(Y), real)
-    workers.run(moving.gather, len(Y), scales[:, None], at.order, scale[:, None], grain=LIGHT)
+def scales_along(scales: NDArray[np.float64], real: type, workers: Workers, at: Structure) -> NDArray[Any]:
+    """Return the scales of the points in the order of the curve."""
+    scale: NDArray[Any] = np.empty(len(scales), real)
+    workers.run(moving.gather, len(scales), scales[:, None], at.order, scale[:, None], grain=LIGHT)
+    return scale
+
+
+def scaled_cells(Y: NDArray[np.float64], scale: NDArray[Any], workers: Workers, at: Structure) -> ScaledCells:
+    """Return the summaries of a structure over points with a ``scale``, which is in the order of the curve."""
+    real = scale.dtype.type
     count = len(at.nodes[0])
     summed: NDArray[Any] = np.empty((adaptive_tree.N_SUMMED, count), real)
     coordinates = _coordinates(Y, real, at, workers)

@@ -17,7 +17,7 @@ from typing import Any
 from drsne import checks
 
 _ROWS_PER_BLOCK = 256
-_MAX_BLOCKS = 64
+_MAX_BLOCKS = 256
 _ATTEMPTS = 2000  # number of looks at a counter, which take a few microseconds, before a thread sleeps
 _PAUSE, _LONGEST_PAUSE = 1e-5, 2e-4  # seconds of sleep between two looks: the increment and the largest value
 

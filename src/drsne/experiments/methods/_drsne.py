@@ -192,6 +192,7 @@ class RememberedProblem:
         self._problem, self._n_iter = problem, n_iter
         self._remembered: dict[int, tuple[Array, Any]] = {}
         self.backend, self.start = problem.backend, problem.start
+        self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
 
     def evaluate(self, Y: Array, *, iteration: int | None, **options: Any) -> Any:
         """Return the evaluation of the problem, from memory if the map is the same as before."""
