@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests run in several processes. Without this, idle OpenMP threads of one process slow the others down by a factor of six.
+export OMP_WAIT_POLICY := PASSIVE
 # Compiled kernels are kept between runs, beside the packages that compiled them.
 CACHE := $(abspath $(VENV))/numba
 PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto --dist worksteal -q
