@@ -55,7 +55,7 @@ MISSES = """\
 For each setting that is not matched: its scores, and those of the map of our path whose worst shortfall is smallest, \
 where .01 of TW counts as much as .05 of the other scores.
 
-Nearly all of these settings are of the paper's code, with a CC above .995 and a much lower TW and rho.
+Most of these settings are of the paper's code, with a CC near 1 and a much lower TW and rho.
 
 The path had ended at 70 in an earlier version of this comparison, and matched 218 of 256 settings: its density term \
 clips the extremes of the target, which limits its CC. It was then extended. Above a weight of 70, it uses the density \

@@ -22,6 +22,7 @@ from drsne.backends.numba.threads import Workers
 from drsne.backends.numba.transposing import transposed
 from drsne.neighbors.graph import KnnGraph
 
+_FEW = 4096  # number of rows below which SciPy symmetrises as fast as compiled code
 _PERPLEXITY_TOLERANCE = 1e-4  # largest relative error of the perplexity of a row
 _SUM_TOLERANCE = 1e-4  # largest error of the sum of a row of affinities, in either precision
 
@@ -166,9 +167,22 @@ def conditional_affinities(
     return P, precisions, reached
 
 
+def _symmetrized(indices: NDArray[np.int32], conditional: NDArray[Any]) -> sp.csr_matrix:
+    """Return the result of :func:`symmetrize` by SciPy, which needs no compilation."""
+    n, k = indices.shape
+    C = sp.csr_matrix((conditional.ravel().astype(np.float64), indices.ravel(), np.arange(0, n * k + 1, k)), (n, n))
+    P = sp.csr_matrix((C + C.T) * (0.5 / n))
+    P.data = P.data.astype(conditional.dtype)
+    P.eliminate_zeros()
+    P.sort_indices()
+    return P
+
+
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
     """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, where ``C[i, indices[i]] = conditional[i]``."""
     n, k = indices.shape
+    if n < _FEW:
+        return _symmetrized(indices, conditional)
     stored = np.arange(0, n * k + 1, k, dtype=np.int64), np.ascontiguousarray(indices).ravel(), conditional.ravel()
     back = transposed(*stored, workers)
     rows = (*transposed(*back, workers), *back)

@@ -114,6 +114,16 @@ def test_slope_of_a_profile(backend, exponent, attached):
     close(slope, slopes)
 
 
+def test_slope_of_a_profile_of_many_points(backend):
+    """More points than a block of the compiled loops has."""
+    rng = np.random.default_rng(6)
+    radii, target = np.exp(rng.normal(size=50_000)), rng.normal(size=50_000)
+    settings = {"exponent": 1.0, "added": 0.01, "attached": True}
+    (loss, slope), (expected, slopes) = (each.profile_slope(radii, target, **settings) for each in (backend, REFERENCE))
+    assert loss == pytest.approx(expected, rel=1e-12)
+    close(slope, slopes)
+
+
 def test_who_lists_whom(backend):
     near = neighbors(np.random.default_rng(3))
     found, expected = backend.neighbor_list(near), REFERENCE.neighbor_list(near)

@@ -295,6 +295,11 @@ def test_cells_are_used_again_while_points_move_little(adaptive):
     of_forces, of_partition = engine.tolerance
     assert abs(Z - expected_Z) <= of_partition * expected_Z
     assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F)
+    if rho is not None:  # other scales with the same cells
+        _, F = engine.repulsion(Y, 0.0, rho**0.5, state)
+        assert last.cells is old
+        _, changed = engine_of("exact").repulsion(Y, 0.0, rho**0.5)
+        assert np.linalg.norm(F - changed) <= of_forces * np.linalg.norm(changed)
     shuffled = rng.permutation(len(Y))
     Z, F = engine.repulsion(Y[shuffled], 0.0, None if rho is None else rho[shuffled], state)
     assert last.cells is not old

@@ -148,12 +148,21 @@ def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(c, d):
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("precision", ["single", "double"])
-def test_power_zero_is_the_fixed_kernel_bitwise(precision, d):
+def test_the_fixed_kernel_is_that_of_a_fixed_problem_bitwise(precision, d):
     objective, Y = with_(BOTH, precision=precision, affinity_smoothing=1e-6), some_map(d=d)
-    at = adaptive_problem(objective).evaluate(Y, losses=True, scale=0.0)
+    at = adaptive_problem(objective).evaluate(Y, losses=True, scale=None)
     expected = small_problem(objective).evaluate(Y, losses=True)
     np.testing.assert_array_equal(at.gradient, expected.gradient)
     assert (at.kl, at.density, at.scales) == (expected.kl, expected.density, None)
+
+
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_power_zero_is_the_fixed_kernel(d):
+    problem, Y = adaptive_problem(), some_map(d=d)
+    at, expected = problem.evaluate(Y, losses=True, scale=0.0), problem.evaluate(Y, losses=True, scale=None)
+    assert relative_error(at.gradient, expected.gradient) < 1e-12
+    assert at.kl == pytest.approx(expected.kl, rel=1e-12)
+    assert (at.density, at.scales) == (expected.density, None)
 
 
 def test_the_order_in_memory_changes_nothing(monkeypatch):
@@ -170,6 +179,11 @@ def test_the_order_in_memory_changes_nothing(monkeypatch):
     assert relative_error(at.gradient, expected.gradient) < 1e-11
     assert at.kl == pytest.approx(expected.kl, rel=1e-12)
     assert at.density == pytest.approx(expected.density, rel=1e-12)
+    np.testing.assert_array_equal(at.scales, expected.scales)
+    other = some_map(n=120, seed=5)
+    problem.reorder(other, state)  # nothing of the first order is left
+    at, expected = problem.evaluate(other, state=state, iteration=50), plain.evaluate(other)
+    assert relative_error(at.gradient, expected.gradient) < 1e-11
     np.testing.assert_array_equal(at.scales, expected.scales)
 
 

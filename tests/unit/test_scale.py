@@ -65,6 +65,17 @@ def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
         assert relative_error(G, plain.evaluate(Y, pairs=pairs).gradient) < 1e-11
 
 
+def test_the_compiled_density_term_of_many_points(monkeypatch):
+    from drsne.objectives import drsne
+
+    problem, Y = small_problem(Objective(embedding_weight=0.7), n=300, k=12), some_map(n=300)
+    expected = problem.evaluate(Y, losses=True)
+    monkeypatch.setattr(drsne, "LARGE_MAP", 100)
+    found = problem.evaluate(Y, losses=True)
+    assert relative_error(found.gradient, expected.gradient) < 1e-9
+    assert found.density == pytest.approx(expected.density, rel=1e-9)
+
+
 def test_shares_renewed_in_turn_are_the_whole_sum_where_the_map_stands():
     sampled = small_problem(with_(DOUBLE, sampled_neighbors=3), n=60, k=11)
     whole = small_problem(with_(DOUBLE, sampled_neighbors=None), n=60, k=11)

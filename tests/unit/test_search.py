@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from drsne.backends.numba.kernels import descent as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors import descent, exact, inverted_file, search
-from drsne.neighbors.search import knn
+from drsne.neighbors.search import knn, nearest
+from drsne.neighbors.small import suits
 
 
 def clustered(n=4000, d=20, seed=0):
@@ -247,3 +248,29 @@ def test_a_poor_approximation_is_noticed_and_mended(monkeypatch):
     with pytest.warns(UserWarning, match=r"approximate search found only \d+% of the neighbours"):
         found = refined(X, 30, probes=1)
     np.testing.assert_array_equal(found.indices, knn(X, 30, method="exact").indices)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("ties", [False, True])
+def test_little_data_without_compiled_code(n_jobs, ties):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (600, 3)).astype(float) if ties else rng.normal(size=(600, 7))
+    with Workers(n_jobs) as workers:
+        assert suits(X)
+        found = nearest(X, 20, metric="euclidean", workers=workers, method="uncompiled")
+    truth = knn(X, 20, method="exact")
+    np.testing.assert_allclose(found.distances, truth.distances, rtol=1e-14)
+    if not ties:
+        np.testing.assert_array_equal(found.indices, truth.indices)
+    distances = np.linalg.norm(X[:, None] - X[found.indices], axis=2)
+    np.testing.assert_allclose(distances, found.distances, rtol=1e-14)
+    assert all(len({i, *row}) == 21 for i, row in enumerate(found.indices))
+    same = np.diff(found.distances, axis=1) == 0
+    assert (np.diff(found.indices, axis=1)[same] > 0).all()  # ties are sorted by index
+
+
+def test_data_that_are_left_to_the_compiled_search():
+    assert not suits(np.ones((3000, 100)))  # too much work
+    assert not suits(sp.csr_matrix(np.ones((20, 3))))
+    assert not suits(np.full((20, 3), 1e200))  # squares would overflow
+    assert not suits(np.zeros((20, 3)))

@@ -10,15 +10,13 @@ from typing import Any
 
 from drsne.cli import Command
 
-_FEW, _MANY = (
-    600,
-    9000,
-)  # numbers of samples: all pairs are summed in small maps, and a tree or a mesh is used in others
+# Numbers of samples: all pairs are summed, a mesh is used, and points are reordered.
+_FEW, _SOME, _MANY = 600, 5000, 9000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    parser.add_argument("--small", action="store_true", help="compile only what maps of up to 8,000 points need")
+    parser.add_argument("--small", action="store_true", help="compile only what maps of up to 2,500 points need")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,7 +38,7 @@ def _cases(*, small: bool) -> list[tuple[str, Callable[[], Any]]]:
     from drsne import DRSNE, density_path
 
     rng = np.random.default_rng(0)
-    few, many = rng.normal(size=(_FEW, 8)), rng.normal(size=(_MANY, 8))
+    few, some, many = (rng.normal(size=(n, 8)) for n in (_FEW, _SOME, _MANY))
     options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "max_iter": 20, "n_iter_exaggeration": 5}
     cases: list[tuple[str, Callable[[], Any]]] = [
         ("small maps", lambda: DRSNE(**options).fit(few)),
@@ -49,6 +47,7 @@ def _cases(*, small: bool) -> list[tuple[str, Callable[[], Any]]]:
     ]
     if not small:
         cases += [
+            ("maps of some thousand points", lambda: DRSNE(**options).fit(some)),
             ("large maps", lambda: DRSNE(**options).fit(many)),
             ("large maps without a density term", lambda: DRSNE(density_weight=0, **options).fit(many)),
         ]

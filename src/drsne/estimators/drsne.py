@@ -289,7 +289,7 @@ class DRSNE(MapEstimator):
     ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
-        The problem that is returned too is that of the map at 0, which has all weights up to 70.
+        Also return the problem of the map at 0, which is that of all weights up to 70.
         """
         if self._precomputed and sp.issparse(X):
             raise ValueError(
@@ -313,9 +313,10 @@ class DRSNE(MapEstimator):
         positive = [w for w in weights if w > 0]
         # Weights below 1 have the objective of 1. So does the map at 0, of which it determines only the density loss.
         objectives = {weight: self._objective(max(weight, 1.0)) for weight in (0.0, *positive)}
-        fits = len(path.own_fits(objective, positive)) if schedules.first is not None else 0
-        last = sum(each != objective for each in objectives.values())
-        with self._progress(schedules.n_iter(fits, len(positive) - fits - last, last)) as bar:
+        fits = path.own_fits(objective, positive) if schedules.first is not None else []
+        last = [weight for weight in positive if weight not in fits and objectives[weight] != objective]
+        n_steps = len(positive) - len(fits) - len(last)
+        with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
             prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers)
             at_zero = prepared[objective]

@@ -220,9 +220,10 @@ class Weighted:
         self.backend, self.start = problem.backend, problem.start
         self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
 
-    def evaluate(self, Y: Array, *, density: float, scale: float, **options: Any) -> Any:
-        """Evaluate the problem at the other weight."""
-        return self._problem.evaluate(Y, density=self._weight * density, scale=self._power * scale, **options)
+    def evaluate(self, Y: Array, *, density: float, scale: float | None, **options: Any) -> Any:
+        """Evaluate the problem at the other weight. A power of 0 stands for the fixed kernel."""
+        power = self._power * scale if self._power and scale is not None else None
+        return self._problem.evaluate(Y, density=self._weight * density, scale=power, **options)
 
 
 class Followed(NamedTuple):
@@ -301,7 +302,7 @@ def _shifted(function: Callable[..., Any], done: int) -> Callable[..., Any]:
 
 def _appended(before: Outcome, last: Outcome) -> Outcome:
     """Return the outcome of the last step, including the iterations and the history of the earlier steps."""
-    # The first entry of a step repeats the last entry of the previous step.
+    # The first entry of a step is the map that it starts from.
     history = {name: np.concatenate([before.history[name], values[1:]]) for name, values in last.history.items()}
     history["iteration"][len(before.history["iteration"]) :] += before.n_iter
     return last._replace(n_iter=before.n_iter + last.n_iter, history=history)

@@ -109,7 +109,9 @@ def prepare_density_terms(
     Neighbours, affinities and the initial map are computed once.
     """
     objective = objectives[0]
-    near = _neighbors(settings, X, objective.calibration, workers)
+    # The last bits of distances do not matter in single precision, but they do in the presets of the paper.
+    compiled = objective.precision == "double"
+    near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real)
@@ -161,7 +163,9 @@ def _real(precision: str) -> type:
     return np.float32 if precision == "single" else np.float64
 
 
-def _neighbors(settings: PreparationSettings, X: Any, calibration: Calibration, workers: Workers) -> _Neighbors:
+def _neighbors(
+    settings: PreparationSettings, X: Any, calibration: Calibration, workers: Workers, *, compiled: bool = True
+) -> _Neighbors:
     """Return the nearest neighbours of the data, or of their principal components."""
     from sklearn.utils import check_random_state
 
@@ -174,7 +178,11 @@ def _neighbors(settings: PreparationSettings, X: Any, calibration: Calibration, 
     sizes = _sizes(settings, X, calibration, supplied)
     k = max(sizes.affinity_neighbors, sizes.density_neighbors)
     with timed("Found %d neighbours of each of %d samples", k, X.shape[0]):
-        graph = nearest(X, k, metric=settings.metric, workers=workers) if supplied is None else supplied.first(k)
+        if supplied is None:
+            method = "auto" if compiled else "uncompiled"
+            graph = nearest(X, k, metric=settings.metric, workers=workers, method=method)
+        else:
+            graph = supplied.first(k)
     return _Neighbors(X, graph, sizes, rng, pca)
 
 

@@ -119,7 +119,7 @@ def tidied(
     n = len(indptr) - 1
     stored = (indptr.astype(np.int64), indices.astype(np.int64, copy=False), distances.astype(np.float64, copy=False))
     counts, no_output = np.empty(n, np.int64), (np.empty((0, 0), np.int32), np.empty((0, 0)))
-    workers.run(kernels.tidy, n, *stored, counts, *no_output, grain=4096)
+    workers.run(kernels.tidy, n, *stored, counts, *no_output, grain=max(4096, n // 64))
     if counts.min() < 1:
         row = int(counts.argmin())
         raise ValueError(
@@ -128,5 +128,5 @@ def tidied(
         )
     k = int(counts.min() if at_most is None else min(at_most, counts.min()))
     graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
-    workers.run(kernels.tidy, n, *stored, counts, *graph, grain=4096)
+    workers.run(kernels.tidy, n, *stored, counts, *graph, grain=max(4096, n // 64))
     return graph

@@ -20,6 +20,7 @@ from drsne.neighbors.exact import exact
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM, approximate
 from drsne.neighbors.precomputed import NOISE, available, blocks, check_precomputed, from_graph, from_matrix
+from drsne.neighbors.small import small, suits
 from drsne.precision import NEARLY_DOUBLE, rounded
 
 _EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski is used with its default, p = 2
@@ -105,7 +106,11 @@ def nearest(
     rows: NDArray[np.intp] | None = None,
     method: str = "auto",
 ) -> KnnGraph:
-    """Return the result of :func:`knn` for checked float64 data. A search for only some ``rows`` is exact."""
+    """Return the result of :func:`knn` for checked float64 data. A search for only some ``rows`` is exact.
+
+    With ``method="uncompiled"``, little data are searched without compiled code. The last bits of the distances can
+    then differ. Other data are searched as with "auto".
+    """
     graph = _search(X, k, metric, rows, method, workers)
     worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
     if worst[0] < 0 or not np.isfinite(worst).all():
@@ -143,7 +148,9 @@ def _every(X: Any, rows: NDArray[np.intp] | None) -> NDArray[np.intp]:
 
 def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
     n = X.shape[0]
-    inexact = method == "approximate" or (method == "auto" and n >= APPROXIMATE_FROM and not sp.issparse(X))
+    if method == "uncompiled" and rows is None and suits(X):
+        return small(X, k, workers)
+    inexact = method == "approximate" or (method != "exact" and n >= APPROXIMATE_FROM and not sp.issparse(X))
     if inexact and rows is None:
         if sp.issparse(X):
             raise ValueError("method='approximate' needs dense data; got a sparse matrix. Pass method='exact'.")

@@ -80,10 +80,13 @@ class State:
     engine: Any  # the state of the engine, with the errors of its last checks
     scales: Scales | None = None  # the last scales of the kernel
 
-    def scales_at(self, power: float) -> Scales | None:
-        """Return the scales of the kernel, raised to a power, or None for the fixed kernel."""
+    def scales_at(self, power: float, *, ones: bool = False) -> Scales | None:
+        """Return the scales of the kernel, raised to a power, or None for the fixed kernel.
+
+        With ``ones``, scales of 1 are returned for a power of 0.
+        """
         log_scales = self.terms.log_scales
-        if log_scales is None or not power:
+        if log_scales is None or (not power and not ones):
             return None
         if self.scales is None or self.scales.power != power:
             self.scales = Scales(power, np.exp(power * log_scales))
@@ -160,7 +163,7 @@ class Problem:
         density: float = 1.0,
         pairs: str = "objective",
         losses: bool = False,
-        scale: float = 1.0,
+        scale: float | None = 1.0,
         ordered: bool = False,
     ) -> Evaluation:
         """Return the gradient of n times the loss at ``Y``, and the losses if they are requested.
@@ -183,8 +186,9 @@ class Problem:
             one.
         losses : bool, default=False
             Whether to compute the losses.
-        scale : float, default=1.0
-            Factor on the power to which the scales of an adaptive kernel are raised; 0 gives the fixed kernel.
+        scale : float or None, default=1.0
+            Factor on the power to which the scales of an adaptive kernel are raised. With 0, all scales are 1. None
+            stands for the fixed kernel, whose sums may differ from those in the last bits.
         ordered : bool, default=False
             Whether ``Y``, the gradient and the scales are in the order of the state instead of the order of the data.
         """
@@ -192,7 +196,9 @@ class Problem:
         if not ordered:
             Y = state.in_order(Y)
         typed = self.typed(Y)
-        kernel = state.scales_at(scale * self._adaptation)
+        power = 0.0 if scale is None else scale * self._adaptation
+        # For few points, scales of 1 replace the fixed kernel, whose functions then need not be compiled.
+        kernel = state.scales_at(power, ones=scale is not None and len(Y) < LARGE_MAP and Y.shape[1] == 2)
         scales = None if kernel is None else kernel.ordered
         gradient, kl = kl_term(
             typed,
@@ -210,6 +216,8 @@ class Problem:
         value = None
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
+        if not power:
+            scales = None
         if ordered:
             return Evaluation(gradient, kl, value, scales)
         return Evaluation(state.restored(gradient), kl, value, None if scales is None else state.restored(scales))

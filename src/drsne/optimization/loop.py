@@ -50,7 +50,7 @@ class Evaluates(Protocol):
         density: float,
         pairs: str,
         losses: bool,
-        scale: float,
+        scale: float | None,
         ordered: bool,
     ) -> Any:
         """Return the gradient and the losses at ``Y``, which is in the order of the state if ``ordered`` is True."""
@@ -165,6 +165,14 @@ class _Run:
         Y, order = self._placed
         return Y if order is None else order.restored(Y)
 
+    def _kept(self) -> Array:
+        """Return the map, even if interrupts arrive while it is restored."""
+        while True:
+            try:
+                return self.Y
+            except KeyboardInterrupt:
+                self.stopped_by = "interrupt"
+
     def _arrange(self, memory: OptimizerState) -> None:
         """Reorder the map and the values of the optimiser, if this is due."""
         every = self.problem.reordered_every
@@ -195,15 +203,16 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """Return the last map with its losses."""
+        Y = self._kept()
         try:
             last = self._final()
         except KeyboardInterrupt:  # the map is kept; its losses stay unknown
             self.stopped_by = "interrupt"
-            return Outcome(self.Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
+            return Outcome(Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
         norm = float(np.linalg.norm(last.gradient)) / len(last.gradient)
         self._history.add(self.iteration, self._losses(last), norm)
         LOGGER.debug("KL divergence %.4f, %s %.4f", last.kl, self._term, last.density)
-        return Outcome(self.Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
+        return Outcome(Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
         """Run iteration ``t`` of a phase, and return False if the run ends before the step of this iteration."""

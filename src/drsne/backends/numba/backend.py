@@ -15,11 +15,13 @@ from drsne.backends.numba.kernels import attraction, concentration, radii, repul
 from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.backends.numba.transposing import listed_back
+from drsne.backends.numpy import NumpyBackend
 from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
 _COMPILED_FROM = 8192  # smallest number of points for which a compiled step is faster than NumPy
 _HALVES = 64  # largest number of blocks if every block writes forces on all points
+_FEW = 4096  # number of points below which NumPy is fast enough for what is rarely computed, without compilation
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
@@ -56,6 +58,8 @@ class NumbaBackend:
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> float:
         """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
+        if len(Y) < _FEW:
+            return NumpyBackend().energy(Y, pairs, base, delta, inverse_scales)
         sums = np.empty(n_blocks(len(Y)))
         kernel = attraction.energy if inverse_scales is None else attraction.adaptive_energy
         self.workers.run(kernel, len(Y), *self._edges(Y, pairs, base, inverse_scales), delta, sums)

@@ -138,7 +138,7 @@ def smallest(radii, out, block, lo, hi):  # type: ignore[no-untyped-def]
 def concentrate(radii, added, least, exponent, log, concentration, sums, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write ``c_i = (r_i / least)^-exponent`` and its logarithm for ``r_i = radii_i + added``, and the sums of c."""
     for i in range(lo, hi):
-        c = least / max(radii[i] + added, least)
+        c = max(least / max(radii[i] + added, least), 1e-300)  # a radius may be infinite
         log[i] = exponent * np.log(c)
         concentration[i] = c if exponent == 1.0 else np.exp(log[i])
     total = 0.0  # in a loop without writing, which is compiled in one version
