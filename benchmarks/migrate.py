@@ -18,7 +18,6 @@ import defaults
 import kernel
 import large
 import numpy as np
-import speed
 from data import EIGHT
 from families import MADE
 from quality_methods import METHODS, rows, study
@@ -102,28 +101,14 @@ def migrate_kernel() -> None:
         print(f"{path.stem}: {len(new)} rows")
 
 
-SPEED_METHODS = {
-    "drsne, lambda = 0": "drsne_plain",
-    "drsne, k = 30": "drsne_30",
-    "drsne, k = 300": "drsne_300",
-    "drsne, given P": "drsne_given",
-    "openTSNE, given P": "opentsne_given",
-    "openTSNE": "opentsne",
-    "PaCMAP": "pacmap",
-    "umap-learn": "umap",
-    "densMAP": "densmap",
-    "scikit-learn TSNE": "sklearn",
-}
 LARGE_VARIANTS = {title: variant for variant, title in large.TITLES.items()} | {'neighborhoods="both"': "both"}
 # Benchmarks that are not grids of methods: the fields that identify a row, and what earlier rows did not record.
 OTHERS: dict[str, tuple[Results, dict[str, Any]]] = {
     "defaults": (defaults.ROWS, {}),
     "densne": (Results("densne", "dataset", "settings", "lambda", "seed"), {}),
-    "fit_time": (Results("fit_time", "method", "n", "repeat"), {}),
     "large": (Results("large", "dataset", "default", "variant"), {"default": {"kernel": "fixed", "weight": 2.1}}),
     "paths": (Results("paths", "dataset", "seed", "path"), {}),
     "robust": (Results("robust", "kernel", "dataset", "weight", "k", "perplexity"), {"kernel": "fixed"}),
-    "speed": (speed.ROWS, {}),
 }
 
 
@@ -136,8 +121,6 @@ def other_row(name: str, results: Results, missing: dict[str, Any], row: Row) ->
         row["setting"] = defaults.jobs_of(row["part"])[row.pop("variant")]
     if name == "large":
         row["variant"] = LARGE_VARIANTS.get(row["variant"], row["variant"])
-    if name == "speed":
-        row["method"] = SPEED_METHODS.get(row["method"], row["method"])
     if not isinstance(row.get("seconds", {}), dict):
         row["seconds"] = {"total": row["seconds"]}
     return {"key": results.key(row), "study": name, **row}

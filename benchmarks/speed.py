@@ -1,344 +1,271 @@
-"""Compare speed and quality with the peers, in one process tree, on the same data and threads.
+"""Time and score whole fits at default settings: ours, plain t-SNE and the peers.
 
-    python benchmarks/speed.py [--threads 2] [--plan mnist|large|million|all] [--methods ...]
-    python benchmarks/speed.py --report     write only the table and the picture
+    python benchmarks/speed.py [--sizes 1000 5000] [--methods drsne umap pacmap] [--threads -1]
+    python benchmarks/speed.py --report                   write only the tables and the picture
 
-Each run is a process of its own and one line of results/speed.jsonl, written when it ends: a killed study continues
-where it stopped. Needs ``pip install 'drsne[peers]'``, and MNIST, Fashion-MNIST and Covertype in DRSNE_DATA_HOME.
+The rules, fixed before the first run:
+
+- Every method is called without arguments other than the seed and the number of threads. densMAP and ScaleMAP are
+  switched on with their flag.
+- Data: MNIST (50 principal components) up to 70,000 points, Covertype for 280,000 and 100 Gaussians in 50 dimensions
+  for 1,000,000. The time of a fit includes everything from the data to the map.
+- Each fit is in a process of its own, after a fit of the same method on fewer points that compiles what the method
+  compiles. Methods take turns, so that a change of the machine's speed affects all of them.
+- Three fits up to 70,000 points, one for larger data. scikit-learn's t-SNE is run up to 70,000 points.
+- A fit is repeated if other programs used more than 15 % of a core during the fit, at most twice. If the slowest of
+  three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.
+- The maps are scored after the clock has stopped: the five scores of 2,000 sampled points, with neighbours among all
+  points.
+
+Each fit is a line of results/speed.jsonl, written when it ends: a killed study continues where it stopped. Packages
+that are not installed are skipped with a message. ``pip install 'drsne[peers]' scalemap==0.1.2`` adds all of them.
+MNIST and Covertype are read from DRSNE_DATA_HOME.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
-import time
-import traceback
-from collections.abc import Callable
-from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from data import large
-from report import Results, machine, write
-
-ROWS = Results("speed", "dataset", "n", "method", "threads")
-ITERATIONS = 750  # of every t-SNE: 250 with early exaggeration, openTSNE's default
-PLANS = {
-    "mnist": [("mnist", n) for n in (70_000, 1_000, 5_000, 20_000)],
-    "large": [("covertype", n) for n in (10_000, 30_000, 100_000, 286_048)] + [("mnist+fashion", 140_000)],
-    "million": [("gaussians", 1_000_000)],
-}
+from report import RESULTS, Results, host, machine, table, write
 
 
-class Clock:
-    """Seconds by phase; ``wrap`` counts a function of a module as a phase."""
+class Method(NamedTuple):
+    """A method: its package, its title, the call without ``fit``, and the largest data on which it is run."""
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def wrap(self, module: Any, name: str, phase: str) -> None:
-        function = getattr(module, name)
-
-        def timed(*arguments: Any, **options: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return function(*arguments, **options)
-            finally:
-                self.seconds[phase] = self.seconds.get(phase, 0.0) + time.perf_counter() - start
-
-        setattr(module, name, timed)
-
-
-def ours(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> Any:
-    from drsne import DRSNE
-
-    return DRSNE(n_jobs=threads, random_state=0, max_iter=ITERATIONS, keep_affinities=False, **options).fit_transform(X)
-
-
-def ours_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    """Run only the optimisation, on the affinities that openTSNE is also given."""
-    from drsne import Objective, engines, initialization
-    from drsne.backends.numba.backend import NumbaBackend
-    from drsne.backends.numba.threads import Workers
-    from drsne.objectives.drsne import DRSNEProblem
-    from drsne.optimization.loop import minimize
-    from drsne.presets import default_schedule
-
-    A, n = affinities_of(P, len(X)), len(X)
-    with Workers(threads) as workers:
-        engine = engines.build(engines.resolve("auto", n, 2), NumbaBackend(workers), precision="single")
-        start = initialization.pca(X.astype(np.float64), 2, np.random.RandomState(0), workers)
-        schedule = default_schedule(
-            n,
-            max_iter=ITERATIONS,
-            n_iter_exaggeration=250,
-            early_exaggeration=12.0,
-            learning_rate="auto",
-            density=False,
-        )
-        begin = time.perf_counter()
-        problem = DRSNEProblem(
-            Objective(), P=A, neighbors=np.zeros((n, 1), np.int32), target=np.zeros(n), weight=0.0, engine=engine,
-            backend=NumbaBackend(workers),
-        )  # fmt: skip
-        Y = minimize(problem, start, schedule).embedding
-        clock.seconds["optimisation"] = time.perf_counter() - begin
-    return Y
-
-
-def open_tsne_given_p(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    import openTSNE
-    from openTSNE.affinity import PrecomputedAffinities
-
-    affinities = PrecomputedAffinities(affinities_of(P, len(X)).astype(np.float64))
-    start = openTSNE.initialization.pca(X, random_state=0)
-    begin = time.perf_counter()
-    Y = openTSNE.TSNE(n_jobs=threads, random_state=0, negative_gradient_method="fft").fit(
-        affinities=affinities, initialization=start
-    )
-    clock.seconds["optimisation"] = time.perf_counter() - begin
-    return np.asarray(Y)
-
-
-def open_tsne(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    import openTSNE
-
-    begin = time.perf_counter()
-    affinities = openTSNE.affinity.PerplexityBasedNN(X, perplexity=30, n_jobs=threads, random_state=0)
-    clock.seconds["neighbours"] = time.perf_counter() - begin
-    start = openTSNE.initialization.pca(X, random_state=0)
-    begin = time.perf_counter()
-    tsne = openTSNE.TSNE(n_jobs=threads, random_state=0, negative_gradient_method="fft")
-    Y = tsne.fit(affinities=affinities, initialization=start)
-    clock.seconds["optimisation"] = time.perf_counter() - begin
-    return np.asarray(Y)
-
-
-def umap(X: np.ndarray, threads: int, clock: Clock, P: Path, **options: Any) -> Any:
-    import umap
-
-    fitted = umap.UMAP(n_jobs=threads, **options).fit(X)
-    return fitted.embedding_
-
-
-def pacmap(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    import pacmap
-
-    return pacmap.PaCMAP().fit_transform(X)
-
-
-def scikit_learn(X: np.ndarray, threads: int, clock: Clock, P: Path) -> Any:
-    from sklearn.manifold import TSNE as SklearnTSNE
-
-    return SklearnTSNE(n_jobs=threads, random_state=0, max_iter=ITERATIONS).fit_transform(X)
-
-
-class Timed(NamedTuple):
-    """A method whose runs are timed."""
-
+    package: str
     title: str
-    function: Callable[..., Any]
-    modules: tuple[str, ...]  # whose import is timed
-    distribution: str  # whose version is recorded
-    options: dict[str, Any] = {}  # noqa: RUF012
-    phases: tuple[tuple[str, str, str], ...] = ()  # functions that count as phases: module, name, phase
-    has_kl: bool = True  # whether the KL divergence of its maps is measured
-    given: bool = False  # whether it is the optimisation alone, on given affinities
-
-    @property
-    def ours(self) -> bool:
-        """Return whether the method is one of this package."""
-        return self.distribution == "drsne"
+    call: str
+    most: int = 10**7
 
 
-_OURS: dict[str, Any] = {"modules": ("drsne", "drsne.estimators.drsne"), "distribution": "drsne"}
-_FIT: dict[str, Any] = {
-    **_OURS,
-    "function": ours,
-    "phases": (
-        ("drsne.estimators.preparation", "nearest", "neighbours"),
-        ("drsne.estimators.base", "minimize", "optimisation"),
+METHODS = {
+    "drsne": Method("drsne", "DRSNE()", "drsne.DRSNE(random_state=seed, n_jobs=threads)"),
+    "drsne_plain": Method(
+        "drsne", "DRSNE(density_weight=0)", "drsne.DRSNE(density_weight=0, random_state=seed, n_jobs=threads)"
+    ),
+    "umap": Method("umap", "UMAP", "umap.UMAP(n_jobs=threads)"),
+    "densmap": Method("umap", "densMAP", "umap.UMAP(densmap=True, n_jobs=threads)"),
+    "pacmap": Method("pacmap", "PaCMAP", "pacmap.PaCMAP(random_state=None)"),
+    "scalemap": Method("scaleMAP", "ScaleMAP", "scaleMAP.UMAP(scalemap=True, n_jobs=threads)"),
+    "opentsne": Method("openTSNE", "openTSNE", "openTSNE.TSNE(random_state=seed, n_jobs=threads)"),
+    "sklearn": Method(
+        "sklearn.manifold", "scikit-learn", "sklearn.manifold.TSNE(random_state=seed, n_jobs=threads)", 70_000
     ),
 }
-_OPEN: dict[str, Any] = {"modules": ("openTSNE",), "distribution": "openTSNE"}
-_UMAP: dict[str, Any] = {
-    "function": umap,
-    "modules": ("umap",),
-    "distribution": "umap-learn",
-    "phases": (("umap.umap_", "nearest_neighbors", "neighbours"),),
-    "has_kl": False,
-}
-METHODS = {
-    "drsne_given": Timed("drsne, given P", ours_given_p, given=True, **_OURS),
-    "opentsne_given": Timed("openTSNE, given P", open_tsne_given_p, given=True, **_OPEN),
-    "drsne_plain": Timed("drsne, lambda = 0", options={"density_weight": 0.0, "density_neighbors": 30}, **_FIT),
-    "drsne_30": Timed("drsne, k = 30", options={"density_weight": 2.0, "density_neighbors": 30}, **_FIT),
-    "drsne_300": Timed("drsne, k = 300", options={"density_weight": 2.0, "density_neighbors": 300}, **_FIT),
-    "opentsne": Timed("openTSNE", open_tsne, **_OPEN),
-    "pacmap": Timed("PaCMAP", pacmap, ("pacmap",), "pacmap", has_kl=False),
-    "umap": Timed("umap-learn", **_UMAP),
-    "densmap": Timed("densMAP", options={"densmap": True}, **_UMAP),
-    "sklearn": Timed("scikit-learn TSNE", scikit_learn, ("sklearn.manifold",), "scikit-learn"),
-}
-OURS = ("drsne_plain", "drsne_30", "drsne_300")
-LIMIT = {"mnist": tuple(METHODS), "covertype": OURS, "mnist+fashion": OURS, "gaussians": OURS[1:2]}
+DATA = {280_000: "covertype", 1_000_000: "gaussians"}  # MNIST for all other sizes
+SIZES = (1000, 2000, 5000, 10_000, 20_000, 70_000, 280_000, 1_000_000)
+MANY = 100_000  # smallest number of points with one repeat
+SEEDS = (3, 4, 5, 6, 7)
+REPEATS, MORE = 3, 5  # number of fits, and the number if they differ much
+SPREAD, FOREIGN = 1.25, 0.15  # slowest over fastest fit, and cores used by other programs, that lead to more fits
+ROWS = Results("speed", "method", "n", "repeat", "threads", "cores")
+SCORES = {"trustworthiness": "TW", "continuity": "Cont", "cc": "CC", "rho30": "rho30", "rho5": "rho5"}
+PROGRAM = """
+import json, os, resource, sys, time, warnings
+import numpy as np
+import {package}
+warnings.simplefilter("ignore")
+X, seed, threads = np.load(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+
+def fitted(data):
+    model = {call}
+    return np.asarray(model.fit(data) if "{package}" == "openTSNE" else model.fit_transform(data))
+
+def busy():  # seconds that all programs, and this one, have used
+    fields = list(map(int, open("/proc/stat").readline().split()[1:9]))
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    of_all = (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
+    return of_all - own.ru_utime - own.ru_stime - children.ru_utime - children.ru_stime
+
+small = X[:: max(1, len(X) // 5000)][:5000]  # enough for all packages to use their code for large data
+fitted(small)
+if "drsne" in sys.modules and len(X) > len(small):
+    drsne.DRSNE(random_state=seed, n_jobs=threads, max_iter=50).fit(X[:10000])
+    drsne.DRSNE(density_weight=0, random_state=seed, n_jobs=threads, max_iter=50).fit(X[:10000])
+    if len(X) >= 50000:
+        drsne.DRSNE(random_state=seed, n_jobs=threads, max_iter=5).fit(X[:50000])
+before, start = busy(), time.perf_counter()
+Y = fitted(X)
+seconds = time.perf_counter() - start
+foreign = (busy() - before) / seconds
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+from drsne import metrics
+sample = dict(max_samples=2000, random_state=0)
+scores = dict(
+    trustworthiness=metrics.trustworthiness(X, Y, 10, **sample),
+    continuity=metrics.continuity(X, Y, 10, **sample),
+    cc=metrics.concentration_correlation(X, Y, 29, **sample),
+    rho30=metrics.density_rank_correlation(X, Y, 30, **sample),
+    rho5=metrics.density_rank_correlation(X, Y, 5, **sample),
+)
+scores = {{name: round(float(score), 5) for name, score in scores.items()}}
+found = dict(seconds=dict(total=round(seconds, 3)), foreign=round(foreign, 3), peak_gb=round(peak, 2))
+print(json.dumps(dict(found, **scores)))
+"""
 
 
-def affinities_of(path: Path, n: int) -> Any:
-    """Return the common P, as float32 CSR."""
-    from scipy.sparse import csr_matrix
-
-    with np.load(path) as file:
-        return csr_matrix((file["data"], file["indices"], file["indptr"]), shape=(n, n))
-
-
-def prepare(name: str, n: int, folder: Path, threads: int) -> tuple[Path, Path]:
-    """Return the files with the data and the common P, which are made once."""
-    from drsne.affinities import DEFAULT_CALIBRATION, affinities
-    from drsne.backends.numba.threads import Workers
-    from drsne.neighbors.search import knn
-
-    X_file, P_file = folder / f"{name}-{n}.npy", folder / f"{name}-{n}-P.npz"
-    if not X_file.exists():
-        np.save(X_file, large(name, n))
-    if not P_file.exists():
-        graph = knn(np.load(X_file), min(90, n - 1), n_jobs=threads)
-        with Workers(threads) as workers:
-            P = affinities(graph, 30.0, DEFAULT_CALIBRATION, workers, np.float32).P
-        np.savez(P_file, data=P.data, indices=P.indices, indptr=P.indptr)
-    return X_file, P_file
+def data(n: int, folder: Path) -> Path:
+    """Return the file of the data, made if it is not there."""
+    name = DATA.get(n, "mnist")
+    path = folder / f"{name}-{n}.npy"
+    if not path.exists():
+        np.save(path, large(name, n))
+    return path
 
 
-def kl_divergence(Y: np.ndarray, P: Any, threads: int) -> float:
-    """Return the KL of a map on ``P``, with the partition over all pairs (by the mesh at high accuracy for many)."""
-    from drsne import engines
-    from drsne.backends.numba.backend import NumbaBackend
-    from drsne.backends.numba.threads import Workers
-
-    Y, n = np.asarray(Y, dtype=np.float64), len(Y)
-    with Workers(threads) as workers:
-        kind = ("exact", {}) if n <= 150_000 else ("fft", {"accuracy": "high"})
-        Z = engines.load(kind[0])(NumbaBackend(workers), **kind[1]).repulsion(Y, 0.0)[0]
-    total = 0.0
-    for start in range(0, n, 10_000):
-        part = P[start : start + 10_000].tocoo()
-        p = part.data.astype(np.float64)
-        d = ((Y[start + part.row] - Y[part.col]) ** 2).sum(axis=1)
-        total += float((p * (np.log(p) + np.log1p(d))).sum())
-    return total + float(P.data.sum(dtype=np.float64)) * float(np.log(Z))
-
-
-def one(job: dict[str, Any]) -> dict[str, Any]:
-    """Return the results of a run: import, compilation on a small sample, the fit, its scores."""
-    method = METHODS[job["method"]]
-    function, options = method.function, method.options
-    X, P = np.load(job["X"]), Path(job["P"])
-    begin = time.perf_counter()
-    for module in method.modules:
-        import_module(module)
-    imported = time.perf_counter() - begin
-    begin, small = time.perf_counter(), X[:5000]  # umap-learn searches approximately from 4096 rows on
-    if not method.given:
-        function(small, job["threads"], Clock(), P, **options)
-    else:
-        small_P = Path(job["X"]).with_suffix(".small.npz")
-        A = affinities_of(P, len(X))[: len(small)][:, : len(small)].tocsr()
-        A.sort_indices()
-        np.savez(small_P, data=A.data / A.data.sum(), indices=A.indices, indptr=A.indptr)
-        function(small, job["threads"], Clock(), small_P, **options)
-    if function is ours:  # the search that only many rows take
-        from drsne.neighbors.search import knn
-
-        knn(small, 30, method="approximate", n_jobs=job["threads"])
-    warmed = time.perf_counter() - begin
-    clock = Clock()
-    for module, name, phase in method.phases:
-        clock.wrap(import_module(module), name, phase)
-    begin = time.perf_counter()
-    Y = function(X, job["threads"], clock, P, **options)
-    total = time.perf_counter() - begin
-    found = {"import": imported, "warm-up": warmed, **clock.seconds, "total": total, "peak": peak_memory()}
-    return found | scores(X, Y, P, job)
-
-
-def peak_memory() -> int:
-    """Return the peak memory in bytes. (getrusage would report that of the parent if it is larger.)"""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def scores(X: np.ndarray, Y: np.ndarray, P: Path, job: dict[str, Any]) -> dict[str, float]:
-    from drsne.metrics import evaluate
-
-    some = min(len(X), 2000 if len(X) < 500_000 else 300)
-    found = evaluate(X, Y, max_samples=some, random_state=0)
-    if METHODS[job["method"]].has_kl:
-        found["kl"] = kl_divergence(Y, affinities_of(P, len(X)), job["threads"])
+def timed(method: str, path: Path, seed: int, threads: int) -> dict[str, Any]:
+    """Return the seconds and the scores of one fit, made in a process of its own."""
+    program = PROGRAM.format(package=METHODS[method].package, call=METHODS[method].call)
+    words = [sys.executable, "-c", program, str(path), str(seed), str(threads)]
+    found: dict[str, Any] = {}
+    for _ in range(3):
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{method} failed on {path.name}: {done.stderr[-2000:]}")
+        found = json.loads(done.stdout.splitlines()[-1])
+        if found["foreign"] <= FOREIGN:
+            break
     return found
 
 
-def run(name: str, n: int, method: str, threads: int, folder: Path) -> dict[str, Any]:
-    """Return the row of one run in its own process: its results, or why it failed."""
-    X, P = prepare(name, n, folder, threads)
-    job = {"dataset": name, "n": n, "method": method, "threads": threads}
-    environment = os.environ | {f"{each}_NUM_THREADS": str(threads) for each in ("OMP", "OPENBLAS", "NUMBA", "MKL")}
-    command = [sys.executable, __file__, "--one", json.dumps(job | {"X": str(X), "P": str(P)})]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    row = job | {"machine": machine(), "version": version(METHODS[method].distribution)}
-    try:
-        return row | json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        return row | {"error": (done.stderr or done.stdout).strip()[-600:]}
+def wanted(rows: list[dict[str, Any]], n: int) -> int:
+    """Return how many fits of a method there should be, after those in ``rows``."""
+    if n >= MANY:
+        return 1
+    taken = [row["seconds"]["total"] for row in rows]
+    return MORE if len(taken) >= REPEATS and max(taken) > SPREAD * min(taken) else REPEATS
 
 
-def study(plan: list[tuple[str, int]], methods: list[str] | None, threads: int, folder: Path) -> None:
-    done = {(row["dataset"], row["n"], row["method"], row["threads"]) for row in ROWS.read() if "error" not in row}
-    jobs = [(s, n, m) for s, n in plan for m in LIMIT[s] if methods is None or m in methods]
-    left = [job for job in jobs if (*job, threads) not in done]
-    for at, (name, n, method) in enumerate(left, 1):
-        print(f"[{at}/{len(left)}] {name} {n} {method} ...", flush=True)
-        row = ROWS.append(run(name, n, method, threads, folder))
-        print("   ", {key: row[key] for key in ("total", "optimisation", "kl", "error") if key in row}, flush=True)
+def run(sizes: list[int], names: list[str], threads: int, folder: Path) -> None:
+    """Run the fits that are missing."""
+    names = [name for name in names if _installed(METHODS[name])]
+    for n in sizes:
+        for repeat in range(MORE):
+            for name in names:
+                rows = [row for row in _here(threads) if (row["method"], row["n"]) == (name, n)]
+                if repeat < len(rows) or repeat >= wanted(rows, n) or n > METHODS[name].most:
+                    continue
+                found = timed(name, data(n, folder), SEEDS[repeat], threads)
+                row = {"method": name, "n": n, "repeat": repeat, "threads": threads, "cores": os.cpu_count()}
+                ROWS.append({**row, **found, "machine": machine()})
+                print(f"{name}, n = {n}, repeat {repeat}: {found['seconds']['total']:.2f} s", flush=True)
+
+
+def _installed(method: Method) -> bool:
+    there = importlib.util.find_spec(method.package) is not None
+    if not there:
+        print(f"{method.title} is skipped: the package {method.package} is not installed.")
+    return there
+
+
+def _here(threads: int, cores: int | None = None) -> list[dict[str, Any]]:
+    """Return the rows of this number of threads and cores."""
+    cores = os.cpu_count() if cores is None else cores
+    return [row for row in ROWS.read() if (row["threads"], row["cores"]) == (threads, cores)]
+
+
+def times(rows: list[dict[str, Any]], method: str, n: int) -> list[float]:
+    """Return the seconds of the fits of a method."""
+    return sorted(row["seconds"]["total"] for row in rows if (row["method"], row["n"]) == (method, n))
 
 
 def report() -> None:
-    from speed_report import sections
+    """Write the tables and the picture of every machine in the rows."""
+    parts = []
+    for cores, threads in sorted({(row["cores"], row["threads"]) for row in ROWS.read()}):
+        rows = _here(threads, cores)
+        sizes = sorted({row["n"] for row in rows})
+        shown = [name for name in METHODS if any(row["method"] == name for row in rows)]
+        seconds, ratios = [], []
+        for name in shown:
+            found = [times(rows, name, n) for n in sizes]
+            seconds.append([METHODS[name].title, *(_range(each) for each in found)])
+            ours = [times(rows, "drsne", n) for n in sizes]
+            pairs = zip(ours, found, strict=True)
+            ratios.append([METHODS[name].title, *(_ratio(a, b) for a, b in pairs)])
+        header = ["method", *(f"{n:,}" for n in sizes)]
+        used = "all threads" if threads == -1 else f"{threads} threads"
+        parts += [
+            f"## {cores} cores, {used}\n\nSeconds of a whole fit: median (fastest to slowest).",
+            table(header, seconds),
+            "The time of `DRSNE()` divided by that of each method.",
+            table(header, ratios),
+            "Peak memory in GB, the interpreter and all packages included.",
+            table(header, [[METHODS[name].title, *(_peak(rows, name, n) for n in sizes)] for name in shown]),
+            "Means of the scores of the same fits.",
+            table(["n", "method", *SCORES.values()], _scores(rows, sizes, shown)),
+        ]
+        _draw(rows, sizes, shown, RESULTS / f"speed_{cores}.png")
+        parts.append(f"![Seconds of a whole fit by the number of points](speed_{cores}.png)")
+    rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
+    write("speed", "Speed of whole fits", "python benchmarks/speed.py", f"The rules:\n\n{rules}", *parts)
 
-    write("speed", "Speed compared with the peers", "python benchmarks/speed.py", *sections(ROWS.read()))
+
+def _range(taken: list[float]) -> str:
+    if not taken:
+        return "-"
+    middle = f"{np.median(taken):.3g}"
+    return middle if len(taken) == 1 else f"{middle} ({taken[0]:.3g} to {taken[-1]:.3g})"
+
+
+def _ratio(ours: list[float], other: list[float]) -> str:
+    return f"{np.median(ours) / np.median(other):.2f}" if ours and other else "-"
+
+
+def _peak(rows: list[dict[str, Any]], method: str, n: int) -> str:
+    found = [row["peak_gb"] for row in rows if (row["method"], row["n"]) == (method, n)]
+    return f"{max(found):.2f}" if found else "-"
+
+
+def _scores(rows: list[dict[str, Any]], sizes: list[int], shown: list[str]) -> list[list[str]]:
+    lines = []
+    for n in sizes:
+        for name in shown:
+            found = [row for row in rows if (row["method"], row["n"]) == (name, n)]
+            if found:
+                means = [f"{np.mean([row[score] for row in found]):.4f}" for score in SCORES]
+                lines.append([f"{n:,}", METHODS[name].title, *means])
+    return lines
+
+
+def _draw(rows: list[dict[str, Any]], sizes: list[int], shown: list[str], path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 5), layout="constrained")
+    ax = figure.subplots()
+    for name in shown:
+        points = [(n, np.median(times(rows, name, n))) for n in sizes if times(rows, name, n)]
+        ours = name.startswith("drsne")
+        ax.plot(*zip(*points, strict=True), marker="o", lw=2.5 if ours else 1.2, label=METHODS[name].title)
+    ax.set(xscale="log", yscale="log", xlabel="points", ylabel="seconds of a whole fit, default settings")
+    ax.grid(alpha=0.3)
+    ax.legend(frameon=False)
+    figure.savefig(path, dpi=100)
 
 
 def main() -> None:
+    """Run what is missing and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plan", choices=[*PLANS, "all"], default="all")
-    parser.add_argument("--sizes", type=int, nargs="*", help="only these numbers of points")
-    parser.add_argument("--methods", nargs="*", choices=list(METHODS))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "drsne-speed")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
+    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--threads", type=int, default=-1)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where the data are kept")
     parser.add_argument("--report", action="store_true")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one:
-        try:
-            print(json.dumps(one(json.loads(options.one))))
-        except Exception:
-            traceback.print_exc()
-            sys.exit(1)
-        return
     if not options.report:
-        options.folder.mkdir(exist_ok=True)
-        plan = [pair for name, pairs in PLANS.items() for pair in pairs if options.plan in (name, "all")]
-        plan = [pair for pair in plan if not options.sizes or pair[1] in options.sizes]
-        study(plan, options.methods, options.threads, options.folder)
+        run(options.sizes, options.methods, options.threads, options.folder)
+    print(f"Writing the report on {host()}.")
     report()
 
 

@@ -30,7 +30,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 ORDER = {
     "objectives": ("concentration", "kernel", "kl", "neighborhoods", "problem", "densne", "drsne"),
     "optimization": ("optimizers", "schedule", "loop"),
-    "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "search"),
+    "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "small", "search"),
     "estimators": (
         "parameters", "memory", "preparation", "path", "base", "densne", "drsne", "density_path", "memory_estimate",
     ),
