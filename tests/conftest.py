@@ -76,3 +76,14 @@ def blobs():
     """Three groups whose scales differ by factors of four, 120 x 6."""
     rng = np.random.default_rng(0)
     return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
+
+
+@pytest.fixture(params=["as usual", "always compiled"])
+def few(request, monkeypatch):
+    """Run a test twice: as few points are usually treated, and with the compiled functions of many points."""
+    from drsne import affinities, initialization
+    from drsne.backends.numba import backend, map_neighbors
+
+    if request.param == "always compiled":
+        for module in (affinities, initialization, backend, map_neighbors):
+            monkeypatch.setattr(module, "FEW", 0)

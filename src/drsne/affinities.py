@@ -16,13 +16,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends import FEW
 from drsne.backends.numba.kernels import calibration as kernels
 from drsne.backends.numba.kernels import merging
 from drsne.backends.numba.threads import Workers
 from drsne.backends.numba.transposing import transposed
 from drsne.neighbors.graph import KnnGraph
 
-_FEW = 4096  # number of rows below which SciPy symmetrises as fast as compiled code
 _PERPLEXITY_TOLERANCE = 1e-4  # largest relative error of the perplexity of a row
 _SUM_TOLERANCE = 1e-4  # largest error of the sum of a row of affinities, in either precision
 
@@ -181,7 +181,7 @@ def _symmetrized(indices: NDArray[np.int32], conditional: NDArray[Any]) -> sp.cs
 def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: Workers) -> sp.csr_matrix:
     """Return ``(C + C^T) / (2 n)`` as CSR with sorted columns, where ``C[i, indices[i]] = conditional[i]``."""
     n, k = indices.shape
-    if n < _FEW:
+    if n < FEW:
         return _symmetrized(indices, conditional)
     stored = np.arange(0, n * k + 1, k, dtype=np.int64), np.ascontiguousarray(indices).ravel(), conditional.ravel()
     back = transposed(*stored, workers)

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends import FEW
 from drsne.backends.numba.kernels import products as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.precision import rounded, unit_scale
@@ -25,7 +26,6 @@ Array = NDArray[np.float64]
 SCALE = 1e-4  # standard deviation of an initial map
 _JITTER = 0.01  # standard deviation of the noise that is added to principal components, in units of SCALE
 _OUTLIER = 5.0  # scores are clipped at this multiple of their 90th percentile
-_FEW = 4096  # number of rows below which products are left to BLAS, with one thread, and need no compilation
 _PARTS = 64  # largest number of partial sums of a product
 _OVERSAMPLE = 6  # number of extra vectors in the subspace iteration (oversampling)
 _MAX_ITERATIONS = 60  # largest number of steps of the subspace iteration
@@ -120,7 +120,7 @@ def _scores(X: Array, n_components: int, workers: Workers) -> Array:
     Z -= Z.mean(axis=0)
     Z /= unit_scale(Z)
     V, _ = _leading(lambda V: _gram_times(Z, V, workers), Z.shape[1], n_components)
-    if len(Z) < _FEW:
+    if len(Z) < FEW:
         return _padded(Z @ V, n_components)
     out = np.empty((len(Z), V.shape[1]))
     workers.run(kernels.times, len(Z), Z, V, out)
@@ -147,7 +147,7 @@ def _padded(scores: Array, n_components: int) -> Array:
 
 
 def _gram_times(X: Array, V: Array, workers: Workers) -> Array:
-    if len(X) < _FEW:
+    if len(X) < FEW:  # BLAS has one thread during a fit
         return np.asarray(X.T @ (X @ V))
     grain = max(256, len(X) // _PARTS)
     parts = np.empty((n_blocks(len(X), grain), *V.shape))

@@ -41,7 +41,7 @@ def close(a, b):
 
 
 @pytest.fixture(params=BACKENDS)
-def backend(request):
+def backend(request, few):
     return backend_of(request.param)
 
 

@@ -30,6 +30,7 @@ def agreement(Y, X, d):
     )
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_pca_is_principal_components(d):
     X = low_rank()
@@ -42,6 +43,7 @@ def test_pca_is_principal_components(d):
     assert agreement(initialization.classical_scaling(D, d, rng(), Workers()), X, d) > 0.99
 
 
+@pytest.mark.usefixtures("few")
 def test_wide_data():
     X = np.random.default_rng(0).normal(size=(30, 400)) * np.r_[10.0, 5.0, np.ones(398)]
     assert agreement(initialization.pca(X, 2, rng(), Workers()), X, 2) > 0.99
@@ -85,6 +87,7 @@ def test_random_is_the_seeded_normal():
     )
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("sparse", [False, True])
 def test_same_for_every_number_of_threads(sparse):
     X = low_rank(1200)

@@ -25,6 +25,7 @@ def lengths(Y, near):
     return np.linalg.norm(Y[:, None] - Y[near], axis=2)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 @pytest.mark.parametrize("k", [1, 30, 300, 699])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -39,6 +40,7 @@ def test_neighbours_in_a_map(d, k, dtype):
     np.testing.assert_allclose(lengths(Y, near), by_hand(Y, k), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("d", [2, 5])
 def test_neighbours_where_points_coincide(d):
     rng = np.random.default_rng(0)
@@ -58,6 +60,7 @@ def test_neighbours_do_not_depend_on_threads():
         np.testing.assert_array_equal(nearest_in_map(Y, 30, one), nearest_in_map(Y, 30, four))
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 @pytest.mark.parametrize("weights", [(0.0, 1.0), (0.7, 1.6)])
 @pytest.mark.parametrize("normalizer", ["attached", "detached"])
@@ -226,6 +229,7 @@ def test_losses_that_are_looked_at_change_no_map(blobs, mode):
         np.testing.assert_array_equal(Y, maps[0])
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("scale", [1e160, 1e300])
 @pytest.mark.parametrize("mode", ["embedding", "both"])
 def test_maps_too_wide_to_square(blobs, mode, scale):
@@ -242,6 +246,7 @@ def test_single_precision_maps_too_wide_to_square():
     np.testing.assert_array_equal(nearest_in_map(Y * np.float32(1e25), 5, Workers()), nearest_in_map(Y, 5, Workers()))
 
 
+@pytest.mark.usefixtures("few")
 def test_a_map_that_is_not_finite_has_some_neighbours():
     Y = np.full((20, 2), np.nan)
     near = nearest_in_map(Y, 3, Workers())

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
+# Number of points below which NumPy and SciPy do what is computed once, or once in several iterations. Compiled code
+# would take less time, but a first fit would wait for its compilation.
+FEW = 4096
+
+
 class PairList(NamedTuple):
     """Pairs (i, j) of points with their values, as the rows of a CSR matrix."""
 

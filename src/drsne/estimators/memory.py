@@ -51,9 +51,8 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
 
 def _adaptive(n: int, n_components: int, real: int) -> int:
     """Return the additional bytes of the adaptive kernel, for scales and a tree of points with scales."""
-    scales = n * (
-        4 * 8 + real
-    )  # log scales in two orders of the points, scales, scales along the curve, and inverse scales
+    # Log scales in two orders of the points, scales, scales along the curve, and inverse scales.
+    scales = n * (4 * 8 + real)
     if n_components > 3:
         return scales
     nodes = 1.4 * n / _LEAF

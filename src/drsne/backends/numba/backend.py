@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends import NeighborList, PairList
+from drsne.backends import FEW, NeighborList, PairList
 from drsne.backends import steps as formulas
 from drsne.backends.numba import map_neighbors
 from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
@@ -21,7 +21,6 @@ from drsne.precision import pair_type, scaled_pair_type
 Array = NDArray[np.float64]
 _COMPILED_FROM = 8192  # smallest number of points for which a compiled step is faster than NumPy
 _HALVES = 64  # largest number of blocks if every block writes forces on all points
-_FEW = 4096  # number of points below which NumPy is fast enough for what is rarely computed, without compilation
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
@@ -58,7 +57,7 @@ class NumbaBackend:
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> float:
         """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
-        if len(Y) < _FEW:
+        if len(Y) < FEW:
             return NumpyBackend().energy(Y, pairs, base, delta, inverse_scales)
         sums = np.empty(n_blocks(len(Y)))
         kernel = attraction.energy if inverse_scales is None else attraction.adaptive_energy
@@ -95,6 +94,8 @@ class NumbaBackend:
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""
+        if len(neighbors) < FEW:
+            return NumpyBackend().neighbor_list(neighbors)
         neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
         return NeighborList(neighbors, *listed_back(neighbors, self.workers))
 

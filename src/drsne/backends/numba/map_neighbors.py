@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.backends import FEW
 from drsne.backends.numba.cells import cells
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
 
 _LARGEST_TREE = 3  # largest number of dimensions that a tree supports
-_FEW = 4096  # number of points below which a search by SciPy takes less than a tenth of the time of an iteration
 _WIDEST = 1e15  # largest coordinate for which squared distances cannot overflow in single precision
 
 
@@ -27,7 +27,7 @@ def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int3
         return ((np.arange(len(Y))[:, None] + np.arange(1, k + 1)) % len(Y)).astype(np.int32)
     if widest > _WIDEST:
         Y = Y / Y.dtype.type(widest)
-    if Y.shape[1] > _LARGEST_TREE or len(Y) < _FEW:
+    if Y.shape[1] > _LARGEST_TREE or len(Y) < FEW:
         return _by_scipy(Y, k, workers)
     (order, nodes, _), coordinates, (_, _, box) = cells(Y, Y.dtype.type, workers)
     out = np.empty((len(Y), k), np.int32)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from drsne.backends.numba.kernels import transposing as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
 
-_FEW = 4096  # number of points below which NumPy is fast enough and needs no compilation
 _GRAIN, _BLOCKS = 4096, 16  # smallest number of rows in a block, and largest number of blocks
 
 
@@ -34,10 +33,6 @@ def transposed(
 def listed_back(neighbors: NDArray[np.int32], workers: Workers) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the points that list each point as a neighbour, in ascending order, as CSR offsets and points."""
     n, k = neighbors.shape
-    if n < _FEW:
-        offsets = np.zeros(n + 1, np.int64)
-        np.cumsum(np.bincount(neighbors.ravel(), minlength=n), out=offsets[1:])
-        return offsets, (np.argsort(neighbors, axis=None, kind="stable") // k).astype(np.int32)
     starts = np.arange(0, n * k + 1, k, dtype=np.int64)
     offsets, points, _ = transposed(starts, neighbors.ravel(), np.empty(0, np.float32), workers)
     return offsets, points
