@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
+from drsne.backends.numba.kernels._board import read
 from drsne.backends.numba.kernels._compile import kernel
-from drsne.backends.numba.kernels._turns import over_blocks_uncompiled, stop, takes_turns, turns_over, whole
+from drsne.backends.numba.kernels._turns import over_blocks_uncompiled, takes_turns, turns_over, whole
 from drsne.backends.numba.threads import Workers, n_blocks
 
 
@@ -53,11 +56,65 @@ def test_a_kernel_that_is_called_directly_takes_all_rows():
     np.testing.assert_array_equal(out, np.arange(7.0) ** 2)
 
 
-def test_no_block_is_taken_after_a_stop():
-    out, sums, turns = np.zeros(600), np.zeros(2), turns_over(600, 2)
-    stop(turns)
-    squares(np.ones(600), out, sums, turns)
-    assert not out.any()
+def test_helpers_take_part():
+    """Blocks that wait for each other can only be finished by several threads."""
+    met = np.zeros(3, np.int64)
+    with Workers(3) as workers:
+        workers.run(meeting, 3, met, grain=1)
+    np.testing.assert_array_equal(met, 3)
+
+
+@kernel
+def meeting(met, block, lo, hi):
+    """Wait until all three blocks are being worked on."""
+    met[block] = 1
+    seen = 0
+    while seen < 3:
+        seen = 0
+        for other in range(3):
+            seen += read(met, other) > 0
+    met[block] = 3
+
+
+def test_a_kernel_that_fails_in_a_helper_raises_in_the_caller():
+    with Workers(3) as workers:
+        for _ in range(3):
+            with pytest.raises((MemoryError, ValueError)):
+                workers.run(failing, 3, np.zeros(3, np.int64), grain=1)
+        out, sums = np.zeros(2000), np.empty(n_blocks(2000))
+        workers.run(squares, 2000, np.ones(2000), out, sums)
+        assert (out == 1).all()
+
+
+@kernel
+def failing(met, block, lo, hi):
+    """Wait until all three blocks are being worked on, and fail in all but the first."""
+    met[block] = 1
+    seen = 0
+    while seen < 3:
+        seen = 0
+        for other in range(3):
+            seen += read(met, other) > 0
+    if block > 0:
+        raise ValueError
+
+
+def test_helpers_come_back_after_a_pause():
+    """Helpers that have waited in vain sleep in Python and are woken by the next kernel."""
+    with Workers(3) as workers:
+        for pause in (0.0, 0.01, 0.1):
+            time.sleep(pause)
+            met = np.zeros(3, np.int64)
+            workers.run(meeting, 3, met, grain=1)
+            np.testing.assert_array_equal(met, 3)
+
+
+def test_kernels_and_functions_alternate():
+    with Workers(3) as workers:
+        for _ in range(20):
+            met = np.zeros(3, np.int64)
+            workers.run(meeting, 3, met, grain=1)
+            assert workers.each(abs, [-1, -2, -3]) == [1, 2, 3]
 
 
 def test_without_compilation_the_result_is_the_same():

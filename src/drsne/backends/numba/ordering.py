@@ -17,7 +17,7 @@ from drsne.backends.numba.kernels import order as kernels
 from drsne.backends.numba.sorting import stable_order
 from drsne.backends.numba.threads import Workers, n_blocks
 
-LIGHT = 16384  # smallest number of points in a block if there is little work for each point
+LIGHT = 4096  # smallest number of points in a block if there is little work for each point
 BITS = {1: 60, 2: 30, 3: 20}  # number of bits of a code per coordinate, by the number of coordinates
 
 

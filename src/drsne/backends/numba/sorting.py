@@ -11,7 +11,7 @@ from drsne.backends.numba.kernels import sorting as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
 
 _COMPILED_FROM = 8192  # smallest number of keys for which the compiled sort is faster than NumPy
-_GRAIN, _BLOCKS = 131_072, 16  # smallest number of keys in a block, and largest number of blocks
+_GRAIN, _BLOCKS = 8192, 32  # smallest number of keys in a block, and largest number of blocks
 
 
 def stable_order(keys: NDArray[Any], bits: int, workers: Workers) -> tuple[NDArray[np.int32], NDArray[Any]]:

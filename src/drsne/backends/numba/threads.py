@@ -16,10 +16,11 @@ from typing import Any
 
 from drsne import checks
 
+_SERVE, _END = "serve", "end"
 _ROWS_PER_BLOCK = 256
 _MAX_BLOCKS = 256
-_ATTEMPTS = 2000  # number of looks at a counter, which take a few microseconds, before a thread sleeps
-_PAUSE, _LONGEST_PAUSE = 1e-5, 2e-4  # seconds of sleep between two looks: the increment and the largest value
+_LOOKS = 1_000_000  # number of looks at the board, a few nanoseconds each, before a helper returns to Python
+_PAUSE, _LONGEST_PAUSE = 1e-5, 2e-3  # seconds of sleep of a helper while a kernel is compiled: increment and maximum
 
 
 def n_blocks(n_rows: int, grain: int = _ROWS_PER_BLOCK) -> int:
@@ -50,6 +51,7 @@ class Workers:
         nested = (get_active_backend()[0].nesting_level or 0) > 0
         self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
         self._helpers: list[_Helper] = []
+        self._board: _Board | None = None
 
     def __enter__(self) -> Workers:
         from drsne.backends.numba.kernels._compile import COMPILES, interrupts_deferred
@@ -57,7 +59,7 @@ class Workers:
         self._deferred = interrupts_deferred
         self._deferred.__enter__()
         _Blas.limit()
-        self._helpers = [_Helper() for _ in range(self.n_threads - 1 if COMPILES else 0)]
+        self._n_helpers = self.n_threads - 1 if COMPILES else 0
         return self
 
     def __exit__(
@@ -67,8 +69,8 @@ class Workers:
         trace: TracebackType | None,
     ) -> None:
         for helper in self._helpers:
-            helper.tasks.put(None)
-        self._helpers = []
+            helper.tasks.put(_END)
+        self._helpers, self._board, self._n_helpers = [], None, 0
         _Blas.restore()
         self._deferred.__exit__()
 
@@ -78,15 +80,41 @@ class Workers:
         A compiled kernel takes its blocks itself. Any other function is called for every block.
         """
         blocks = n_blocks(n_rows, grain)
-        job: _Job
+        alone = blocks == 1 or not self._n_helpers
         if hasattr(kernel, "compiled"):
-            job = _KernelJob(kernel.compiled, arguments, n_rows, blocks)
+            from drsne.backends.numba.kernels._turns import turns_over
+
+            if alone:
+                kernel.compiled(*arguments, turns_over(n_rows, blocks))
+            else:
+                self._offer(kernel.compiled, n_rows, blocks, arguments)
         else:
-            job = _FunctionJob(kernel, arguments, n_rows, blocks)
-        if not self._helpers or blocks == 1:
-            job.work()
-            return
-        helpers = self._helpers[: blocks - 1]
+            job = _Job(kernel, arguments, n_rows, blocks)
+            if alone:
+                job.work()
+            else:
+                self._share(job, blocks)
+
+    def _offer(self, compiled: Callable[..., Any], n_rows: int, blocks: int, arguments: tuple[Any, ...]) -> None:
+        """Run a compiled kernel and let the helpers that wait at the board take part."""
+        from drsne.backends.numba.kernels._turns import turns_over
+
+        helpers, board = self._started()
+        board.in_use = True
+        try:
+            for helper in helpers[: blocks - 1]:
+                helper.wake()
+            compiled(*arguments, turns_over(n_rows, blocks, board.address))
+        except BaseException:
+            board.end()
+            raise
+        finally:
+            board.in_use = False
+        board.check()
+
+    def _share(self, job: _Job, blocks: int) -> None:
+        """Run a Python function in this thread and in the helpers."""
+        helpers = self._started()[0][: blocks - 1]
         job.busy = [False] * len(helpers)
         complete = False
         try:
@@ -100,6 +128,14 @@ class Workers:
         if job.error is not None:
             raise job.error
 
+    def _started(self) -> tuple[list[_Helper], _Board]:
+        """Return the helpers, which are started when there is work for more than one thread."""
+        if self._board is None:
+            self._board = _Board()
+        while len(self._helpers) < self._n_helpers:
+            self._helpers.append(_Helper(self._board))
+        return self._helpers, self._board
+
     def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Return the results of ``function`` for all items, in the order of the items."""
         results: list[Any] = [None] * len(items)
@@ -112,30 +148,62 @@ class Workers:
         return results
 
 
+class _Board:
+    """The place where a compiled kernel finds its helpers (:mod:`drsne.backends.numba.kernels._board`)."""
+
+    def __init__(self) -> None:
+        from drsne.backends.numba.kernels import _board, serving
+
+        self._values, self._failed = _board.new_board(), _board.FAILED
+        self._serve, self._end = serving.serve, serving.end
+        self._serve(self._values, 0)  # compiled here, and not by all helpers
+        self.address = int(self._values.ctypes.data)
+        self.in_use = False  # whether the main thread runs a kernel, or compiles one
+
+    def serve(self) -> None:
+        """Help with kernels until none has been offered for a while."""
+        self._serve(self._values, _LOOKS)
+
+    def end(self) -> None:
+        """Withdraw a kernel that has raised an exception, and wait for the helpers that are still inside."""
+        self._end(self.address)
+
+    def check(self) -> None:
+        """Raise an error if the kernel failed in a helper. The only error of a kernel is missing memory."""
+        if self._values[self._failed]:
+            raise MemoryError("A kernel could not allocate memory for its thread.")
+
+
 class _Job:
-    """Work on blocks of rows that several threads take in turn.
+    """A Python function that several threads call for blocks of rows.
 
     The main thread can be interrupted between any two instructions, so the threads do not exchange tokens: a token
     could be taken and lost. A helper sets its flag in ``busy`` before it takes a block.
     """
 
-    def __init__(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
-        self._kernel, self._arguments = kernel, arguments
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
+        self._function, self._arguments = function, arguments
         self._n_rows, self._blocks = n_rows, blocks
         self.busy: list[bool] = []
         self.error: BaseException | None = None
+        self._taken, self._finished = count(), count(1)
+        self._over = self._stopped = self._complete = False
+        self._news: SimpleQueue[None] = SimpleQueue()
 
     def work(self) -> None:
         """Take blocks until none is left."""
-        raise NotImplementedError
+        while not self._stopped and (block := next(self._taken)) < self._blocks:
+            edges = block * self._n_rows // self._blocks, (block + 1) * self._n_rows // self._blocks
+            self._function(*self._arguments, block, *edges)
+            if next(self._finished) == self._blocks:
+                self._complete = True
+                self._end()
 
     def wait(self) -> bool:
         """Wait until the last block is finished, or until one has failed. Return whether all are finished."""
-        raise NotImplementedError
-
-    def stop(self) -> None:
-        """Let no thread take another block."""
-        raise NotImplementedError
+        while not self._over:
+            self._news.get()
+        return self._complete
 
     def help(self, slot: int) -> None:
         """Take blocks in the thread of a helper. Exceptions are stored in ``error``."""
@@ -144,7 +212,7 @@ class _Job:
             self.work()
         except BaseException as error:
             self.error = error
-            self.stop()
+            self._stop()
         finally:
             self.busy[slot] = False
 
@@ -157,7 +225,7 @@ class _Job:
         stopped = False
         while not stopped or any(self.busy):
             try:
-                self.stop()
+                self._stop()
                 stopped = True
                 sleep(1e-4)
             except KeyboardInterrupt as error:
@@ -165,60 +233,7 @@ class _Job:
         if interrupt is not None:
             raise interrupt
 
-
-class _KernelJob(_Job):
-    """A compiled kernel, which takes its blocks itself (:mod:`drsne.backends.numba.kernels._turns`).
-
-    A helper that wakes up late finds no block left. The main thread does not wait for it.
-    """
-
-    def __init__(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
-        from drsne.backends.numba.kernels import _turns
-
-        super().__init__(kernel, arguments, n_rows, blocks)
-        self._turns, self._stop = _turns.turns_over(n_rows, blocks), _turns.stop
-
-    def work(self) -> None:
-        self._kernel(*self._arguments, self._turns)
-
-    def wait(self) -> bool:
-        from drsne.backends.numba.kernels.waiting import finished
-
-        pause = 0.0  # a block that another thread still works on is finished soon
-        while not finished(self._turns, self._blocks, _ATTEMPTS):
-            if self.error is not None:
-                return False
-            sleep(pause)
-            pause = min(pause + _PAUSE, _LONGEST_PAUSE)
-        return True
-
-    def stop(self) -> None:
-        self._stop(self._turns)
-
-
-class _FunctionJob(_Job):
-    """A Python function, which is called for every block."""
-
-    def __init__(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], n_rows: int, blocks: int) -> None:
-        super().__init__(kernel, arguments, n_rows, blocks)
-        self._taken, self._finished = count(), count(1)
-        self._over = self._stopped = self._complete = False
-        self._news: SimpleQueue[None] = SimpleQueue()
-
-    def work(self) -> None:
-        while not self._stopped and (block := next(self._taken)) < self._blocks:
-            edges = block * self._n_rows // self._blocks, (block + 1) * self._n_rows // self._blocks
-            self._kernel(*self._arguments, block, *edges)
-            if next(self._finished) == self._blocks:
-                self._complete = True
-                self._end()
-
-    def wait(self) -> bool:
-        while not self._over:
-            self._news.get()
-        return self._complete
-
-    def stop(self) -> None:
+    def _stop(self) -> None:
         self._stopped = True
         self._end()
 
@@ -228,21 +243,43 @@ class _FunctionJob(_Job):
 
 
 class _Helper(Thread):
-    """A thread that runs jobs from a queue.
+    """A thread that helps with kernels while there are many, and otherwise waits for tasks.
 
     It is used instead of the futures of an executor, which take as long as a kernel on a few thousand points.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, board: _Board) -> None:
         super().__init__(name="drsne", daemon=True)
-        self.tasks: SimpleQueue[tuple[_Job, int] | None] = SimpleQueue()
+        self._board, self._waits = board, True
+        self.tasks: SimpleQueue[tuple[_Job, int] | str] = SimpleQueue()
         self.start()
 
+    def wake(self) -> None:
+        """Send the helper to the board, if it is not there."""
+        if self._waits:
+            self._waits = False
+            self.tasks.put(_SERVE)
+
     def run(self) -> None:
-        while (task := self.tasks.get()) is not None:
-            job, slot = task
-            job.help(slot)
-            del job, task  # otherwise the arrays of the last job would stay in memory until the next one
+        while (task := self.tasks.get()) is not _END:
+            if isinstance(task, tuple):
+                job, slot = task
+                job.help(slot)
+                del job  # otherwise the arrays of the last job would stay in memory until the next one
+            else:
+                self._serve()
+            del task
+
+    def _serve(self) -> None:
+        pause = 0.0
+        while not self._waits:
+            self._board.serve()
+            if self.tasks.empty() and self._board.in_use:  # a kernel is being compiled, or has no block left
+                sleep(pause)
+                pause = min(pause + _PAUSE, _LONGEST_PAUSE)
+            else:
+                self._waits = True  # before the last look, so that no kernel can begin unnoticed in between
+                self._waits = not self._board.in_use
 
 
 class _Blas:
