@@ -8,6 +8,7 @@ rows sum to one at any scale of the data.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,8 +23,12 @@ from drsne.backends.numba.kernels import merging
 from drsne.backends.numba.threads import Workers
 from drsne.backends.numba.transposing import transposed
 from drsne.neighbors.graph import KnnGraph
+from drsne.precision import rounded
 
 _PERPLEXITY_TOLERANCE = 1e-4  # largest relative error of the perplexity of a row
+_FEW_NEIGHBORS = 256  # largest number of neighbours for which NumPy needs little memory
+_STEPS = 100  # largest number of steps of the search
+_CONVERGED = 1e-10  # error of the entropy at which a row has converged
 _SUM_TOLERANCE = 1e-4  # largest error of the sum of a row of affinities, in either precision
 
 
@@ -163,8 +168,63 @@ def conditional_affinities(
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
         workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)
         return P, precisions, reached
-    workers.run(kernels.calibrate, n, distances, float(perplexity), P, precisions, reached)
+    if n >= FEW or k > _FEW_NEIGHBORS:
+        workers.run(kernels.calibrate, n, distances, float(perplexity), P, precisions, reached)
+        return P, precisions, reached
+    rest = _calibrate_few(distances, perplexity, P, precisions, reached)
+    if len(rest):
+        found: tuple[NDArray[Any], ...] = np.empty((len(rest), k), dtype), np.empty(len(rest)), np.empty(len(rest))
+        workers.run(kernels.calibrate, len(rest), distances[rest], float(perplexity), *found)
+        P[rest], precisions[rest], reached[rest] = found
     return P, precisions, reached
+
+
+def _calibrate_few(
+    distances: NDArray[np.float64],
+    perplexity: float,
+    P: NDArray[Any],
+    precisions: NDArray[np.float64],
+    reached: NDArray[np.float64],
+) -> NDArray[np.intp]:
+    """Write the same as the kernel ``calibrate`` by NumPy, for all rows but those that are returned.
+
+    These are rows with many ties or very distant neighbours. Most data have none, and then nothing needs to be
+    compiled.
+    """
+    n, k = distances.shape
+    reach = min(k - 1, math.ceil(perplexity))
+    near, largest = distances[:, :1], np.maximum(distances[:, -1:], kernels.TINY)
+    with np.errstate(all="ignore"):  # rows with unusual distances are left to the kernel
+        ratios = distances / largest
+        spread = (ratios[:, -1:] - ratios[:, :1]) * (ratios[:, -1:] + ratios[:, :1])
+        D = rounded((ratios - ratios[:, :1]) * (ratios + ratios[:, :1]) / spread)
+        tied = (distances <= near + kernels.SAME * near) | ~(D >= kernels.LEAST)
+        reaches = (tied.sum(axis=1) < perplexity) & (perplexity < k)
+        usual = np.flatnonzero(reaches & (distances[:, -1] <= kernels.BEYOND * distances[:, reach]))
+    left, unit, D = usual, (largest * np.sqrt(spread))[:, 0], np.where(tied, 0.0, D)[usual]
+    beta = 1.0 / D.mean(axis=1)
+    low, high = np.zeros(len(left)), np.full(len(left), np.inf)
+    with np.errstate(under="ignore", over="ignore"):
+        for turn in range(_STEPS):
+            if not len(left):
+                break
+            e = np.exp(-beta[:, None] * D)
+            s = e.sum(axis=1)
+            first, second = (e * D).sum(axis=1) / s, (e * D * D).sum(axis=1) / s
+            entropy = np.log(s) + beta * first
+            gap = entropy - math.log(perplexity)
+            done = np.abs(gap) < _CONVERGED
+            rows = left[done]
+            P[rows] = e[done] / s[done, None]
+            precisions[rows] = beta[done] / unit[rows] / unit[rows]
+            reached[rows] = np.exp(entropy[done])
+            low, high = np.where(gap > 0.0, beta, low), np.where(gap > 0.0, high, beta)
+            slope = beta * beta * (second - first * first)
+            step = beta * np.exp(np.clip(gap / np.maximum(slope, 1e-300), -3.0, 3.0))
+            outside = (step <= low) | (step >= high) | (turn >= kernels.LATE and turn % 2 == 1)
+            beta = np.where(outside, np.where(np.isinf(high), 2.0 * beta, 0.5 * (low + high)), step)
+            left, D, beta, low, high = (values[~done] for values in (left, D, beta, low, high))
+    return np.sort(np.concatenate((np.setdiff1d(np.arange(n), usual), left)))
 
 
 def _symmetrized(indices: NDArray[np.int32], conditional: NDArray[Any]) -> sp.csr_matrix:

@@ -33,7 +33,10 @@ def pair_type(Y: NDArray[np.float64], precision: str) -> Any:
     The type is single precision if ``precision`` is "single" and single precision resolves the map. Otherwise it is
     double precision.
     """
-    extent = float(Y.max()) - float(Y.min())
+    return _resolving_type(float(Y.max()) - float(Y.min()), precision)
+
+
+def _resolving_type(extent: float, precision: str) -> Any:
     single = precision == "single" and NARROWEST_SINGLE <= extent <= WIDEST_SINGLE
     return np.float32 if single else np.float64
 
@@ -50,7 +53,7 @@ def scaled_pair_type(Y: NDArray[np.float64], scales: NDArray[np.float64], precis
     extent = float(Y.max()) - float(Y.min())
     if least < SMALLEST_SCALE or scales.max() > LARGEST_SCALE or extent > WIDEST_SINGLE * least:
         return np.float64
-    return pair_type(Y, precision)
+    return _resolving_type(extent, precision)
 
 
 def unit_scale(X: NDArray[np.float64]) -> float:

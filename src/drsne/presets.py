@@ -34,7 +34,7 @@ MAX_STEP = 5.0  # largest step of a point, in units of the map
 PATH_STEPS = 100  # number of iterations of a step along a path, if a fit has the automatic number
 LAST_STEPS = 300  # the same for the last weights of a path, which have the density term of the paper
 PATH_RATE = 1.0  # learning rate along a path, in units of the map
-RECORD_EVERY, RECORD_EVERY_OF_MANY = 25, 100  # number of iterations between two records, for few and for many samples
+RECORD_EVERY, RECORD_EVERY_OF_MANY = 50, 100  # number of iterations between two records, for few and for many samples
 MANY = 20_000  # smallest number of samples for which computing the losses takes as long as several iterations
 LEAST_RATE = 50.0  # smallest automatic learning rate of t-SNE, as in scikit-learn
 

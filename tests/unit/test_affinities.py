@@ -11,6 +11,8 @@ from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
 
+pytestmark = pytest.mark.usefixtures("few")
+
 
 def rows(X, perplexity, k=None):
     graph = knn(X, k or min(len(X) - 1, int(3 * perplexity + 0.5)))
@@ -195,7 +197,6 @@ def test_steps_of_the_search_do_not_take_turns_for_ever():
     np.testing.assert_allclose(reached, 30.0, atol=1e-4)
 
 
-@pytest.mark.usefixtures("few")
 def test_symmetric_sorted_and_summing_to_one():
     X = np.random.default_rng(0).normal(size=(200, 5))
     with Workers() as workers, warnings.catch_warnings():
@@ -208,7 +209,6 @@ def test_symmetric_sorted_and_summing_to_one():
     assert P.has_sorted_indices
 
 
-@pytest.mark.usefixtures("few")
 def test_matches_scikit_learn_on_the_same_neighbours(digits):
     from sklearn.manifold._t_sne import _joint_probabilities_nn
     from sklearn.neighbors import kneighbors_graph

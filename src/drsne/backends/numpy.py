@@ -73,7 +73,8 @@ class NumpyBackend:
             u = inverse_scales.astype(np.float64)
             square = np.repeat(u, sizes) * u[j] * square
         inverse_w = base + square
-        return float((pairs.values * np.log(inverse_w / (1.0 + delta * inverse_w))).sum())
+        inverse_q = inverse_w / (1.0 + delta * inverse_w) if delta else inverse_w
+        return float((pairs.values * np.log(inverse_q)).sum())
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return the partition sum and the repulsive forces over all pairs, always in double precision."""

@@ -33,7 +33,9 @@ def momentum_step(
     gradient = in_units(gradient, units)
     if min_gain is not None:
         uphill = np.sign(step) == np.sign(gradient) if grow_from_rest else step * gradient >= 0.0
-        gains[:] = np.where(uphill, gains * 0.8, gains + 0.2)
+        lowered = gains * 0.8
+        gains += 0.2
+        np.copyto(gains, lowered, where=uphill)
         np.maximum(gains, min_gain, out=gains)
         gradient = gains * gradient
     step *= momentum
@@ -89,7 +91,10 @@ def moved(Y: Array, step: Array, *, units: Array | None, longest: float | None, 
         if not length.max() <= longest:
             step = step * np.minimum(1.0, longest / np.maximum(length, longest))[:, None]
     out = Y + in_units(step, units)
-    if center:
-        for column in out.T:  # in a loop, because NumPy's mean over the first axis takes ten times as long
-            column -= column.mean()
-    return out if np.isfinite(out).all() else None
+    for column in out.T:  # in a loop, because NumPy's mean over the first axis takes ten times as long
+        mean = float(column.mean())
+        if not math.isfinite(mean):
+            return None
+        if center:
+            column -= mean
+    return out

@@ -145,7 +145,11 @@ def winsorized(log: Array, quantile: float) -> Array:
 
 def _median_radius(radii: Array) -> float:
     """Return the median of the radii, or of a regular sample of the radii if there are many."""
-    median = float(np.median(radii[:: max(1, len(radii) // _FOR_MEDIAN)]))
+    some = radii[:: max(1, len(radii) // _FOR_MEDIAN)]
+    middle = len(some) // 2
+    below, above = (middle - 1 + len(some) % 2), middle  # np.median does the same, and takes twice as long
+    parted = np.partition(some, (below, above))
+    median = 0.5 * (float(parted[below]) + float(parted[above]))
     if median > 0.0:
         return median
     positive = radii[radii > 0.0]  # over half of the points have k duplicates

@@ -345,8 +345,8 @@ class DRSNEProblem(Problem):
     def _loss_of(self, radii: Array, state: State) -> tuple[float, Array]:
         """Return the loss and its slope at these radii. For many points and the usual smoothing, it is compiled."""
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
-        added = added_length(radii, smoothing)
-        if len(radii) < LARGE_MAP or not added or smoothing.mean or smoothing.profile:
+        added = added_length(radii, smoothing) if len(radii) >= LARGE_MAP else 0.0
+        if not added or smoothing.mean or smoothing.profile:
             return self._loss(profile(radii, exponent, smoothing), state)
         attached = self.objective.normalizer == "attached"
         return self.backend.profile_slope(radii, state.terms.target, exponent=exponent, added=added, attached=attached)

@@ -73,14 +73,16 @@ class NumbaBackend:
         """Return the partition sum and the repulsive forces over all pairs."""
         n, d = Y.shape
         real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
-        coordinates = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=real)
+        coordinates = np.empty((d, n), real)
+        for row, column in zip(coordinates, Y.T, strict=True):
+            np.subtract(column, column.mean(), out=row, casting="same_kind")
         arguments: tuple[Any, ...] = (coordinates, real(1.0), real(1.0 + smoothing))
         if scales is not None:
             arguments = (coordinates, (1.0 / scales).astype(real), *arguments[1:])
         forces = np.empty((n, d))
         if d == 2:  # every pair is visited once
             half = (n + 1) // 2
-            grain = max(256, half // _HALVES)
+            grain = max(256 if scales is None else 128, half // _HALVES)
             blocks = n_blocks(half, grain)
             back, partition = np.empty((blocks, 2, n), dtype=real), np.empty(blocks)
             kernel = repulsion.half_2d if scales is None else repulsion.adaptive_half_2d

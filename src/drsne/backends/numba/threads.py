@@ -14,6 +14,9 @@ from time import sleep
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from drsne import checks
 
 _SERVE, _END = "serve", "end"
@@ -51,7 +54,8 @@ class Workers:
         nested = (get_active_backend()[0].nesting_level or 0) > 0
         self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
         self._helpers: list[_Helper] = []
-        self._board: _Board | None = None
+        self._n_helpers = 0  # outside of a with block, one thread does the work
+        self._board = _Board()
 
     def __enter__(self) -> Workers:
         from drsne.backends.numba.kernels._compile import COMPILES, interrupts_deferred
@@ -70,7 +74,7 @@ class Workers:
     ) -> None:
         for helper in self._helpers:
             helper.tasks.put(_END)
-        self._helpers, self._board, self._n_helpers = [], None, 0
+        self._helpers, self._n_helpers = [], 0
         _Blas.restore()
         self._deferred.__exit__()
 
@@ -99,12 +103,12 @@ class Workers:
         """Run a compiled kernel and let the helpers that wait at the board take part."""
         from drsne.backends.numba.kernels._turns import turns_over
 
-        helpers, board = self._started()
+        helpers, board = self._started(), self._board
         board.in_use = True
         try:
             for helper in helpers[: blocks - 1]:
                 helper.wake()
-            compiled(*arguments, turns_over(n_rows, blocks, board.address))
+            compiled(*arguments, turns_over(n_rows, blocks, board.ready()))
         except BaseException:
             board.end()
             raise
@@ -114,7 +118,7 @@ class Workers:
 
     def _share(self, job: _Job, blocks: int) -> None:
         """Run a Python function in this thread and in the helpers."""
-        helpers = self._started()[0][: blocks - 1]
+        helpers = self._started()[: blocks - 1]
         job.busy = [False] * len(helpers)
         complete = False
         try:
@@ -128,13 +132,11 @@ class Workers:
         if job.error is not None:
             raise job.error
 
-    def _started(self) -> tuple[list[_Helper], _Board]:
+    def _started(self) -> list[_Helper]:
         """Return the helpers, which are started when there is work for more than one thread."""
-        if self._board is None:
-            self._board = _Board()
         while len(self._helpers) < self._n_helpers:
             self._helpers.append(_Helper(self._board))
-        return self._helpers, self._board
+        return self._helpers
 
     def each(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """Return the results of ``function`` for all items, in the order of the items."""
@@ -152,25 +154,34 @@ class _Board:
     """The place where a compiled kernel finds its helpers (:mod:`drsne.backends.numba.kernels._board`)."""
 
     def __init__(self) -> None:
-        from drsne.backends.numba.kernels import _board, serving
-
-        self._values, self._failed = _board.new_board(), _board.FAILED
-        self._serve, self._end = serving.serve, serving.end
-        self._serve(self._values, 0)  # compiled here, and not by all helpers
-        self.address = int(self._values.ctypes.data)
+        self._values: NDArray[np.int64] | None = None
+        self._address = 0
         self.in_use = False  # whether the main thread runs a kernel, or compiles one
+
+    def ready(self) -> int:
+        """Return the address of the board, which is made on first use: numba takes half a second to start."""
+        if self._values is None:
+            from drsne.backends.numba.kernels import _board, serving
+
+            values = _board.new_board()
+            self._failed, self._serve, self._end = _board.FAILED, serving.serve, serving.end
+            self._serve(values, 0)  # compiled here, and not by all helpers
+            self._address, self._values = int(values.ctypes.data), values
+        return self._address
 
     def serve(self) -> None:
         """Help with kernels until none has been offered for a while."""
-        self._serve(self._values, _LOOKS)
+        if self._values is not None:
+            self._serve(self._values, _LOOKS)
 
     def end(self) -> None:
         """Withdraw a kernel that has raised an exception, and wait for the helpers that are still inside."""
-        self._end(self.address)
+        if self._values is not None:
+            self._end(self._address)
 
     def check(self) -> None:
         """Raise an error if the kernel failed in a helper. The only error of a kernel is missing memory."""
-        if self._values[self._failed]:
+        if self._values is not None and self._values[self._failed]:
             raise MemoryError("A kernel could not allocate memory for its thread.")
 
 

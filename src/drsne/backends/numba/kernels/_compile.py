@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import signal
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from threading import Lock, current_thread, main_thread
 from typing import Any
 
 from numba import config, njit
 from numba.core import event
 
+from drsne.backends.numba.kernels import _board, _turns
 from drsne.backends.numba.kernels._turns import over_blocks, over_blocks_uncompiled, takes_turns
 
 COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
@@ -55,12 +58,21 @@ class Kernel:
 
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    # numba's cache notices an edit in the file of a kernel, but not in these files, which become part of every kernel.
+    function.__qualname__ += f"_{_version()}"
     try:
         compiled: Any = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # numba found no directory for the cache
         return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
     compiled._cache = _ForgivingCache(compiled._cache)
     return compiled  # type: ignore[no-any-return]
+
+
+@cache
+def _version() -> str:
+    """Return a short name for the present contents of the files from which kernels take generated code."""
+    sources = "".join(inspect.getsource(module) for module in (_board, _turns))
+    return hashlib.sha256(sources.encode()).hexdigest()[:6]
 
 
 class _ForgivingCache:

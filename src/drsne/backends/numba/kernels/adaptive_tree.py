@@ -146,7 +146,7 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
     half, third, sixth = one / two, one / three, one / six
     n_nodes = first.shape[0]
     far = np.empty((_FAR, n_nodes), coordinates.dtype)
-    begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
+    near = np.empty((3, scale.shape[0]), coordinates.dtype)
     total = 0.0
     for at in range(lo, hi):
         leaf = leaves[at]
@@ -168,10 +168,8 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
                 n_far += 1
                 v = after[v]
             elif height[v] == 0:
-                if n_near > 0 and end[n_near - 1] == first[v]:
-                    end[n_near - 1] = last[v]
-                else:
-                    begin[n_near], end[n_near] = first[v], last[v]
+                for j in range(first[v], last[v]):
+                    near[0, n_near], near[1, n_near], near[2, n_near] = coordinates[0, j], coordinates[1, j], scale[j]
                     n_near += 1
                 v = after[v]
             else:
@@ -252,17 +250,14 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
             gy += x * (fxy + x * fxxy + z * fxya) + z * (fya + z * fyaa)
             gx *= -half
             gy *= -half
-            for p in range(n_near):
-                nx, ny = coordinates[0, begin[p] : end[p]], coordinates[1, begin[p] : end[p]]
-                na = scale[begin[p] : end[p]]
-                for t in range(end[p] - begin[p]):
-                    x, y = xi - nx[t], yi - ny[t]
-                    h = ai * na[t]
-                    m = one / (h + x * x + y * y)
-                    w = h * m
-                    value += w
-                    gx += w * m * x
-                    gy += w * m * y
+            for t in range(n_near):
+                x, y = xi - near[0, t], yi - near[1, t]
+                h = ai * near[2, t]
+                m = one / (h + x * x + y * y)
+                w = h * m
+                value += w
+                gx += w * m * x
+                gy += w * m * y
             total += value - one  # without the point itself
             j = order[i]
             potential[j] = value - one

@@ -27,7 +27,7 @@ def attraction_2d(Y, indptr, columns, A, base, forces, block, lo, hi):  # type: 
             m = min(_TILE, last - start)
             # The points are fetched first, so that the loop over the sums is vectorised.
             for t in range(m):
-                j = columns[start + t]
+                j = np.uint32(columns[start + t])
                 x[t], y[t] = Y[j, 0], Y[j, 1]
             a = A[start : start + m]
             sx, sy = zero, zero
@@ -97,7 +97,7 @@ def smoothed_attraction_2d(Y, indptr, columns, A, base, delta, forces, mass, blo
         for start in range(indptr[i], last, _TILE):
             m = min(_TILE, last - start)
             for t in range(m):
-                j = columns[start + t]
+                j = np.uint32(columns[start + t])
                 x[t], y[t] = Y[j, 0], Y[j, 1]
             a = A[start : start + m]
             sx, sy, damped = 0.0, 0.0, 0.0
@@ -145,7 +145,7 @@ def adaptive_attraction_2d(Y, inverse, indptr, columns, A, base, forces, block, 
         for start in range(indptr[i], last, _TILE):
             m = min(_TILE, last - start)
             for t in range(m):
-                j = columns[start + t]
+                j = np.uint32(columns[start + t])
                 x[t], y[t], u[t] = Y[j, 0], Y[j, 1], inverse[j]
             a = A[start : start + m]
             sx, sy = zero, zero

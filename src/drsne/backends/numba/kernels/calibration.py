@@ -8,12 +8,12 @@ import numpy as np
 
 from drsne.backends.numba.kernels._compile import kernel
 
-_TINY = 2.3e-308  # smallest normal number, rounded up
+TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # placeholder for an upper bracket that is not known yet
-_LATE = 12  # number of steps in which nearly all rows converge
-_SAME = 2.0**-48  # largest relative difference of two distances that counts as a rounding error
-_BEYOND = 1e60  # affinities are exactly 0 beyond this multiple of the distance of the neighbours within the perplexity
-_LEAST = 1e-140  # smallest scaled squared distance; smaller ones do not matter, and their precisions would overflow
+LATE = 12  # number of steps in which nearly all rows converge
+SAME = 2.0**-48  # largest relative difference of two distances that counts as a rounding error
+BEYOND = 1e60  # affinities are exactly 0 beyond this multiple of the distance of the neighbours within the perplexity
+LEAST = 1e-140  # smallest scaled squared distance; smaller ones do not matter, and their precisions would overflow
 
 
 @kernel
@@ -42,21 +42,21 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
     reach = min(n_listed - 1, int(np.ceil(perplexity)))  # index of the first neighbour beyond the perplexity
     for i in range(lo, hi):
         k = n_listed
-        while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > _BEYOND * distances[i, reach]:
+        while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > BEYOND * distances[i, reach]:
             k -= 1
             P[i, k] = 0.0
         # d^2 - d_0^2 = (d - d_0)(d + d_0), with both factors in the unit of the row, to avoid overflow and
         # cancellation.
-        largest = max(distances[i, k - 1], _TINY)
+        largest = max(distances[i, k - 1], TINY)
         near = distances[i, 0] / largest
         spread = (distances[i, k - 1] / largest - near) * (distances[i, k - 1] / largest + near)
         unit = largest * np.sqrt(spread)
-        tied = distances[i, 0] + _SAME * distances[i, 0]
+        tied = distances[i, 0] + SAME * distances[i, 0]
         ties = 0
         for j in range(k):
             far = distances[i, j] / largest
             D[j] = _rounded((far - near) * (far + near) / spread) if spread > 0.0 else 0.0
-            if distances[i, j] <= tied or D[j] < _LEAST:
+            if distances[i, j] <= tied or D[j] < LEAST:
                 D[j] = 0.0
                 ties = j + 1
         if ties == k or ties >= perplexity or k <= perplexity:
@@ -97,7 +97,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
             slope = beta * beta * (second / s - first * first)
             step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
             # Newton steps from both sides of the root can undo each other, so late steps alternate with bisection.
-            if step <= low or step >= high or (turn >= _LATE and turn % 2 == 1):
+            if step <= low or step >= high or (turn >= LATE and turn % 2 == 1):
                 step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
             if step == beta:
                 break

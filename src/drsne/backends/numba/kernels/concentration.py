@@ -29,7 +29,7 @@ def radii_2d(Y, neighbors, floor, one, least, out, own, block, lo, hi):  # type:
         for start in range(0, k, _TILE):
             m = min(_TILE, k - start)
             for t in range(m):
-                j = neighbors[i, start + t]
+                j = np.uint32(neighbors[i, start + t])
                 x[t], y[t] = Y[j, 0], Y[j, 1]
             length, sx, sy = zero, zero, zero
             for t in range(m):
@@ -80,7 +80,7 @@ def pull_back_2d(Y, offsets, listed_by, slope, floor, one, least, back, block, l
         for start in range(offsets[i], last, _TILE):
             m = min(_TILE, last - start)
             for t in range(m):
-                j = listed_by[start + t]
+                j = np.uint32(listed_by[start + t])
                 x[t], y[t], g[t] = Y[j, 0], Y[j, 1], slope[j]
             sx, sy = zero, zero
             for t in range(m):

@@ -12,11 +12,11 @@ def serve(board, attempts):  # type: ignore[no-untyped-def]
     known = 0
     left = attempts
     while left > 0:
-        state = read(board, STATE)  # type: ignore[call-arg]
+        state: int = read(board, STATE)  # type: ignore[call-arg]
         if state // OFFER != known and state & WITHDRAWN == 0:
-            if replace(board, STATE, state, state + 1):  # type: ignore[call-arg]
+            if replace(board, STATE, state, state + 1):
                 known = state // OFFER
-                call_offered(board)  # type: ignore[call-arg]
+                call_offered(board)
                 left = attempts
         else:
             left -= 1
