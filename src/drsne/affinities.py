@@ -157,7 +157,10 @@ def conditional_affinities(
     workers: Workers,
     dtype: type = np.float64,
 ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the rows ``p_{j|i}`` (n, k), the precisions (n,) and the perplexities (n,) for ascending distances."""
+    """Return the rows ``p_{j|i}`` (n, k), the precisions (n,) and the perplexities (n,) for ascending distances.
+
+    In double precision, they are always computed by the kernel, because its last bits differ from those of NumPy.
+    """
     n, k = distances.shape
     P: NDArray[Any] = np.empty((n, k), dtype)
     precisions, reached = np.empty(n), np.empty(n)
@@ -168,7 +171,7 @@ def conditional_affinities(
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
         workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)
         return P, precisions, reached
-    if n >= FEW or k > _FEW_NEIGHBORS:
+    if n >= FEW or k > _FEW_NEIGHBORS or dtype != np.float32:
         workers.run(kernels.calibrate, n, distances, float(perplexity), P, precisions, reached)
         return P, precisions, reached
     rest = _calibrate_few(distances, perplexity, P, precisions, reached)

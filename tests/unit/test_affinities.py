@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from drsne import Calibration
-from drsne.affinities import affinities, conditional_affinities
+from drsne.affinities import _calibrate_few, affinities, conditional_affinities
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
-
-pytestmark = pytest.mark.usefixtures("few")
 
 
 def rows(X, perplexity, k=None):
@@ -197,6 +195,32 @@ def test_steps_of_the_search_do_not_take_turns_for_ever():
     np.testing.assert_allclose(reached, 30.0, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", [*DATA, "groups of 40 duplicates", "very distant"])
+@pytest.mark.parametrize("perplexity", [1.0, 2.5, 30.0, 80.0, 300.0])
+def test_few_points_have_the_same_affinities_without_compilation(name, perplexity):
+    rng = np.random.default_rng(0)
+    more = {
+        "groups of 40 duplicates": lambda rng: np.repeat(rng.normal(size=(8, 4)), 40, axis=0),
+        "very distant": lambda rng: np.vstack([rng.normal(size=(60, 3)), 1e70 * rng.normal(size=(240, 3))]),
+    }
+    distances = knn({**DATA, **more}[name](rng), 90).distances
+    with Workers() as workers:
+        expected = conditional_affinities(distances, perplexity, Calibration(), workers)
+        single = conditional_affinities(distances, perplexity, Calibration(), workers, np.float32)
+    found = np.full(distances.shape, np.nan), *(np.full(len(distances), np.nan) for _ in range(2))
+    left = _calibrate_few(distances, perplexity, *found)
+    for mine, compiled in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.delete(mine, left, 0), np.delete(compiled, left, 0), rtol=1e-9, atol=1e-14)
+        assert np.isnan(mine[left]).all()
+    for mine, compiled in zip(single, expected, strict=True):
+        np.testing.assert_allclose(mine, compiled, rtol=1e-6, atol=1e-9)
+    if name in ("normal", "two scales", "tiny", "huge") and 1.0 < perplexity < 90.0:
+        assert len(left) == 0
+    if perplexity in (1.0, 300.0) or (name == "groups of 40 duplicates" and perplexity == 30.0):
+        assert len(left) == len(distances)
+
+
+@pytest.mark.usefixtures("few")
 def test_symmetric_sorted_and_summing_to_one():
     X = np.random.default_rng(0).normal(size=(200, 5))
     with Workers() as workers, warnings.catch_warnings():
@@ -209,6 +233,7 @@ def test_symmetric_sorted_and_summing_to_one():
     assert P.has_sorted_indices
 
 
+@pytest.mark.usefixtures("few")
 def test_matches_scikit_learn_on_the_same_neighbours(digits):
     from sklearn.manifold._t_sne import _joint_probabilities_nn
     from sklearn.neighbors import kneighbors_graph

@@ -225,12 +225,25 @@ def test_reverse_neighbours_are_sampled_if_there_are_many():
     assert start[1] == 10
     assert start[-1] == 10 + 499 * 2  # the others are listed by their two predecessors
     back, back_fresh = np.full(start[-1], -1, np.int32), np.zeros(start[-1], bool)
-    kernels.reverse(near, fresh, 0, start, back, back_fresh)
+    kernels.reverse(near, fresh, 0, 10, start, back, back_fresh)
     assert back_fresh.all()
     for j in range(500):
         listed = back[start[j] : start[j + 1]]
         assert all(j in near[i] for i in listed)
     assert back[:10].max() > 250  # a sample of all rows, not the first ones
+    kernels.reverse(near, np.zeros_like(fresh), 1, 10, start, back, back_fresh)
+    assert back_fresh[:10].all()  # another sample, most of which was not compared before
+    assert not back_fresh[10:].any()
+
+
+def test_lists_that_find_enough_are_not_refined(monkeypatch):
+    """The lists look poor, so more neighbours than needed are searched for, but they are good."""
+    monkeypatch.setattr(inverted_file, "_enough", lambda lists, checked: (lists.probed.shape[1], False))
+    monkeypatch.setattr(descent, "refined", lambda *a: pytest.fail("the recall is good"))
+    X = np.random.default_rng(0).normal(size=(3000, 3))
+    found, exact = knn(X, 10, method="approximate"), knn(X, 10, method="exact")
+    assert found.indices.shape == found.distances.shape == (3000, 10)
+    assert (found.indices == exact.indices).mean() > 0.96
 
 
 def test_few_rows_are_not_refined(monkeypatch):

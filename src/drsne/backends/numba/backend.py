@@ -73,9 +73,7 @@ class NumbaBackend:
         """Return the partition sum and the repulsive forces over all pairs."""
         n, d = Y.shape
         real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
-        coordinates = np.empty((d, n), real)
-        for row, column in zip(coordinates, Y.T, strict=True):
-            np.subtract(column, column.mean(), out=row, casting="same_kind")
+        coordinates = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=real)
         arguments: tuple[Any, ...] = (coordinates, real(1.0), real(1.0 + smoothing))
         if scales is not None:
             arguments = (coordinates, (1.0 / scales).astype(real), *arguments[1:])

@@ -40,8 +40,12 @@ def count_reverse(near, most, start):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def reverse(near, fresh, salt, start, back, back_fresh):  # type: ignore[no-untyped-def]
-    """Write the reverse neighbours of each point. If there are too many, a fixed sample is written."""
+def reverse(near, fresh, salt, most, start, back, back_fresh):  # type: ignore[no-untyped-def]
+    """Write the reverse neighbours of each point, and whether they are new.
+
+    If there are too many, a sample is written, which depends on ``salt``. Most of its points were not in the sample of
+    the last round, so all of them count as new.
+    """
     mask, one = np.uint64(0xFFFFFFFF), np.uint64(1)
     count = np.zeros(near.shape[0], np.int64)
     for i in range(near.shape[0]):
@@ -56,7 +60,7 @@ def reverse(near, fresh, salt, start, back, back_fresh):  # type: ignore[no-unty
                 at = np.int64((h ^ (h >> np.uint64(16))) % (np.uint64(at) + one))
             if at < room:
                 back[start[j] + at] = i
-                back_fresh[start[j] + at] = fresh[i, c]
+                back_fresh[start[j] + at] = fresh[i, c] or room == most
 
 
 @kernel
@@ -99,8 +103,10 @@ def join(rows, old, fresh, start, back, back_fresh, most, near, limit, done, mad
     two, zero, largest = rows.dtype.type(2), rows.dtype.type(0), np.finfo(rows.dtype).max / rows.dtype.type(65536)
     cost, hits = np.empty(width + 1, rows.dtype), np.empty(width + 1, np.int64)
     m, written = done[block, 0], 0
-    while m < done[block, 1] and written + width * width <= value.shape[1]:
+    while m < done[block, 1]:
         new, total = _group(old, fresh, start, back, back_fresh, m, listed, group)
+        if written + total * total > value.shape[1]:
+            break
         for p in range(total if new > 0 else 0):
             s = zero
             for f in range(d):
