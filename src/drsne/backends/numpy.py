@@ -68,13 +68,13 @@ class NumpyBackend:
     ) -> float:
         """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
         sizes, j = np.diff(pairs.indptr), pairs.columns  # repeating by sizes is faster than indexing by i
-        square = sum((np.repeat(y, sizes) - y[j]) ** 2 for y in Y.T.astype(np.float64))
+        square = sum((np.repeat(y, sizes) - y[j]) ** 2 for y in Y.T)
         if inverse_scales is not None:
-            u = inverse_scales.astype(np.float64)
+            u = inverse_scales
             square = np.repeat(u, sizes) * u[j] * square
-        inverse_w = base + square
+        inverse_w = Y.dtype.type(base) + square
         inverse_q = inverse_w / (1.0 + delta * inverse_w) if delta else inverse_w
-        return float((pairs.values * np.log(inverse_q)).sum())
+        return float((pairs.values * np.log(inverse_q)).sum(dtype=np.float64))
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return the partition sum and the repulsive forces over all pairs, always in double precision."""

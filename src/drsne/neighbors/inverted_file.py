@@ -110,7 +110,7 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
         graph = _refined(points, graph.indices, k, order, checked, workers)
         recall = checked.recall(graph.distances[checked.rows])
     if recall >= _LEAST_RECALL:
-        return graph if graph.indices.shape[1] == k else KnnGraph(*(part[:, :k].copy() for part in graph))
+        return KnnGraph(np.ascontiguousarray(graph.indices[:, :k]), np.ascontiguousarray(graph.distances[:, :k]))
     checks.warn(
         f"The approximate search found only {recall:.0%} of the neighbours of {len(checked.rows)} rows, so all rows "
         "were searched exactly, which takes longer. Pass precomputed neighbours to skip the search."

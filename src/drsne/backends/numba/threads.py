@@ -86,12 +86,10 @@ class Workers:
         blocks = n_blocks(n_rows, grain)
         alone = blocks == 1 or not self._n_helpers
         if hasattr(kernel, "compiled"):
-            from drsne.backends.numba.kernels._turns import turns_over
-
             if alone:
-                kernel.compiled(*arguments, turns_over(n_rows, blocks))
+                kernel.compiled(*arguments, kernel.turns(n_rows, blocks))  # type: ignore[attr-defined]
             else:
-                self._offer(kernel.compiled, n_rows, blocks, arguments)
+                self._offer(kernel, n_rows, blocks, arguments)
         else:
             job = _Job(kernel, arguments, n_rows, blocks)
             if alone:
@@ -99,16 +97,14 @@ class Workers:
             else:
                 self._share(job, blocks)
 
-    def _offer(self, compiled: Callable[..., Any], n_rows: int, blocks: int, arguments: tuple[Any, ...]) -> None:
+    def _offer(self, kernel: Any, n_rows: int, blocks: int, arguments: tuple[Any, ...]) -> None:
         """Run a compiled kernel and let the helpers that wait at the board take part."""
-        from drsne.backends.numba.kernels._turns import turns_over
-
         helpers, board = self._started(), self._board
         board.in_use = True
         try:
             for helper in helpers[: blocks - 1]:
                 helper.wake()
-            compiled(*arguments, turns_over(n_rows, blocks, board.ready()))
+            kernel.compiled(*arguments, kernel.turns(n_rows, blocks, board.ready()))
         except BaseException:
             board.end()
             raise

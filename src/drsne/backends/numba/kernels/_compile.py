@@ -14,7 +14,7 @@ from numba import config, njit
 from numba.core import event
 
 from drsne.backends.numba.kernels import _board, _turns
-from drsne.backends.numba.kernels._turns import over_blocks, over_blocks_uncompiled, takes_turns
+from drsne.backends.numba.kernels._turns import over_blocks, over_blocks_uncompiled, takes_turns, turns_over
 
 COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
 _OPTIONS: dict[str, Any] = {
@@ -43,6 +43,8 @@ class Kernel:
     Its last argument is ``turns`` (:mod:`drsne.backends.numba.kernels._turns`). The loop is made on first use, because
     a fit uses few of all kernels.
     """
+
+    turns = staticmethod(turns_over)
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.__doc__, self.__name__ = function, function.__doc__, function.__name__
