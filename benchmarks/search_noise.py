@@ -152,7 +152,7 @@ def report(results: Results) -> None:
         f"k = {K}, {THREADS} threads, warm; recall of {CHECKED} rows. CPU seconds are those of all threads. The "
         f"exponent is that of the growth of the time from {SIZES[0]:,} to {SIZES[1]:,} rows. With {SIZES[1]:,} rows, "
         f"the exact search was timed on {TIMED} rows, and its time was multiplied by {SIZES[1] // TIMED}. The "
-        "approximate search of drsne compares each row with 8 lists and then refines the neighbours. 'Lists only' "
+        "approximate search of drsne compares each row with 32 lists and then refines the neighbours. 'Lists only' "
         "leaves out the refinement. The times do not include the exact search that follows a recall below .9. Other "
         "programs may have run at the same time.",
         *parts,

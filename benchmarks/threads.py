@@ -4,10 +4,10 @@
     python benchmarks/threads.py --report
 
 MNIST (70,000 points) is a whole default fit. With a million points (100 Gaussians in 50 dimensions), each phase has 100
-iterations. The neighbours are found before the clock starts, and a fit of 70,000 points has compiled everything. The bounds are
-the same for every program: a sum that needs no memory, and a sum over an array that does not fit into any cache. A row
-of results/threads.jsonl is written after every fit, and fits that are there are not repeated. Maps of all numbers of
-threads are compared bit by bit.
+iterations. The neighbours are found before the clock starts, and a fit of 70,000 points has compiled everything. The
+bounds are the same for every program: a sum that needs no memory, and a sum over an array that does not fit into any
+cache. A row of results/threads.jsonl is written after every fit, and fits that are there are not repeated. Maps of all
+numbers of threads are compared bit by bit.
 """
 
 from __future__ import annotations

@@ -32,7 +32,6 @@ _LLOYD_ITERATIONS = 5
 _CHECKED = 200  # number of rows that are also searched exactly
 _VERY_GOOD_RECALL = 0.99  # recall at which no more lists are probed
 _GOOD_RECALL = 0.96  # recall at which the neighbours are not refined
-_FEW_PROBES = 8  # number of lists that a row is compared with if its neighbours will be refined
 _LEAST_RECALL = 0.9  # smallest allowed recall after that
 _PART, _STEP = 512, 32_768  # largest number of rows that are compared at once, and whose candidates are in memory
 
@@ -121,18 +120,17 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
 def _enough(lists: Lists, checked: Checked) -> tuple[int, bool]:
     """Return the number of probes, chosen by the lists that contain the neighbours of the checked rows.
 
-    It is the smallest number with a very good recall, or the largest number if that is good. Otherwise, the neighbours
-    will be refined, and few probes are enough to begin with. Also return whether the recall is good.
+    It is the smallest number with a very good recall, or the largest number. Also return whether the recall is good. If
+    it is not, the neighbours will be refined. A refinement that begins with fewer probes needs more rounds, which take
+    longer than the probes.
     """
     label, position = np.empty(len(lists.order), np.int32), np.empty(len(lists.order), np.int32)
     label[lists.order], position[lists.order] = lists.probed[:, 0], np.arange(len(position), dtype=np.int32)
     probed = lists.probed[position[checked.rows]]
     found = (label[checked.indices][:, :, None] == probed[:, None, :]).cumsum(axis=2).mean(axis=(0, 1))
-    most = len(found)
     if found[-1] >= _VERY_GOOD_RECALL:
         return int(np.argmax(found >= _VERY_GOOD_RECALL)) + 1, True
-    good = bool(found[-1] >= _GOOD_RECALL)
-    return (most if good else min(most, _FEW_PROBES)), good
+    return len(found), bool(found[-1] >= _GOOD_RECALL)
 
 
 def _searched(points: Points, lists: Lists, k: int, workers: Workers) -> KnnGraph:
