@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -56,47 +58,43 @@ def test_a_kernel_that_is_called_directly_takes_all_rows():
     np.testing.assert_array_equal(out, np.arange(7.0) ** 2)
 
 
-def test_helpers_take_part():
-    """Blocks that wait for each other can only be finished by several threads."""
-    met = np.zeros(3, np.int64)
-    with Workers(3) as workers:
-        workers.run(meeting, 3, met, grain=1)
-    np.testing.assert_array_equal(met, 3)
-
-
 @kernel
-def meeting(met, block, lo, hi):
-    """Wait until all three blocks are being worked on."""
+def meeting(met, fails, block, lo, hi):
+    """Wait until all three blocks are being worked on, then fail in one of them, or write 3."""
     met[block] = 1
-    seen = 0
+    seen, looks = 0, 0
     while seen < 3:
         seen = 0
         for other in range(3):
             seen += read(met, other) > 0
+        looks += 1
+        if looks > 2_000_000_000:
+            raise ValueError  # after some ten seconds
+    if block == fails:
+        raise ValueError
     met[block] = 3
 
 
-def test_a_kernel_that_fails_in_a_helper_raises_in_the_caller():
+def meet(workers, fails=-1):
+    """Run blocks that wait for each other, which only several threads can finish."""
+    met = np.zeros(3, np.int64)
+    workers.run(meeting, 3, met, fails, grain=1)
+    return met.tolist()
+
+
+def test_helpers_take_part():
     with Workers(3) as workers:
-        for _ in range(3):
-            with pytest.raises((MemoryError, ValueError)):
-                workers.run(failing, 3, np.zeros(3, np.int64), grain=1)
-        out, sums = np.zeros(2000), np.empty(n_blocks(2000))
-        workers.run(squares, 2000, np.ones(2000), out, sums)
-        assert (out == 1).all()
+        assert meet(workers) == [3, 3, 3]
 
 
-@kernel
-def failing(met, block, lo, hi):
-    """Wait until all three blocks are being worked on, and fail in all but the first."""
-    met[block] = 1
-    seen = 0
-    while seen < 3:
-        seen = 0
-        for other in range(3):
-            seen += read(met, other) > 0
-    if block > 0:
-        raise ValueError
+@pytest.mark.parametrize("fails", [0, 1, 2])
+def test_a_kernel_that_fails_in_any_thread_raises_in_the_caller(fails):
+    """The main thread takes any of the blocks. The next kernels find a board that is in order."""
+    with Workers(3) as workers:
+        for _ in range(10):
+            with pytest.raises(MemoryError, match="compiled loop has failed"):
+                meet(workers, fails)
+            assert meet(workers) == [3, 3, 3]
 
 
 def test_helpers_come_back_after_a_pause():
@@ -104,17 +102,57 @@ def test_helpers_come_back_after_a_pause():
     with Workers(3) as workers:
         for pause in (0.0, 0.01, 0.1):
             time.sleep(pause)
-            met = np.zeros(3, np.int64)
-            workers.run(meeting, 3, met, grain=1)
-            np.testing.assert_array_equal(met, 3)
+            assert meet(workers) == [3, 3, 3]
 
 
 def test_kernels_and_functions_alternate():
+    barrier = threading.Barrier(3, timeout=10.0)
+
+    def together(_):
+        barrier.wait()
+        return threading.get_ident()
+
     with Workers(3) as workers:
         for _ in range(20):
-            met = np.zeros(3, np.int64)
-            workers.run(meeting, 3, met, grain=1)
-            assert workers.each(abs, [-1, -2, -3]) == [1, 2, 3]
+            assert meet(workers) == [3, 3, 3]
+            assert len(set(workers.each(together, [1, 2, 3]))) == 3
+
+
+def test_finished_functions_are_not_kept():
+    """Helpers that are busy with kernels must not keep the arrays of functions that are over."""
+    with Workers(2) as workers:
+        out, sums = np.zeros(2000), np.empty(n_blocks(2000))
+        kept = []
+        for _ in range(50):
+            workers.run(squares, 2000, np.ones(2000), out, sums)
+            values = np.zeros(10)
+            kept.append(weakref.ref(values))
+            workers.each(values.__getitem__, [0, 1])
+            del values
+        time.sleep(0.05)
+        assert sum(ref() is not None for ref in kept) <= 1
+        assert all(helper.tasks.qsize() <= 2 for helper in workers._helpers)
+
+
+def test_work_inside_of_work_is_not_divided():
+    def inside(_):
+        out, sums = np.zeros(2000), np.empty(n_blocks(2000))
+        workers.run(squares, 2000, np.ones(2000), out, sums)
+        return out.sum()
+
+    with Workers(3) as workers:
+        for _ in range(20):
+            assert workers.each(inside, list(range(6))) == [2000.0] * 6
+
+
+def test_a_kernel_of_a_block_must_not_return():
+    def wrong(x, block, lo, hi):
+        for i in range(lo, hi):
+            if x[i] > 0:
+                return
+
+    with pytest.raises(TypeError, match="wrong must not return"):
+        kernel(wrong).compiled  # noqa: B018
 
 
 def test_without_compilation_the_result_is_the_same():

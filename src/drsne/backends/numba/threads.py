@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, get_ident
 from time import sleep
 from types import TracebackType
 from typing import Any
@@ -55,6 +55,7 @@ class Workers:
         self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
         self._helpers: list[_Helper] = []
         self._n_helpers = 0  # outside of a with block, one thread does the work
+        self._owner = 0  # the thread that entered the block; work that is started inside of work is not divided
         self._board = _Board()
 
     def __enter__(self) -> Workers:
@@ -63,7 +64,7 @@ class Workers:
         self._deferred = interrupts_deferred
         self._deferred.__enter__()
         _Blas.limit()
-        self._n_helpers = self.n_threads - 1 if COMPILES else 0
+        self._n_helpers, self._owner = (self.n_threads - 1 if COMPILES else 0), get_ident()
         return self
 
     def __exit__(
@@ -72,11 +73,13 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for helper in self._helpers:
-            helper.tasks.put(_END)
-        self._helpers, self._n_helpers = [], 0
-        _Blas.restore()
-        self._deferred.__exit__()
+        try:
+            for helper in self._helpers:
+                helper.tasks.put(_END)
+            self._helpers, self._n_helpers = [], 0
+        finally:
+            _Blas.restore()
+            self._deferred.__exit__()
 
     def run(self, kernel: Callable[..., Any], n_rows: int, *arguments: Any, grain: int = _ROWS_PER_BLOCK) -> None:
         """Run ``kernel(*arguments, block, lo, hi)`` over blocks of at least ``grain`` rows.
@@ -84,7 +87,7 @@ class Workers:
         A compiled kernel takes its blocks itself. Any other function is called for every block.
         """
         blocks = n_blocks(n_rows, grain)
-        alone = blocks == 1 or not self._n_helpers
+        alone = blocks == 1 or not self._n_helpers or get_ident() != self._owner
         if hasattr(kernel, "compiled"):
             if alone:
                 kernel.compiled(*arguments, kernel.turns(n_rows, blocks))  # type: ignore[attr-defined]
@@ -105,9 +108,6 @@ class Workers:
             for helper in helpers[: blocks - 1]:
                 helper.wake()
             kernel.compiled(*arguments, kernel.turns(n_rows, blocks, board.ready()))
-        except BaseException:
-            board.end()
-            raise
         finally:
             board.in_use = False
         board.check()
@@ -120,11 +120,13 @@ class Workers:
         try:
             for slot, helper in enumerate(helpers):
                 helper.tasks.put((job, slot))
+            self._board.call_back()
             job.work()
             complete = job.wait()
         finally:
             if not complete:
                 job.abandon()
+            job.forget()
         if job.error is not None:
             raise job.error
 
@@ -160,25 +162,27 @@ class _Board:
             from drsne.backends.numba.kernels import _board, serving
 
             values = _board.new_board()
-            self._failed, self._serve, self._end = _board.FAILED, serving.serve, serving.end
-            self._serve(values, 0)  # compiled here, and not by all helpers
+            self._failed, self._called, self._serve = _board.FAILED, _board.CALLED, serving.serve
+            self._serve(values, 0, 0)  # compiled here, and not by all helpers
             self._address, self._values = int(values.ctypes.data), values
         return self._address
 
-    def serve(self) -> None:
-        """Help with kernels until none has been offered for a while."""
+    def serve(self, tasks: SimpleQueue[Any]) -> None:
+        """Help with kernels until none has been offered for a while, or until there are other tasks."""
         if self._values is not None:
-            self._serve(self._values, _LOOKS)
+            called = int(self._values[self._called])
+            if tasks.empty():
+                self._serve(self._values, called, _LOOKS)
 
-    def end(self) -> None:
-        """Withdraw a kernel that has raised an exception, and wait for the helpers that are still inside."""
+    def call_back(self) -> None:
+        """Call the helpers back to Python, where tasks wait for them."""
         if self._values is not None:
-            self._end(self._address)
+            self._values[self._called] += 1
 
     def check(self) -> None:
-        """Raise an error if the kernel failed in a helper. The only error of a kernel is missing memory."""
+        """Raise an error if the kernel failed in any thread."""
         if self._values is not None and self._values[self._failed]:
-            raise MemoryError("A kernel could not allocate memory for its thread.")
+            raise MemoryError("A compiled loop has failed, which usually means that there was not enough memory.")
 
 
 class _Job:
@@ -199,9 +203,10 @@ class _Job:
 
     def work(self) -> None:
         """Take blocks until none is left."""
+        function, arguments = self._function, self._arguments
         while not self._stopped and (block := next(self._taken)) < self._blocks:
             edges = block * self._n_rows // self._blocks, (block + 1) * self._n_rows // self._blocks
-            self._function(*self._arguments, block, *edges)
+            function(*arguments, block, *edges)
             if next(self._finished) == self._blocks:
                 self._complete = True
                 self._end()
@@ -229,16 +234,22 @@ class _Job:
         Running blocks write to arrays, so they must end first.
         """
         interrupt: KeyboardInterrupt | None = None
-        stopped = False
-        while not stopped or any(self.busy):
+        while True:
             try:
                 self._stop()
-                stopped = True
+                if not any(self.busy):
+                    break
                 sleep(1e-4)
             except KeyboardInterrupt as error:
                 interrupt = error
         if interrupt is not None:
             raise interrupt
+
+    def forget(self) -> None:
+        """Release the arrays of a finished job, because a helper may hold the job for a while."""
+        self._stop()
+        self._arguments = ()
+        self._function = _nothing
 
     def _stop(self) -> None:
         self._stopped = True
@@ -247,6 +258,10 @@ class _Job:
     def _end(self) -> None:
         self._over = True
         self._news.put(None)
+
+
+def _nothing(*_: Any) -> None:
+    """Stand for the function of a job that is over."""
 
 
 class _Helper(Thread):
@@ -280,8 +295,11 @@ class _Helper(Thread):
     def _serve(self) -> None:
         pause = 0.0
         while not self._waits:
-            self._board.serve()
-            if self.tasks.empty() and self._board.in_use:  # a kernel is being compiled, or has no block left
+            self._board.serve(self.tasks)
+            if not self.tasks.empty():
+                self.tasks.put(_SERVE)  # after the other tasks
+                return
+            if self._board.in_use:  # a kernel is being compiled, or has no block left
                 sleep(pause)
                 pause = min(pause + _PAUSE, _LONGEST_PAUSE)
             else:

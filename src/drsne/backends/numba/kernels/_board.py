@@ -4,11 +4,11 @@ Sixteen threads that are woken in Python for every kernel need the interpreter l
 longer than the work of many kernels. Threads that wait in compiled code (:mod:`drsne.backends.numba.kernels.serving`)
 begin within a microsecond.
 
-The board is an array of integers: its state, how many threads have left the kernel, how many failed, the address of the
-function to call, and the arguments of the kernel. The state holds the number of kernels that were offered so far, a bit
-that says whether the last of them is withdrawn, and how many threads have entered it. A thread enters by a
-compare-and-swap of the state, so a late thread cannot enter a kernel that is withdrawn. The kernel waits in
-:func:`withdraw` until all threads that have entered have left.
+The board is an array of integers: its state, how many threads have left the kernel, how many failed, how often the
+threads were called back to Python, the address of the function to call, and the arguments of the kernel. The state
+holds the number of kernels that were offered so far, a bit that says whether the last of them is withdrawn, and how
+many threads have entered it. A thread enters by a compare-and-swap of the state, so a late thread cannot enter a kernel
+that is withdrawn. A thread that finds no block left withdraws the kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 LINE = 16  # number of integers between values that different threads write, so that they share no cache line
-STATE, LEFT, FAILED, FUNCTION, ARGUMENTS = (LINE * place for place in range(5))
+STATE, LEFT, FAILED, CALLED, FUNCTION, ARGUMENTS = (LINE * place for place in range(6))
 ENTERED = (1 << 20) - 1  # the bits of the state that count the threads
 WITHDRAWN = 1 << 20
 OFFER = 1 << 21  # the lowest bit of the number of offers
@@ -39,8 +39,12 @@ def new_board() -> NDArray[np.int64]:
     return board
 
 
-def offer(context: Any, builder: Any, board: Any) -> None:
-    """Generate code that copies the arguments of the function being built to the board, and offers the function."""
+def shared(context: Any, builder: Any, board: Any) -> None:
+    """Generate code that offers the function being built on the board, calls it, and waits for all other threads.
+
+    The function is called with a copy of its arguments. Exceptions are counted there and here alike, so that nothing is
+    freed while a thread is inside.
+    """
     function = builder.function
     arguments = function.args[2:]  # the first two are numba's places for the result and the exception
     layout = ir.LiteralStructType([argument.type for argument in arguments])
@@ -49,12 +53,25 @@ def offer(context: Any, builder: Any, board: Any) -> None:
     copies = builder.inttoptr(_address(builder, board, ARGUMENTS), layout.as_pointer())
     for place, argument in enumerate(arguments):
         builder.store(argument, builder.gep(copies, [_index(0), _index(place)]))
-    caller = builder.ptrtoint(_caller(builder.module, function, layout), _INT)
-    for place, value in ((FUNCTION, caller), (LEFT, _INT(0)), (FAILED, _INT(0))):
+    caller = _caller(builder.module, function, layout)
+    for place, value in ((FUNCTION, builder.ptrtoint(caller, _INT)), (LEFT, _INT(0)), (FAILED, _INT(0))):
         builder.store(value, _pointer(builder, board, place))
     state = _pointer(builder, board, STATE)
     next_offer = builder.and_(builder.add(builder.load(state), _INT(OFFER)), _INT(-OFFER))
     builder.store_atomic(next_offer, state, "release", 8)
+    builder.call(caller, [board])
+    entered = builder.and_(_withdrawn(builder, board), _INT(ENTERED))
+    again, after = (builder.append_basic_block(name) for name in ("wait", "left"))
+    builder.branch(again)
+    builder.position_at_end(again)
+    left = builder.load_atomic(_pointer(builder, board, LEFT), "acquire", 8)
+    builder.cbranch(builder.icmp_signed("<", left, entered), again, after)
+    builder.position_at_end(after)
+
+
+def _withdrawn(builder: Any, board: Any) -> Any:
+    """Let no other thread enter the kernel, and return the state before."""
+    return builder.atomic_rmw("or", _pointer(builder, board, STATE), _INT(WITHDRAWN), "acq_rel")
 
 
 def _caller(module: Any, function: Any, layout: Any) -> Any:
@@ -73,26 +90,6 @@ def _caller(module: Any, function: Any, layout: Any) -> Any:
         builder.atomic_rmw("add", _pointer(builder, board, FAILED), _INT(1), "acq_rel")
     builder.ret_void()
     return caller
-
-
-@intrinsic
-def withdraw(typing_context, board):  # type: ignore[no-untyped-def]
-    """Let no thread enter the kernel at this address of a board, and wait until all have left. 0 is no board."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        (board,) = arguments
-        with builder.if_then(builder.icmp_signed("!=", board, _INT(0)), likely=False):
-            state = builder.atomic_rmw("or", _pointer(builder, board, STATE), _INT(WITHDRAWN), "acq_rel")
-            entered = builder.and_(state, _INT(ENTERED))
-            again, after = (builder.append_basic_block(name) for name in ("wait", "left"))
-            builder.branch(again)
-            builder.position_at_end(again)
-            left = builder.load_atomic(_pointer(builder, board, LEFT), "acquire", 8)
-            builder.cbranch(builder.icmp_signed("<", left, entered), again, after)
-            builder.position_at_end(after)
-        return context.get_dummy_value()
-
-    return types.none(types.int64), generate
 
 
 @intrinsic
@@ -128,6 +125,7 @@ def call_offered(typing_context, board):  # type: ignore[no-untyped-def]
         kind = ir.FunctionType(ir.VoidType(), [_INT]).as_pointer()
         function = builder.inttoptr(builder.load(_pointer(builder, address, FUNCTION)), kind)
         builder.call(function, [address])
+        _withdrawn(builder, address)  # no block is left
         builder.atomic_rmw("add", _pointer(builder, address, LEFT), _INT(1), "acq_rel")
         return context.get_dummy_value()
 

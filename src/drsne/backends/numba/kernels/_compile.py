@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import signal
+import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from threading import Lock, current_thread, main_thread
@@ -73,7 +74,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @cache
 def _version() -> str:
     """Return a short name for the present contents of the files from which kernels take generated code."""
-    sources = "".join(inspect.getsource(module) for module in (_board, _turns))
+    sources = "".join(inspect.getsource(module) for module in (_board, _turns, sys.modules[__name__]))
     return hashlib.sha256(sources.encode()).hexdigest()[:6]
 
 

@@ -2,8 +2,8 @@
 
 A kernel is written for one block of rows: its last parameters are ``(block, lo, hi)``. :func:`over_blocks` turns it
 into a function whose last parameter is ``turns``, which takes blocks until none is left. If ``turns`` holds the address
-of a board (:mod:`drsne.backends.numba.kernels._board`), the function first offers itself there, so that waiting threads
-call it with the same arguments.
+of a board (:mod:`drsne.backends.numba.kernels._board`), the function offers itself there, so that waiting threads call
+it with the same arguments.
 
 ``turns`` holds four integers: how many blocks were taken, the number of blocks, the number of rows, and the address of
 the board or 0.
@@ -23,7 +23,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from drsne.backends.numba.kernels._board import offer, withdraw
+from drsne.backends.numba.kernels._board import shared
 
 _TAKEN, _BLOCKS, _ROWS, _BOARD = range(4)
 _LAST = ["block", "lo", "hi"]
@@ -52,16 +52,17 @@ def over_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     assert isinstance(definition, ast.FunctionDef)
+    if any(isinstance(node, ast.Return) for node in ast.walk(definition)):
+        raise TypeError(f"{function.__name__} must not return, because other blocks would be left out.")
     definition.decorator_list = []
     definition.args.args[-3:] = [ast.arg("turns")]
     take = ast.parse("block, lo, hi = _next_block(turns)").body
-    before, after = ast.parse("board = _offered(turns)").body, ast.parse("_withdraw(board)").body
     documentation = definition.body[:1] if ast.get_docstring(definition) is not None else []
     loop = ast.While(ast.parse("lo < hi", mode="eval").body, definition.body[len(documentation) :] + take, [])
-    definition.body = [*documentation, *before, *take, loop, *after]
+    definition.body = [*documentation, *ast.parse("_share(turns)").body, *take, loop]
     ast.increment_lineno(definition, function.__code__.co_firstlineno - 1)
     module = ast.fix_missing_locations(ast.Module([definition], []))
-    function.__globals__.update(_offered=offered, _next_block=next_block, _withdraw=withdraw)
+    function.__globals__.update(_share=share, _next_block=next_block)
     made: dict[str, Any] = {}
     exec(compile(module, inspect.getfile(function), "exec"), function.__globals__, made)
     made[function.__name__].__module__ = function.__module__
@@ -85,10 +86,10 @@ _BLOCK = types.UniTuple(types.int64, 3)  # type: ignore[no-untyped-call]
 
 
 @intrinsic
-def offered(typing_context, turns):  # type: ignore[no-untyped-def]
-    """Offer the calling function on the board, if there is one, and return the address of the board or 0.
+def share(typing_context, turns):  # type: ignore[no-untyped-def]
+    """Run the calling function together with the threads that wait at the board, if there is one.
 
-    The address is replaced by 0, so that threads that call the function from the board do not offer it again.
+    The address of the board is replaced by 0, so that the function is not offered again when it is called from there.
     """
 
     def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -96,10 +97,10 @@ def offered(typing_context, turns):  # type: ignore[no-untyped-def]
         nothing = ir.Constant(ir.IntType(64), 0)
         board = builder.atomic_rmw("xchg", _slot(builder, data, _BOARD), nothing, "acq_rel")
         with builder.if_then(builder.icmp_signed("!=", board, nothing), likely=False):
-            offer(context, builder, board)
-        return board
+            shared(context, builder, board)
+        return context.get_dummy_value()
 
-    return types.int64(turns), generate
+    return types.none(turns), generate
 
 
 @intrinsic

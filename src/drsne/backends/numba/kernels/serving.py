@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from drsne.backends.numba.kernels._board import OFFER, STATE, WITHDRAWN, call_offered, read, replace, withdraw
+from drsne.backends.numba.kernels._board import CALLED, OFFER, STATE, WITHDRAWN, call_offered, read, replace
 from drsne.backends.numba.kernels._compile import kernel
 
 
 @kernel
-def serve(board, attempts):  # type: ignore[no-untyped-def]
-    """Call every kernel that is offered on a board, until nothing was offered during ``attempts`` looks at it."""
+def serve(board, called, attempts):  # type: ignore[no-untyped-def]
+    """Call every kernel that is offered on a board.
+
+    Return when nothing was offered during ``attempts`` looks at the board, or when the threads were called back to
+    Python more than ``called`` times.
+    """
     known = 0
     left = attempts
     while left > 0:
@@ -18,11 +22,7 @@ def serve(board, attempts):  # type: ignore[no-untyped-def]
                 known = state // OFFER
                 call_offered(board)
                 left = attempts
-        else:
+        elif read(board, CALLED) == called:
             left -= 1
-
-
-@kernel
-def end(address):  # type: ignore[no-untyped-def]
-    """Withdraw a kernel that has raised an exception."""
-    withdraw(address)  # type: ignore[call-arg]
+        else:
+            left = 0
