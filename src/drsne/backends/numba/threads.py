@@ -22,7 +22,7 @@ from drsne import checks
 _SERVE, _END = "serve", "end"
 _ROWS_PER_BLOCK = 256
 _MAX_BLOCKS = 256
-_LOOKS = 1_000_000  # number of looks at the board, a few nanoseconds each, before a helper returns to Python
+_LOOKS = 1_000_000  # number of looks at the board, one or two nanoseconds each, before a helper returns to Python
 _PAUSE, _LONGEST_PAUSE = 1e-5, 2e-3  # seconds of sleep of a helper while a kernel is compiled: increment and maximum
 
 
