@@ -94,8 +94,23 @@ def schedule(name: str) -> Any:
     """Return the default schedule, with a fixed number of iterations in each phase for the larger data."""
     if name == "mnist":
         return None
-    usual = default_schedule(SIZES[name], max_iter=iterations("auto", adaptive=True), density=True, adaptive=True)
-    return replace(usual, phases=tuple(replace(phase, n_iter=EACH) for phase in usual.phases))
+    model = DRSNE()
+    usual = default_schedule(
+        SIZES[name],
+        max_iter=iterations(model.max_iter, adaptive=True),
+        n_iter_exaggeration=model.n_iter_exaggeration,
+        early_exaggeration=model.early_exaggeration,
+        learning_rate=model.learning_rate,
+        density=True,
+        adaptive=True,
+    )
+    return replace(usual, phases=tuple(_shortened(phase) for phase in usual.phases))
+
+
+def _shortened(phase: Any) -> Any:
+    """Return a phase of ``EACH`` iterations."""
+    release, ramp, scale_ramp = (min(each, EACH) for each in (phase.release, phase.ramp, phase.scale_ramp))
+    return replace(phase, n_iter=EACH, release=release, ramp=ramp, scale_ramp=scale_ramp)
 
 
 def fit(name: str, X: np.ndarray, neighbors: Any, threads: int) -> dict[str, Any]:
@@ -120,7 +135,9 @@ def run(names: list[str], threads: list[int]) -> None:
             continue
         X = large(name, SIZES[name])
         neighbors = knn(X, 90, n_jobs=-1)
-        DRSNE(random_state=0, n_jobs=-1).fit(X[: SIZES["mnist"]])  # compiles what a fit needs
+        sample = X[: SIZES["mnist"]]
+        short = DRSNE(max_iter=50, random_state=0, n_jobs=-1, neighbors=knn(sample, 90, n_jobs=-1))
+        short.fit(sample)  # compiles what a fit needs
         for count in missing:
             found = fit(name, X, neighbors, count)
             row = {"data": name, "threads": count, "cores": cores, **found, "bounds": bounds(count), "host": host()}
