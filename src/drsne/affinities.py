@@ -101,6 +101,7 @@ class Affinities(NamedTuple):
 
     P: sp.csr_matrix  # (n, n)
     precisions: NDArray[np.float64]  # (n,)
+    offsets: NDArray[np.float64]  # log p_{j|i} + precision_i d_ij^2, the same for all neighbours j of a row i, (n,)
 
 
 def affinities(
@@ -108,7 +109,16 @@ def affinities(
 ) -> Affinities:
     """Return ``P`` and the precisions for a neighbour graph, and warn if rows cannot reach the perplexity."""
     conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
-    return Affinities(symmetrize(graph.indices, conditional, workers), precisions)
+    found = offsets(graph.distances, conditional, precisions)
+    return Affinities(symmetrize(graph.indices, conditional, workers), precisions, found)
+
+
+def offsets(
+    distances: NDArray[np.float64], conditional: NDArray[Any], precisions: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return ``log p_{j|i} + precision_i d_ij^2`` of every row i, from its nearest neighbour j."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.log(conditional[:, 0].astype(np.float64)) + precisions * distances[:, 0] ** 2)
 
 
 def calibrated(

@@ -6,6 +6,7 @@ ones, and ``_fit`` runs the optimisation. It also provides the class attributes 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
@@ -13,15 +14,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsne import checks, engines, logs
+from drsne.backends.numba.threads import Workers
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
+from drsne.pca import scores
 from drsne.optimization.schedule import Schedule
+from drsne.placement.reference import Density, Reference
 from drsne.presets import default_schedule, iterations, most_exaggerated
 from drsne.progress import ProgressBar
 
@@ -121,6 +125,78 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             ``embedding_``.
         """
         return self.fit(X).embedding_
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Place new rows in the map, which stays fixed.
+
+        The place of a row does not depend on the other rows of ``X``. A row that equals a training row gets the place
+        of that row (of the first one, if several are equal). A row that is unlike all training rows is also placed
+        somewhere, so look at :meth:`novelty` as well.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The new rows. With ``metric="precomputed"``, their distances to the training rows, of shape (n_rows,
+            n_samples).
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            The places of the rows.
+        """
+        from drsne.placement.place import placed
+
+        reference, data, dtype = self._checked_new(X)
+        bar = ProgressBar(data.shape[0], "transform", visible=bool(self.verbose))
+        with logs.shown(self.verbose > 1), Workers(self.n_jobs) as workers, bar:
+            return placed(reference, data, workers, lambda done: bar(done, {})).astype(dtype, copy=False)
+
+    def novelty(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return how far every new row is from the training rows.
+
+        This is the distance of the row to its nearest training row, in units of the radius of that training row (its
+        mean distance to its own neighbours). Rows like the training rows have values around 1 or below. Rows with much
+        larger values are unlike all training rows, and their places in the map mean little.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The new rows, as in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The novelty of every row.
+        """
+        from drsne.placement.place import novelty
+
+        reference, data, _ = self._checked_new(X)
+        with Workers(self.n_jobs) as workers:
+            return novelty(reference, data, workers)
+
+    def _checked_new(self, X: Any) -> tuple[Reference, Any, type]:
+        """Return what new rows need, the new rows as float64 (after PCA), and the type of their places."""
+        check_is_fitted(self, "embedding_")
+        reference = getattr(self, "_reference", None)
+        if reference is None:
+            raise ValueError("This model keeps nothing for new rows, because its fit was interrupted. Fit it again.")
+        if reference.training.given:
+            raise ValueError(
+                "New rows cannot be placed in a map that was fitted with neighbors=..., because their neighbours are "
+                "unknown. Fit without neighbors, or with metric='precomputed'."
+            )
+        checks.refuse_other_data("X", X)
+        X = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=0
+        )
+        dtype = np.float32 if X.dtype == np.float32 else np.float64
+        if self.pca_ is not None:
+            return reference, scores(self.pca_, X), dtype
+        wanted = sp.issparse(reference.training.rows) if reference.training.rows is not None else sp.issparse(X)
+        if wanted:
+            return reference, sp.csr_matrix(X, dtype=np.float64), dtype
+        X = X.toarray() if sp.issparse(X) else X
+        return reference, np.require(X, dtype=np.float64, requirements=["C", "A"]), dtype
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
@@ -232,6 +308,20 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.kl_divergence_ = outcome.kl
         self.n_iter_ = outcome.n_iter
         self.history_ = outcome.history
+
+    def _keep_reference(
+        self, prepared: Prepared[Any], density: Density | None, scales: Any, dtype: type, adaptation: float = 1.0
+    ) -> None:
+        """Keep what new rows need. The training rows are kept in the type in which they were given."""
+        training = prepared.training
+        self._reference: Reference | None = None
+        if density is None or training is None:
+            return
+        rows = training.rows
+        if rows is not None and rows.dtype != dtype and prepared.pca is None:
+            rows = rows.astype(dtype)
+        training = replace(training, rows=rows, log_scale=training.log_scale.times(adaptation))
+        self._reference = Reference(training, np.asarray(self.embedding_, dtype=np.float64), scales, density)
 
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
         """Warn if the optimisation was interrupted, and raise an error if it overflowed.

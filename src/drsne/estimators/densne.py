@@ -224,10 +224,13 @@ class DenSNE(MapEstimator):
 
     def _keep(self, outcome: Outcome, prepared: Prepared[DenSNEProblem], state: State, dtype: type) -> None:
         """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
+        density = None
         try:
             log_radii = prepared.problem.log_radii(outcome.embedding, state)
+            density = prepared.problem.density(outcome.embedding, state)
         except KeyboardInterrupt:  # the map is complete and is kept; its radii stay unknown
             log_radii = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, prepared, dtype)
+        self._keep_reference(prepared, density, np.ones(len(outcome.embedding)), dtype)
         self.input_log_radii_, self.log_radii_ = prepared.profile, log_radii
         self.correlation_ = outcome.density

@@ -360,8 +360,10 @@ class DRSNE(MapEstimator):
     ) -> None:
         """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
         problem = prepared.problem
+        density = None
         try:
             concentration = problem.concentration(outcome.embedding, state)
+            density = problem.density(outcome.embedding, weight, state)
         except KeyboardInterrupt:  # the map is complete and is kept; its concentration stays unknown
             concentration = np.full(len(outcome.embedding), np.nan)
         self._keep_shared(outcome, prepared, dtype, problem.adaptive)
@@ -369,6 +371,7 @@ class DRSNE(MapEstimator):
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
         self.input_concentration_ = rescaled(prepared.profile, 1.0 / self.contrast_)
         self.scales_ = problem.scales_at(adaptation)
+        self._keep_reference(prepared, density, self.scales_, dtype, adaptation)
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks, engines, initialization
-from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, symmetrize
+from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, offsets, symmetrize
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.logs import LOGGER, timed
@@ -19,11 +19,12 @@ from drsne.neighbors.given import checked_neighbors
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.precomputed import available
 from drsne.neighbors.search import nearest
-from drsne.objectives.concentration import group_neighbors, profile, repeated, winsorized
+from drsne.objectives.concentration import added_length, group_neighbors, profile, repeated, winsorized
 from drsne.objectives.densne import DenSNEProblem, input_log_radii, standardized
 from drsne.objectives.drsne import DRSNEProblem, Objective
 from drsne.objectives.kernel import log_scales
 from drsne.pca import fitted_pca, scores
+from drsne.placement.reference import Law, Training
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
@@ -69,6 +70,7 @@ class Prepared(NamedTuple, Generic[AnyProblem]):
     pca: Any  # fitted sklearn.decomposition.PCA, or None
     near: KnnGraph | None = None  # the nearest neighbours of the data, if there are few samples
     profile: Any = None  # log c~_i of the data before it is winsorised (DR-SNE), or log radii (den-SNE)
+    training: Training | None = None  # what new rows need; None if neighbours were given without distances to them
 
 
 class _Sizes(NamedTuple):
@@ -124,8 +126,8 @@ def prepare_density_terms(
         kept = KnnGraph(few.indices.copy(), few.distances.copy())  # copies, because a view would keep the whole graph
     prepared = {}
     for each in objectives:
-        problem, input_profile = _drsne_problem(settings, graph, each, symmetric.P, weight, workers)
-        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, input_profile)
+        problem, input_profile, training = _drsne_problem(settings, near, graph, each, symmetric, weight, workers)
+        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, input_profile, training)
     return prepared
 
 
@@ -156,7 +158,33 @@ def prepare_densne(
         engine=_engine(settings, len(target), precision, backend),
         backend=backend,
     )
-    return Prepared(problem, Affinities(P, precisions), start, near.pca, profile=log_radii)
+    found = Affinities(P, precisions, offsets(graph.distances, conditional, precisions))
+    spread = float(log_radii.std(ddof=1)) if target.any() else 1.0
+    training = _training(
+        settings,
+        near,
+        found,
+        radii=np.exp(0.5 * log_radii),
+        density_neighbors=0,
+        # The log radii of den-SNE are those of squared distances.
+        target=Law(2.0 / spread, -float(log_radii.mean()) / spread, float(target.min()), float(target.max())),
+        concentration=Law(2.0),
+    )
+    return Prepared(problem, found, start, near.pca, profile=log_radii, training=training)
+
+
+def _training(settings: PreparationSettings, near: _Neighbors, found: Affinities, **rules: Any) -> Training:
+    """Return what new rows need to know of the data."""
+    return Training(
+        rows=None if settings.precomputed else near.X,
+        metric=settings.metric,
+        precisions=found.precisions,
+        offsets=found.offsets,
+        perplexity=near.sizes.perplexity,
+        affinity_neighbors=near.sizes.affinity_neighbors,
+        given=settings.neighbors is not None,
+        **rules,
+    )
 
 
 def _real(precision: str) -> type:
@@ -231,31 +259,36 @@ def _why_lowered(settings: PreparationSettings, n_samples: int, most: int, suppl
 
 def _drsne_problem(
     settings: PreparationSettings,
+    near: _Neighbors,
     graph: KnnGraph,
     objective: Objective,
-    P: sp.csr_matrix,
+    found: Affinities,
     weight: float,
     workers: Workers,
-) -> tuple[DRSNEProblem, Array]:
-    """Return the problem, and the profile of the data before it is winsorised."""
+) -> tuple[DRSNEProblem, Array, Training]:
+    """Return the problem, the profile of the data before it is winsorised, and what new rows need to know."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
     radii = repeated(graph.distances, kept).mean(axis=1)
     objective = objective.at(radii)
     exponent = float(objective.input_exponent)
-    input_profile = profile(radii, exponent, objective.input_smoothing).log
-    log_scale = None
+    high_profile = profile(radii, exponent, objective.input_smoothing)
+    input_profile = high_profile.log
+    target = winsorized(input_profile, objective.target_quantile)
+    log_scale, of_scales = None, Law()
     if objective.adapts(weight):
-        of_scales = objective.scale_exponent
-        power = exponent / objective.embedding_exponent if of_scales is None else float(of_scales)
+        power = exponent / objective.embedding_exponent
+        power = power if objective.scale_exponent is None else float(objective.scale_exponent)
         log_scale = log_scales(radii, power, objective.input_smoothing)
+        mean = float(np.log(high_profile.radius).mean())
+        of_scales = Law(power, -power * mean, float(log_scale.min()), float(log_scale.max()))
     # The values are rounded, because the last bits depend on the units of the data, but the map must not.
     round_off = rounded if objective.precision == "single" else np.asarray
     backend = NumbaBackend(workers)
     problem = DRSNEProblem(
         objective,
-        P=P,
+        P=found.P,
         neighbors=graph.indices,
-        target=round_off(winsorized(input_profile, objective.target_quantile)),
+        target=round_off(target),
         weight=weight,
         engine=_engine(settings, len(input_profile), objective.precision, backend, log_scale is not None),
         backend=backend,
@@ -263,7 +296,33 @@ def _drsne_problem(
         adaptation=objective.adaptation(weight),
         kept=kept,
     )
-    return problem, round_off(input_profile)
+    smoothing = objective.input_smoothing
+    low = profile(radii, objective.embedding_exponent, smoothing)
+    training = _training(
+        settings,
+        near,
+        found,
+        radii=radii,
+        density_neighbors=graph.indices.shape[1],
+        small_groups=objective.small_groups,
+        added=added_length(radii, smoothing),
+        calibration=objective.calibration,
+        target=_target_law(Law.of_profile(high_profile, exponent, smoothing.profile), input_profile, target),
+        log_scale=of_scales,
+        concentration=Law.of_profile(low, objective.embedding_exponent, smoothing.profile),
+        affinity_smoothing=objective.affinity_smoothing,
+        distance_smoothing=objective.distance_smoothing,
+        mass=problem.terms.pairs["objective"].mass,
+        directed=objective.support == "directed",
+    )
+    return problem, round_off(input_profile), training
+
+
+def _target_law(law: Law, log: Array, target: Array) -> Law:
+    """Return the law of the targets of new rows, which stay in the range of those of the training rows."""
+    middle = int(np.argsort(log)[len(log) // 2])
+    shift = float(target[middle] - log[middle])
+    return law._replace(low=float(target.min()) - shift, high=float(target.max()) - shift, shift=shift)
 
 
 def _engine(

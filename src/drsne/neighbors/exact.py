@@ -37,6 +37,7 @@ class Points(NamedTuple):
     parts: tuple[NDArray[Any], ...]  # the points, as arguments of that kernel
     scale: tuple[float, float]  # factors that convert the distances of ``parts`` to those of the data
     square: float  # ratio of the squared distances of ``parts`` to those of the centred points
+    origin: tuple[float, Any, float]  # (X / scale - mean) / second scale are the centred points
 
     @classmethod
     def of(cls, X: Any) -> Points:
@@ -47,10 +48,11 @@ class Points(NamedTuple):
             Z.data = X.data / scale  # X / scale multiplies by 1 / scale, which overflows for the smallest numbers
             norms = np.asarray(Z.multiply(Z).sum(axis=1), dtype=np.float64).ravel()
             parts = (Z.indptr.astype(np.int64), Z.indices.astype(np.int32), Z.data)
-            return cls(Z, norms, kernels.rank_sparse, parts, (scale, 1.0), 1.0)
+            return cls(Z, norms, kernels.rank_sparse, parts, (scale, 1.0), 1.0, (scale, 0.0, 1.0))
         scale = unit_scale(X)
         Z = X / scale
-        Z -= Z.mean(axis=0)
+        mean = Z.mean(axis=0)
+        Z -= mean
         # The centred data can be small if the data are far from the origin or nearly constant, so they are brought to
         # unit scale again. Centring makes the products accurate, but it rounds the data, so distances are summed from
         # data that are not centred.
@@ -58,8 +60,8 @@ class Points(NamedTuple):
         Z /= second
         norms = np.einsum("ij,ij->i", Z, Z)
         if 1.0 / _ORDINARY < scale * second < _ORDINARY:  # squares cannot overflow, so the data need no rescaled copy
-            return cls(Z, norms, kernels.rank_dense, (X,), (1.0, 1.0), (scale * second) ** 2)
-        return cls(Z, norms, kernels.rank_dense, (X / scale / second,), (scale, second), 1.0)
+            return cls(Z, norms, kernels.rank_dense, (X,), (1.0, 1.0), (scale * second) ** 2, (scale, mean, second))
+        return cls(Z, norms, kernels.rank_dense, (X / scale / second,), (scale, second), 1.0, (scale, mean, second))
 
     def doubt(self, dtype: type) -> float:
         """Return a bound on the error of a squared distance computed from dot products.

@@ -99,7 +99,7 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     checked = Checked.of(X, k, workers)
     points = Points.of(X)
     lists = Lists.of(points.centred, probes, workers)
-    enough, good = _enough(lists, checked)
+    enough, good = enough_probes(lists, checked)
     width = k if good or not descent.pays(len(X), k) else descent.width(len(X), k)
     lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, :enough]))
     order, graph = lists.order, _searched(points, lists, width, workers)
@@ -117,7 +117,7 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     return exact(X, k, np.arange(len(X)), workers)
 
 
-def _enough(lists: Lists, checked: Checked) -> tuple[int, bool]:
+def enough_probes(lists: Lists, checked: Checked) -> tuple[int, bool]:
     """Return the number of probes, chosen by the lists that contain the neighbours of the checked rows.
 
     It is the smallest number with a very good recall, or the largest number. Also return whether the recall is good. If

@@ -23,14 +23,14 @@ from drsne.neighbors.precomputed import NOISE, available, blocks, check_precompu
 from drsne.neighbors.small import small, suits
 from drsne.precision import NEARLY_DOUBLE, rounded
 
-_EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski is used with its default, p = 2
-_MANHATTAN = ("cityblock", "l1", "manhattan")
-_SPARSE = (*_MANHATTAN, "cosine")  # metrics for sparse data, in addition to the Euclidean ones
+EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski is used with its default, p = 2
+MANHATTAN = ("cityblock", "l1", "manhattan")
+_SPARSE = (*MANHATTAN, "cosine")  # metrics for sparse data, in addition to the Euclidean ones
 
 
 def check_metric(metric: Any) -> None:
     """Raise an error unless ``metric`` is callable, "precomputed" or a metric of scikit-learn's nearest neighbours."""
-    if isinstance(metric, str) and metric in (*_EUCLIDEAN, "cosine", "precomputed"):
+    if isinstance(metric, str) and metric in (*EUCLIDEAN, "cosine", "precomputed"):
         return  # without importing the others, which takes a tenth of a second
     from sklearn.neighbors import VALID_METRICS
 
@@ -125,13 +125,13 @@ def nearest(
 def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
     if isinstance(metric, str) and metric == "precomputed":
         return from_graph(X, k, _every(X, rows)) if sp.issparse(X) else from_matrix(X, k, _every(X, rows), workers)
-    if metric in _EUCLIDEAN:
-        graph = _euclidean(_canonical(X) if sp.issparse(X) else X, k, rows, method, workers)
+    if metric in EUCLIDEAN:
+        graph = _euclidean(canonical(X) if sp.issparse(X) else X, k, rows, method, workers)
         if metric != "sqeuclidean":
             return graph
         with np.errstate(over="ignore"):  # the caller checks that distances are finite
             return KnnGraph(graph.indices, graph.distances**2)
-    if metric == "cosine" and (unit := _unit_rows(X)) is not None:
+    if metric == "cosine" and (unit := unit_rows(X)) is not None:
         graph = _euclidean(unit, k, rows, method, workers)
         return KnnGraph(graph.indices, 0.5 * graph.distances**2)
     if method == "approximate":
@@ -158,14 +158,14 @@ def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, worke
     return exact(X, k, np.arange(n) if rows is None else rows, workers)
 
 
-def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
+def canonical(X: sp.csr_matrix) -> sp.csr_matrix:
     """Return a copy with sorted columns, each listed once, so that the caller's arrays are never sorted in place."""
     Z = sp.csr_matrix(X, copy=True)
     Z.sum_duplicates()
     return Z
 
 
-def _unit_rows(X: Any) -> Any:
+def unit_rows(X: Any) -> Any:
     """Return the rows scaled to unit length, or None if a row consists of zeros.
 
     The squared distances between scaled rows are twice the cosine distances.
@@ -173,7 +173,7 @@ def _unit_rows(X: Any) -> Any:
     from sklearn.preprocessing import normalize
 
     if sp.issparse(X):
-        X = _canonical(X)
+        X = canonical(X)
         X.eliminate_zeros()
         largest = np.asarray(abs(X).max(axis=1).todense()).ravel()
     else:
@@ -181,6 +181,15 @@ def _unit_rows(X: Any) -> Any:
     if (largest == 0).any():
         return None
     return normalize(sp.csr_matrix(sp.diags(1.0 / largest) @ X) if sp.issparse(X) else X / largest[:, None])
+
+
+def metric_options(X: Any, metric: Any) -> dict[str, Any]:
+    """Return the arguments of a metric that scikit-learn would compute from the data."""
+    if metric == "seuclidean":
+        return {"V": X.var(axis=0, ddof=1)}
+    if metric == "mahalanobis":
+        return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(X.T)))}
+    return {}
 
 
 def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
@@ -192,7 +201,7 @@ def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Wor
     from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
     if sp.issparse(X):
-        X = _canonical(X)
+        X = canonical(X)
         if not callable(metric) and metric not in _SPARSE:
             raise ValueError(f"metric must support sparse data if X is sparse; got {metric!r}. Pass X.toarray().")
     if metric == "haversine" and X.shape[1] != 2:
@@ -200,18 +209,14 @@ def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Wor
             f"metric='haversine' needs two columns, latitude and longitude in radians; got {X.shape[1]}. Pass these "
             "two columns, or another metric."
         )
-    options = {}
-    if metric == "seuclidean":
-        options["V"] = X.var(axis=0, ddof=1)
-    elif metric == "mahalanobis":
-        options["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(X.T)))
+    options = metric_options(X, metric)
     X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
     indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
     for some, out in blocks(rows, X.shape[0]):
-        if sp.issparse(X) and metric in _MANHATTAN:  # scikit-learn uses OpenMP here as well
+        if sp.issparse(X) and metric in MANHATTAN:  # scikit-learn uses OpenMP here as well
             D = np.empty((len(some), X.shape[0]))
             parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
-            workers.run(kernels.sparse_manhattan, len(some), *parts, some, D)
+            workers.run(kernels.sparse_manhattan, len(some), *parts, *parts, some, D)
         else:
             with np.errstate(all="ignore"):  # the caller checks that distances are finite
                 D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)

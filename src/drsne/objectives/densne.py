@@ -18,10 +18,12 @@ from drsne.engines import Engine
 from drsne.neighbors.graph import KnnGraph
 from drsne.objectives.kl import StoredPairs, prepared
 from drsne.objectives.problem import Problem, State, Terms
+from drsne.placement.reference import Density, RadiusTerm
 
 Array = NDArray[np.float64]
 _LEAST_SHARE = 1e-6  # smallest radius in the data, relative to the median radius (both are squared lengths)
 _LEAST_IN_MAP = 1e-12  # smallest radius in the map; neighbours that coincide have no direction
+_LEAST_CORRELATION = 0.1  # smallest correlation with which the radius of a new row has a finite best value
 _SAME = 1e-6  # standard deviation of log radii below which the differences are rounding errors
 
 
@@ -125,6 +127,13 @@ class DenSNEProblem(Problem):
         state = self.start() if state is None else state
         pairs = state.terms.pairs["objective"].pairs
         return state.restored(map_radii(self.typed(state.in_order(Y)), pairs, self.backend).log)
+
+    def density(self, Y: Array, state: State | None = None) -> Density:
+        """Return the density term of the loss of a new row, with the log radii of the map ``Y``."""
+        log = self.log_radii(Y, state)
+        rho, _ = correlation_and_slope(self.target, log, self._shift)
+        spread = float(np.sqrt(log.var(ddof=1) + self._shift))
+        return Density(of_radii=RadiusTerm(self.weight, float(log.mean()), spread, max(rho, _LEAST_CORRELATION)))
 
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None

@@ -34,6 +34,7 @@ from drsne.objectives.neighborhoods import (
     NeighborTable,
 )
 from drsne.objectives.problem import LARGE_MAP, Problem, Smoothings, State, Terms
+from drsne.placement.reference import Density, Law, MapTerm
 
 Array = NDArray[np.float64]
 _LEAST_SAMPLE = 10  # smallest automatic number of neighbours in a share
@@ -305,6 +306,30 @@ class DRSNEProblem(Problem):
         typed = self.typed(state.in_order(Y))
         table = state.terms.neighborhoods[0].table(typed, state.memories[0], self.backend)
         return state.restored(self._profile(typed, table).log)
+
+    def density(self, Y: Array, weight: float, state: State | None = None) -> Density:
+        """Return the density terms of the loss of a new row, with the concentrations of the map ``Y``."""
+        objective = self.objective
+        terms = {"of_data": MapTerm(), "of_map": MapTerm()}
+        state = self.start() if state is None else state
+        typed = self.typed(state.in_order(Y))
+        for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
+            if not weight:
+                break
+            radii = neighborhoods.table(typed, memory, self.backend).radii(
+                typed, objective.embedding_smoothing.squared_distance
+            )
+            found = profile(radii, objective.embedding_exponent, objective.embedding_smoothing)
+            log_mean = -Law.of_profile(found, objective.embedding_exponent, 0.0).intercept
+            name = "of_data" if isinstance(neighborhoods, InputNeighborhoods) else "of_map"
+            added = added_length(radii, objective.embedding_smoothing)
+            terms[name] = MapTerm(weight * neighborhoods.weight, added, log_mean)
+        return Density(
+            **terms,
+            exponent=objective.embedding_exponent,
+            squared_distance=objective.embedding_smoothing.squared_distance,
+            profile=objective.embedding_smoothing.profile,
+        )
 
     def _profile(self, Y: NDArray[Any], table: NeighborTable) -> Profile:
         smoothing = self.objective.embedding_smoothing

@@ -319,22 +319,22 @@ def nearest_in_rows(D, row, indices, distances, block, lo, hi):  # type: ignore[
 
 
 @kernel
-def sparse_manhattan(indptr, columns, values, row, D, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write rows of Manhattan distances to all points, from CSR rows with sorted columns."""
+def sparse_manhattan(q_indptr, q_columns, q_values, indptr, columns, values, row, D, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the Manhattan distances of some rows ``q`` to all points, from CSR rows with sorted columns."""
     for r in range(lo, hi):
         for j in range(D.shape[1]):
-            a, b = indptr[row[r]], indptr[j]
-            a_end, b_end = indptr[row[r] + 1], indptr[j + 1]
+            a, b = q_indptr[row[r]], indptr[j]
+            a_end, b_end = q_indptr[row[r] + 1], indptr[j + 1]
             s = 0.0
             while a < a_end or b < b_end:
-                if b >= b_end or (a < a_end and columns[a] < columns[b]):
-                    s += abs(values[a])
+                if b >= b_end or (a < a_end and q_columns[a] < columns[b]):
+                    s += abs(q_values[a])
                     a += 1
-                elif a >= a_end or columns[b] < columns[a]:
+                elif a >= a_end or columns[b] < q_columns[a]:
                     s += abs(values[b])
                     b += 1
                 else:
-                    s += abs(values[a] - values[b])
+                    s += abs(q_values[a] - values[b])
                     a += 1
                     b += 1
             D[r, j] = s

@@ -1,0 +1,350 @@
+"""Placing new rows in a fixed map (docs/theory.md, section 12).
+
+Each row minimises its own loss, while the points of the map stay where they are. A row reads from the map only, so its
+place does not depend on the other new rows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drsne.backends.numba.kernels._compile import kernel
+
+_ARMIJO = 1e-4  # smallest decrease of the loss, relative to the decrease along the gradient
+_HALVINGS = 14  # largest number of times that a step is halved
+_SMALL = 1e-5  # length of the last step, in units of the scale of the row
+_LONGEST = 4.0  # length of the longest step in the same units
+_CANDIDATES = 8  # number of nearest neighbours whose places are compared as starts
+
+
+@kernel
+def _direct_field(y, a, places, scales, gradient):  # type: ignore[no-untyped-def]
+    """Return ``U = sum_j w(y, y_j)`` over all points of the map, and write its gradient."""
+    n, d = places.shape
+    value = 0.0
+    for c in range(d):
+        gradient[c] = 0.0
+    for j in range(n):
+        s = 0.0
+        for c in range(d):
+            s += (y[c] - places[j, c]) ** 2
+        h = a * scales[j]
+        m = 1.0 / (h + s)
+        value += h * m
+        for c in range(d):
+            gradient[c] -= 2.0 * h * m * m * (y[c] - places[j, c])
+    return value
+
+
+@kernel
+def _tree_field(y, a, coordinates, scale, nodes, summed, constants, gradient):  # type: ignore[no-untyped-def]
+    """Return the same sum over a tree of cells with second moments (:mod:`.adaptive_tree`)."""
+    first, last, after, height = nodes
+    opening, spreading = constants
+    d = y.shape[0]
+    xi = y[0]
+    yi = y[1] if d > 1 else 0.0
+    zi = y[2] if d > 2 else 0.0
+    value, gx, gy, gz = 0.0, 0.0, 0.0, 0.0
+    v = 0
+    while v < first.shape[0]:
+        x, y_, z, b = xi - summed[0, v], yi - summed[1, v], zi - summed[2, v], summed[3, v]
+        s = x * x + y_ * y_ + z * z
+        h = a * b
+        spread = summed[15, v] / b
+        if summed[14, v] * summed[14, v] + spreading * h * spread * spread <= opening * (h + s):
+            n = summed[19, v]
+            m = 1.0 / (h + s)
+            w, r, am = h * m, s * m, a * m
+            ws = -w * m
+            wss = -2.0 * ws * m
+            wsss = -3.0 * wss * m
+            wbs = am * m * (w - r)
+            wbss = 2.0 * am * m * m * (r - 2.0 * w)
+            wbb = -2.0 * am * am * r
+            wbbs = 2.0 * am * am * m * (2.0 * r - w)
+            xx, yy, zz = summed[4, v], summed[5, v], summed[6, v]
+            xy, xz, yz = summed[7, v], summed[8, v], summed[9, v]
+            xb, yb, zb, bb = summed[10, v], summed[11, v], summed[12, v], summed[13, v]
+            trace = xx + yy + zz
+            px = xx * x + xy * y_ + xz * z
+            py = xy * x + yy * y_ + yz * z
+            pz = xz * x + yz * y_ + zz * z
+            q = px * x + py * y_ + pz * z
+            c = xb * x + yb * y_ + zb * z
+            value += n * w + ws * trace + 2.0 * wss * q - 2.0 * wbs * c + 0.5 * wbb * bb
+            g = n * ws + wss * trace + 2.0 * wsss * q - 2.0 * wbss * c + 0.5 * wbbs * bb
+            gx += g * x + 2.0 * wss * px - wbs * xb
+            gy += g * y_ + 2.0 * wss * py - wbs * yb
+            gz += g * z + 2.0 * wss * pz - wbs * zb
+            v = after[v]
+        elif height[v] == 0:
+            for j in range(first[v], last[v]):
+                x, y_, z = xi - coordinates[0, j], yi - coordinates[1, j], zi - coordinates[2, j]
+                h = a * scale[j]
+                m = 1.0 / (h + x * x + y_ * y_ + z * z)
+                w = h * m
+                value += w
+                gx -= w * m * x
+                gy -= w * m * y_
+                gz -= w * m * z
+            v = after[v]
+        else:
+            v += 1
+    gradient[0] = 2.0 * gx
+    if d > 1:
+        gradient[1] = 2.0 * gy
+    if d > 2:
+        gradient[2] = 2.0 * gz
+    return value
+
+
+@kernel
+def _field(y, a, places, scales, tree, stretch, scaled, gradient):  # type: ignore[no-untyped-def]
+    """Return the sum over the map and write its gradient. ``stretch`` is the square root of 1 + distance smoothing."""
+    coordinates, scale, nodes, summed, constants = tree
+    d = y.shape[0]
+    for c in range(d):
+        scaled[c] = y[c] / stretch
+    if d > 3:
+        value = _direct_field(scaled, a, places, scales, gradient)
+    else:
+        value = _tree_field(scaled, a, coordinates, scale, nodes, summed, constants, gradient)
+    base = stretch * stretch
+    for c in range(d):
+        gradient[c] /= base * stretch
+    return value / base
+
+
+@kernel
+def potentials(places, scales, tree, stretch, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write ``sum_j w_ij`` over all other points j of the map for the points lo to hi.
+
+    ``places`` are divided by ``stretch``.
+    """
+    d = places.shape[1]
+    y, scaled, gradient = np.empty(d), np.empty(d), np.empty(d)
+    for i in range(lo, hi):
+        for c in range(d):
+            y[c] = places[i, c] * stretch
+        out[i] = _field(y, scales[i], places, scales, tree, stretch, scaled, gradient) - 1.0 / (stretch * stretch)
+
+
+@kernel
+def _mean_distance(y, near, places, floor, gradient):  # type: ignore[no-untyped-def]
+    """Return the mean distance of ``y`` to listed points, and write its gradient."""
+    k, d = near.shape[0], y.shape[0]
+    total = 0.0
+    for c in range(d):
+        gradient[c] = 0.0
+    for m in range(k):
+        j = near[m]
+        s = floor
+        for c in range(d):
+            s += (y[c] - places[j, c]) ** 2
+        length = np.sqrt(s)
+        total += length
+        if length > 0.0:
+            for c in range(d):
+                gradient[c] += (y[c] - places[j, c]) / length
+    for c in range(d):
+        gradient[c] /= k
+    return total / k
+
+
+@kernel
+def _profile_loss(y, near, places, target, term, alpha, floor, smoothing, gradient, part):  # type: ignore[no-untyped-def]
+    """Return ``weight / 2`` times the squared difference of the profile from its target, and add its gradient.
+
+    ``term`` is (weight, added length, log mean concentration of the map).
+    """
+    weight, added, log_mean = term
+    if weight == 0.0 or near.shape[0] == 0:
+        return 0.0
+    radius = max(_mean_distance(y, near, places, floor, part) + added, 1e-300)
+    log = -alpha * np.log(radius) - log_mean
+    damped = 1.0
+    if smoothing > 0.0:
+        relative = np.exp(log)
+        log = np.log(relative + smoothing)
+        damped = relative / (relative + smoothing)
+    e = target - log
+    for c in range(y.shape[0]):
+        gradient[c] += weight * e * damped * alpha / radius * part[c]
+    return 0.5 * weight * e * e
+
+
+@kernel
+def _radius_loss(y, near, places, target, term, gradient, part):  # type: ignore[no-untyped-def]
+    """Return ``-weight`` times the change of the correlation of den-SNE by the row, and add its gradient.
+
+    ``term`` is (weight, mean and shifted standard deviation of the log radii of the map, their correlation). To second
+    order, the change is proportional to ``t z - rho z^2 / 2``, where z is the standardised log radius in the map.
+    """
+    weight, mean, spread, rho = term
+    if weight == 0.0 or not spread > 0.0:
+        return 0.0
+    m, d = near.shape[0], y.shape[0]
+    total = 0.0
+    for c in range(d):
+        part[c] = 0.0
+    for t in range(m):
+        s = 0.0
+        for c in range(d):
+            s += (y[c] - places[near[t], c]) ** 2
+        w = 1.0 / (1.0 + s)
+        total += w
+        for c in range(d):
+            part[c] -= 2.0 * w * w * (y[c] - places[near[t], c])
+    far = m - total
+    if far < 1e-12 * total:  # all neighbours coincide with the row
+        return 0.0
+    z = (np.log(far / total) - mean) / spread
+    slope = -weight * (target - rho * z) / spread * (-m / (total * far))
+    for c in range(d):
+        gradient[c] += slope * part[c]
+    return -weight * (target * z - 0.5 * rho * z * z)
+
+
+@kernel
+def loss(y, near, p, a, listed, in_map, target, fixed, tree, constants, density, gradient, part, scaled):  # type: ignore[no-untyped-def]
+    """Return the loss of a row at ``y`` and write its gradient.
+
+    ``near`` are the neighbours that have the affinities ``p``, ``a`` is the scale of the row, ``listed`` are its
+    density neighbours in the data and ``in_map`` those in the map. ``fixed`` holds the places of the map, its places
+    divided by the stretch, and its scales.
+    """
+    places, shrunk, scales = fixed
+    stretch, delta, repulsion = constants
+    of_data, of_map, of_radii, alpha, floor, smoothing = density
+    d = y.shape[0]
+    base = stretch * stretch
+    value = repulsion * _field(y, a, shrunk, scales, tree, stretch, scaled, gradient)
+    for c in range(d):
+        gradient[c] *= repulsion
+    for t in range(near.shape[0]):
+        j = near[t]
+        s = 0.0
+        for c in range(d):
+            s += (y[c] - places[j, c]) ** 2
+        h = a * scales[j]
+        w = 1.0 / (base + s / h)
+        value -= p[t] * np.log(w + delta)
+        pull = 2.0 * p[t] * w * (w / (w + delta)) / h
+        for c in range(d):
+            gradient[c] += pull * (y[c] - places[j, c])
+    value += _profile_loss(y, listed, places, target, of_data, alpha, floor, smoothing, gradient, part)
+    value += _profile_loss(y, in_map, places, target, of_map, alpha, floor, smoothing, gradient, part)
+    value += _radius_loss(y, near, places, target, of_radii, gradient, part)
+    return value
+
+
+@kernel
+def begin(Y, near, p, a, listed, target, fixed, tree, constants, density, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them."""
+    places = fixed[0]
+    d, none = Y.shape[1], np.empty(0, np.int32)
+    y, gradient, part, scaled = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    for r in range(lo, hi):
+        least = np.inf
+        total = 0.0
+        for t in range(near.shape[1]):
+            total += p[r, t]
+        for candidate in range(-1, min(_CANDIDATES, near.shape[1])):
+            for c in range(d):
+                y[c] = 0.0
+            if candidate < 0:
+                for t in range(near.shape[1]):
+                    for c in range(d):
+                        y[c] += p[r, t] / total * places[near[r, t], c]
+            else:
+                for c in range(d):
+                    y[c] = places[near[r, candidate], c]
+            value = loss(
+                y, near[r], p[r], a[r], listed[r], none, target[r], fixed, tree, constants, density, gradient, part,
+                scaled,
+            )
+            if value < least or candidate < 0:
+                least = value
+                for c in range(d):
+                    Y[r, c] = y[c]
+
+
+@kernel
+def descend(Y, near, p, a, listed, in_map, target, fixed, tree, constants, density, steps, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
+
+    A step is halved until the loss decreases enough. The inverse Hessian begins as that of the attraction to neighbours
+    at the distance zero.
+    """
+    d = Y.shape[1]
+    y, trial, gradient, after = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    direction, change, part, scaled = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    inverse, image = np.empty((d, d)), np.empty(d)
+    for r in range(lo, hi):
+        for c in range(d):
+            y[c] = Y[r, c]
+        rows = near[r], p[r], a[r], listed[r], in_map[r], target[r], fixed, tree, constants, density
+        value = loss(y, *rows, gradient, part, scaled)
+        fresh = True
+        for _ in range(steps):
+            if fresh:
+                for c in range(d):
+                    for e in range(d):
+                        inverse[c, e] = 0.5 * a[r] * a[r] if c == e else 0.0
+            length, slope = 0.0, 0.0
+            for c in range(d):
+                direction[c] = 0.0
+                for e in range(d):
+                    direction[c] -= inverse[c, e] * gradient[e]
+                length += direction[c] * direction[c]
+                slope += direction[c] * gradient[c]
+            length = np.sqrt(length)
+            if not length > 0.0 or not slope < 0.0:
+                if fresh:
+                    break
+                fresh = True
+                continue
+            step = min(1.0, _LONGEST * a[r] / length)
+            accepted = False
+            moved = value
+            for _ in range(_HALVINGS):
+                for c in range(d):
+                    trial[c] = y[c] + step * direction[c]
+                moved = loss(trial, *rows, after, part, scaled)
+                if moved <= value + _ARMIJO * step * slope:
+                    accepted = True
+                    break
+                step *= 0.5
+            if not accepted:
+                if fresh:
+                    break
+                fresh = True
+                continue
+            product, size = 0.0, 0.0
+            for c in range(d):
+                direction[c] = trial[c] - y[c]
+                change[c] = after[c] - gradient[c]
+                product += direction[c] * change[c]
+                size += change[c] * change[c]
+                y[c], gradient[c] = trial[c], after[c]
+            value = moved
+            fresh = False
+            if step * length < _SMALL * a[r]:
+                break
+            if product > 1e-12 * size:
+                curved = product
+                for c in range(d):
+                    image[c] = 0.0
+                    for e in range(d):
+                        image[c] += inverse[c, e] * change[e]
+                    curved += change[c] * image[c]
+                for c in range(d):
+                    for e in range(d):
+                        inverse[c, e] += (
+                            curved * direction[c] * direction[e] / product
+                            - image[c] * direction[e]
+                            - direction[c] * image[e]
+                        ) / product
+        for c in range(d):
+            Y[r, c] = y[c]

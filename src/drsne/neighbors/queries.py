@@ -1,0 +1,183 @@
+"""Nearest training rows of new rows, for every metric.
+
+The neighbours of a new row do not depend on the other new rows: matrix products, whose rounding depends on their shape,
+are not used, and metrics of scikit-learn are computed for one row at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from drsne.backends.numba.kernels import neighbors as kernels
+from drsne.backends.numba.kernels import queries as query_kernels
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.exact import Points, rescaled
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.inverted_file import APPROXIMATE_FROM, PROBES, Checked, Lists, enough_probes
+from drsne.neighbors.precomputed import NOISE
+from drsne.neighbors.search import EUCLIDEAN, MANHATTAN, canonical, metric_options, unit_rows
+from drsne.precision import NEARLY_DOUBLE, rounded
+
+Search = Callable[[Any, int, Workers], KnnGraph]
+_GRAIN = 16  # number of new rows per block
+_ROWS_PER_LIST = 512  # number of training rows in a list if all lists are probed
+_FOR_CHECKS = 90  # number of neighbours for which the recall of the lists is measured
+
+
+def search_among(X: Any, metric: Any, workers: Workers) -> Search:
+    """Return a function that finds the nearest rows of ``X`` for new rows.
+
+    ``X`` are checked float64 data. For 50,000 dense rows or more and a Euclidean or cosine metric, the function
+    compares a new row with the rows in the nearest lists of an inverted file, unless these contain too few of the
+    neighbours. Otherwise it compares the row with all rows.
+    """
+    if metric in EUCLIDEAN:
+        search = _euclidean(X, workers)
+        if metric != "sqeuclidean":
+            return search
+
+        def squared(Q: Any, k: int, workers: Workers) -> KnnGraph:
+            graph = search(Q, k, workers)
+            with np.errstate(over="ignore"):  # the caller checks that distances are finite
+                return KnnGraph(graph.indices, graph.distances**2)
+
+        return squared
+    if metric == "cosine" and (unit := unit_rows(X)) is not None:
+        return _cosine(_euclidean(unit, workers))
+    return _other(X, metric)
+
+
+def _euclidean(X: Any, workers: Workers) -> Search:
+    return _sparse(canonical(X)) if sp.issparse(X) else _dense(X, workers)
+
+
+def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
+    """Return a search among dense rows, which are divided into lists."""
+    n = len(X)
+    points = Points.of(X)
+    lists, probes = None, 0
+    if n >= APPROXIMATE_FROM:
+        lists = Lists.of(points.centred, PROBES, workers)
+        probes, good = enough_probes(lists, Checked.of(X, min(_FOR_CHECKS, n - 1), workers))
+        lists = lists if good else None
+    if lists is None:
+        probes = -(-n // _ROWS_PER_LIST)
+        first = np.minimum(np.arange(probes + 1) * _ROWS_PER_LIST, n)
+        residual, order = points.centred.astype(np.float32), np.arange(n, dtype=np.int32)
+        centres = np.zeros((probes, X.shape[1]), np.float32)
+    else:
+        residual, order, first, centres = lists.residual, lists.order, lists.first, lists.centres
+    points = points._replace(centred=None)  # the lists have the centred points in single precision
+    scale, mean, second = points.origin
+    ranked = points.parts[0]
+
+    def search(Q: NDArray[np.float64], k: int, workers: Workers) -> KnnGraph:
+        m = len(Q)
+        queries = (Q / scale - mean) / second
+        own = Q if points.scale == (1.0, 1.0) else Q / scale / second
+        probed = np.empty((m, probes), np.int32)
+        if probes < len(centres):
+            workers.run(query_kernels.probed_lists, m, queries, centres, probed, grain=_GRAIN)
+        else:
+            probed[:] = np.arange(probes)
+        graph = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
+        index = residual, order, first, centres, probed
+        workers.run(query_kernels.nearest, m, own, queries, ranked, *index, *graph, grain=_GRAIN)
+        return rescaled(graph, points)
+
+    return search
+
+
+def _sparse(X: sp.csr_matrix) -> Search:
+    points = Points.of(X)
+    scale = points.origin[0]
+
+    def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
+        own = canonical(Q)
+        graph = KnnGraph(np.empty((own.shape[0], k), np.int32), np.empty((own.shape[0], k)))
+        rows = own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data / scale
+        workers.run(query_kernels.nearest_sparse, own.shape[0], *rows, *points.parts, *graph, grain=_GRAIN)
+        return rescaled(graph, points)
+
+    return search
+
+
+def _cosine(among_unit_rows: Search) -> Search:
+    """Return a search by cosine distance, which is half of the squared distance between rows of unit length."""
+
+    def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
+        zero = np.asarray(abs(Q).max(axis=1).todense()).ravel() == 0 if sp.issparse(Q) else ~Q.any(axis=1)
+        parts = [_scaled_to_unit(Q[i : i + 1], alone=bool(zero[i])) for i in range(Q.shape[0])]
+        unit = sp.csr_matrix(sp.vstack(parts)) if sp.issparse(Q) else np.concatenate(parts)
+        graph = among_unit_rows(unit, k, workers)
+        distances = 0.5 * graph.distances**2
+        distances[zero] = 1.0  # by convention; all training rows are equally far from a row of zeros
+        return KnnGraph(graph.indices, distances)
+
+    return search
+
+
+def _scaled_to_unit(row: Any, *, alone: bool) -> Any:
+    return row if alone else unit_rows(row)
+
+
+def _other(X: Any, metric: Any) -> Search:
+    """Return a search by a metric of scikit-learn or a callable."""
+    from sklearn.metrics import pairwise_distances
+    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+    boolean, options = metric in PAIRWISE_BOOLEAN_FUNCTIONS, metric_options(X, metric)
+    X = canonical(X) if sp.issparse(X) else X
+    X = X.astype(bool) if boolean else X
+
+    def distances(row: Any, workers: Workers) -> NDArray[np.float64]:
+        if sp.issparse(row) and metric in MANHATTAN:
+            D = np.empty((1, X.shape[0]))
+            parts = ((A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data) for A in (canonical(row), X))
+            workers.run(kernels.sparse_manhattan, 1, *next(parts), *next(parts), np.zeros(1, np.intp), D)
+            return D
+        with np.errstate(all="ignore"):  # the caller checks that distances are finite
+            return np.asarray(pairwise_distances(row, X, metric=metric, **options), dtype=np.float64)
+
+    def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
+        Q = Q.astype(bool) if boolean else Q
+        graph = KnnGraph(np.empty((Q.shape[0], k), np.int32), np.empty((Q.shape[0], k)))
+        for i in range(Q.shape[0]):
+            D = distances(Q[i : i + 1], workers)
+            if not callable(metric):
+                D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)
+            workers.run(kernels.nearest_in_rows, 1, D, np.array([-1]), graph.indices[i : i + 1], graph.distances[i : i + 1])
+        return graph
+
+    return search
+
+
+def among_distances(D: Any, k: int, workers: Workers) -> KnnGraph:
+    """Return the nearest training rows of new rows from a matrix, or a sparse graph, of distances (m, n)."""
+    m = D.shape[0]
+    graph = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
+    smallest = D.data.min(initial=0.0) if sp.issparse(D) else D.min(initial=0.0)
+    if smallest < -NOISE:
+        raise ValueError(
+            f"X must hold non-negative distances with metric='precomputed'; got {smallest:g}. Pass distances, not "
+            "similarities."
+        )
+    if not sp.issparse(D):
+        workers.run(kernels.nearest_in_rows, m, np.maximum(D, 0.0), np.full(m, -1), *graph, grain=_GRAIN)
+        return graph
+    counts = np.diff(D.indptr)
+    if m and counts.min() < k:
+        raise ValueError(
+            f"X must list at least {k} training rows for every new row, as many as the fit used; row "
+            f"{int(counts.argmin())} lists {int(counts.min())}. Build the graph with n_neighbors={k}."
+        )
+    for i in range(m):
+        names, lengths = (part[D.indptr[i] : D.indptr[i + 1]] for part in (D.indices, D.data))
+        nearest = np.lexsort((names, lengths))[:k]
+        graph.indices[i], graph.distances[i] = names[nearest], np.maximum(lengths[nearest], 0.0)
+    return graph
