@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from drsne.estimators.drsne import DRSNE
     from drsne.estimators.memory_estimate import memory_estimate
     from drsne.estimators.path import DensityPath
+    from drsne.files import ModelFileError, load
     from drsne.objectives.concentration import Smoothing
     from drsne.objectives.drsne import Objective
     from drsne.optimization.optimizers import Adam, Momentum
@@ -28,6 +29,8 @@ _HOME = {
     "DenSNE": "drsne.estimators.densne",
     "density_path": "drsne.estimators.density_path",
     "memory_estimate": "drsne.estimators.memory_estimate",
+    "load": "drsne.files",
+    "ModelFileError": "drsne.files",
     "Calibration": "drsne.affinities",
     "DensityPath": "drsne.estimators.path",
     "Objective": "drsne.objectives.drsne",
@@ -45,6 +48,7 @@ __all__ = [
     "Calibration",
     "DenSNE",
     "DensityPath",
+    "ModelFileError",
     "Momentum",
     "Objective",
     "Phase",
@@ -57,6 +61,7 @@ __all__ = [
     "datasets",
     "density_path",
     "graph",
+    "load",
     "memory_estimate",
     "metrics",
     "pl",

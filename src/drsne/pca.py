@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends.numba.kernels import products as kernels
+from drsne.backends.numba.threads import Workers
 from drsne.precision import rounded, unit_scale
 
+_GRAIN = 64  # number of rows per block
 AUTO = 50  # number of components for "auto"
 _NARROW = 2000  # largest number of features for which the full covariance is decomposed
 _ORDINARY = 2.0**100  # scale of the data below which covariances do not overflow
@@ -68,6 +72,17 @@ def _fitted_rescaled(pca: Any, X: Any) -> Any:
     return pca
 
 
-def scores(pca: Any, X: Any) -> Any:
-    """Return the components of ``X``, rounded so that the summation order of the library does not affect the map."""
-    return rounded(pca.transform(X))
+def scores(pca: Any, X: Any, workers: Workers) -> NDArray[np.float64]:
+    """Return the components of ``X``.
+
+    The components of a row do not depend on the other rows, unlike those of a matrix product. They are rounded, because
+    the last bits depend on the units of the data, but the map must not.
+    """
+    out = np.empty((X.shape[0], len(pca.components_)))
+    fitted = pca.mean_, np.ascontiguousarray(pca.components_)
+    if sp.issparse(X):
+        parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data.astype(np.float64, copy=False)
+        workers.run(kernels.sparse_scores, X.shape[0], *parts, *fitted, out, grain=_GRAIN)
+    else:
+        workers.run(kernels.scores, X.shape[0], X.astype(np.float64, copy=False), *fitted, out, grain=_GRAIN)
+    return rounded(out)

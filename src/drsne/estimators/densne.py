@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters
@@ -198,6 +199,25 @@ class DenSNE(MapEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def new_log_radii(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the log local radii of new rows in the data, as in ``input_log_radii_``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The new rows, as in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The log radius of every row.
+        """
+        from drsne.placement.place import concentration
+
+        reference, data = self._checked_new(X)
+        with Workers(self.n_jobs) as workers:
+            return concentration(reference, data, workers, pca=self.pca_)
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

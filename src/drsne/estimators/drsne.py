@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 
 from drsne import checks
 from drsne.backends.numba.threads import Workers
@@ -245,6 +246,28 @@ class DRSNE(MapEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def new_concentration(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the log relative concentration of new rows in the data.
+
+        It is measured over the nearest training rows, in the unit of ``input_concentration_``: 0 is average among the
+        training rows, and log 2 is twice the average.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The new rows, as in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The concentration of every row.
+        """
+        from drsne.placement.place import concentration
+
+        reference, data = self._checked_new(X)
+        with Workers(self.n_jobs) as workers:
+            return concentration(reference, data, workers, pca=self.pca_)
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

@@ -199,7 +199,7 @@ def _neighbors(
 
     rng = check_random_state(settings.random_state)
     pca = fitted_pca(X, settings.pca_components) if settings.pca_components is not None else None
-    X = X if pca is None else scores(pca, X)
+    X = X if pca is None else scores(pca, X, workers)
     supplied = None
     if settings.neighbors is not None:
         supplied = checked_neighbors(settings.neighbors, X.shape[0], workers)

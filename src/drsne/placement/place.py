@@ -16,6 +16,7 @@ from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.queries import Search, among_distances, search_among
 from drsne.objectives.concentration import group_neighbors, repeated
+from drsne.pca import scores
 from drsne.placement.reference import Reference
 
 Array = NDArray[np.float64]
@@ -23,7 +24,6 @@ CHUNK = 4096  # number of new rows that are placed at once
 _GRAIN = 16  # number of new rows per block
 _LEAF, _THETA, _SPREADING = 24, 0.45, 0.15  # settings of the tree
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
-_FEW_STEPS = 2  # number of steps with which a row that has converged continues
 
 
 class _Field(NamedTuple):
@@ -64,13 +64,20 @@ class NewRows(NamedTuple):
         return np.where(self.graph.distances[:, 0] == 0.0, self.graph.indices[:, 0], -1)
 
 
-def chunks(X: Any, size: int = CHUNK) -> Iterator[Any]:
-    """Yield the rows of ``X`` in chunks."""
-    for start in range(0, X.shape[0], size):
-        yield X[start : start + size]
+def _chunks(reference: Reference, X: Any, pca: Any, workers: Workers) -> Iterator[NewRows]:
+    """Yield the rows of ``X`` in chunks, with their neighbours, affinities and radii."""
+    rows = reference.training.rows
+    sparse = sp.issparse(X) if rows is None or pca is not None else sp.issparse(rows)
+    for start in range(0, X.shape[0], CHUNK):
+        some = X[start : start + CHUNK]
+        if sparse:
+            some = sp.csr_matrix(some, dtype=np.float64)
+        else:
+            some = np.require(some.toarray() if sp.issparse(some) else some, np.float64, ["C", "A"])
+        yield _new_rows(reference, some if pca is None else scores(pca, some, workers), workers)
 
 
-def new_rows(reference: Reference, X: Any, workers: Workers) -> NewRows:
+def _new_rows(reference: Reference, X: Any, workers: Workers) -> NewRows:
     """Return the neighbours, affinities and radii of some new rows."""
     t = reference.training
     k = max(t.affinity_neighbors, t.density_neighbors)
@@ -100,14 +107,13 @@ def _check_finite(graph: KnnGraph, metric: Any) -> None:
         )
 
 
-def placed(reference: Reference, X: Any, workers: Workers, progress: Callable[[int], None]) -> Array:
-    """Return the places of new rows, (m, d)."""
+def placed(reference: Reference, X: Any, workers: Workers, *, pca: Any, progress: Callable[[int], None]) -> Array:
+    """Return the places of new rows, (m, d). ``pca`` is that of the fit, or None."""
     places = np.empty((X.shape[0], reference.places.shape[1]))
     done = 0
-    for some in chunks(X):
-        rows = new_rows(reference, some, workers)
-        places[done : done + some.shape[0]] = _placed(reference, rows, workers)
-        done += some.shape[0]
+    for rows in _chunks(reference, X, pca, workers):
+        places[done : done + len(rows.radii)] = _placed(reference, rows, workers)
+        done += len(rows.radii)
         progress(done)
     return places
 
@@ -143,35 +149,30 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers) -> Array:
     return Y
 
 
-def novelty(reference: Reference, X: Any, workers: Workers) -> Array:
+def novelty(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
     """Return the distance of every row to its nearest training row, divided by the radius of that training row."""
-    parts = []
-    for some in chunks(X):
-        graph = new_rows(reference, some, workers).graph
-        least = _least_radius(reference)
-        parts.append(graph.distances[:, 0] / np.maximum(reference.training.radii[graph.indices[:, 0]], least))
-    return np.concatenate(parts) if parts else np.empty(0)
+    training = reference.training
+    least = max(training.added, float(np.finfo(np.float64).tiny))  # duplicates have no radius of their own
+    found = np.empty(0)
+    for rows in _chunks(reference, X, pca, workers):
+        nearest, distances = rows.graph.indices[:, 0], rows.graph.distances[:, 0]
+        found = np.append(found, distances / np.maximum(training.radii[nearest], least))
+    return found
 
 
-def concentration(reference: Reference, X: Any, workers: Workers) -> Array:
+def concentration(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
     """Return the log relative concentration of every row among the training rows."""
-    parts = []
-    for some in chunks(X):
-        rows = new_rows(reference, some, workers)
+    found = np.empty(0)
+    for rows in _chunks(reference, X, pca, workers):
         radii, twins = rows.radii.copy(), rows.twins
         known = twins >= 0
         radii[known] = reference.training.radii[twins[known]]
-        parts.append(reference.training.concentration.at(_log_radii(reference, radii)))
-    return np.concatenate(parts) if parts else np.empty(0)
+        found = np.append(found, reference.training.concentration.at(_log_radii(reference, radii)))
+    return found
 
 
 def _log_radii(reference: Reference, radii: Array) -> Array:
     return np.asarray(np.log(np.maximum(radii + reference.training.added, np.finfo(np.float64).tiny)))
-
-
-def _least_radius(reference: Reference) -> float:
-    """Return the smoothing length of the radii, or a tiny length, so that duplicates have a positive radius."""
-    return max(reference.training.added, float(np.finfo(np.float64).tiny))
 
 
 def _field(reference: Reference, workers: Workers) -> _Field:

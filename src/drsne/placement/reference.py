@@ -110,5 +110,18 @@ class Reference:
     density: Density
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    def check_placeable(self) -> None:
+        """Raise an error if new rows cannot be placed."""
+        if self.training.given:
+            raise ValueError(
+                "New rows cannot be placed in a map that was fitted with neighbors=..., because their neighbours among "
+                "the training rows are unknown. Fit without neighbors, or with metric='precomputed'."
+            )
+        if self.training.rows is None and self.training.metric != "precomputed":
+            raise ValueError(
+                "This model was saved without its training data, which new rows are compared with. Load it with "
+                "drsne.load(path, X=...), where X are the training data."
+            )
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_derived": {}}

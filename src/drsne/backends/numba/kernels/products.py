@@ -33,3 +33,28 @@ def times(X, V, out, block, lo, hi):  # type: ignore[no-untyped-def]
         for f in range(d):
             for c in range(q):
                 out[i, c] += X[i, f] * V[f, c]
+
+
+@kernel
+def scores(X, mean, components, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write ``out_i = components (x_i - mean)``. A row does not depend on the other rows."""
+    for i in range(lo, hi):
+        for c in range(components.shape[0]):
+            s = 0.0
+            for f in range(X.shape[1]):
+                s += (X[i, f] - mean[f]) * components[c, f]
+            out[i, c] = s
+
+
+@kernel
+def sparse_scores(indptr, columns, values, mean, components, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the result of :func:`scores` for CSR rows with sorted columns."""
+    for c in range(components.shape[0]):
+        of_mean = 0.0
+        for f in range(mean.shape[0]):
+            of_mean += mean[f] * components[c, f]
+        for i in range(lo, hi):
+            s = 0.0
+            for t in range(indptr[i], indptr[i + 1]):
+                s += values[t] * components[c, columns[t]]
+            out[i, c] = s - of_mean

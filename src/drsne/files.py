@@ -1,0 +1,310 @@
+"""Model files: a fitted model as arrays and JSON in one file. Loading a file executes no code that is in it.
+
+A file consists of eight bytes that name the format, the version of the format (4 bytes), the SHA-256 digest of the rest
+(32 bytes), the length of the header (8 bytes), the header (JSON) and the arrays. All numbers are little-endian. The
+digest is checked before anything else is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+MAGIC = b"DRSNEmod"
+VERSION = 1  # version of the format; a change that older versions of drsne cannot read raises it
+_FIXED = len(MAGIC) + 4 + 32 + 8
+_ALIGNED = 64  # bytes; arrays begin at multiples of this
+_KINDS = "biufU"  # kinds of NumPy types that a file can hold
+_NOT_SAVED = ("callbacks", "neighbors")  # parameters that only matter during a fit
+
+
+class ModelFileError(ValueError):
+    """An error for a file that is not a readable model file."""
+
+
+class _Writer:
+    """JSON with references to arrays."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray[Any, Any]] = []
+
+    def encoded(self, value: Any, name: str) -> Any:
+        """Return a value as JSON. Arrays are kept aside, and dataclasses and NamedTuples are named by their class."""
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(isinstance(each, str) for each in value):
+            value = value.astype(str)
+        if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
+            self.arrays.append(np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")))
+            return {"array": len(self.arrays) - 1}
+        if sp.issparse(value):
+            rows = sp.csr_matrix(value)
+            parts = [self.encoded(part, name) for part in (rows.data, rows.indices, rows.indptr)]
+            return {"csr": parts, "shape": list(rows.shape)}
+        if isinstance(value, dict):
+            return {"dict": [[key, self.encoded(each, f"{name}[{key!r}]")] for key, each in value.items()]}
+        kind = type(value).__name__
+        if kind in _classes() and is_dataclass(value):
+            listed = [field.name for field in fields(value) if not field.name.startswith("_")]
+            return {"class": kind, "fields": {each: self.encoded(getattr(value, each), each) for each in listed}}
+        if kind in _classes() and isinstance(value, tuple):
+            return {"class": kind, "fields": {key: self.encoded(each, key) for key, each in value._asdict().items()}}  # type: ignore[attr-defined]
+        if kind in _classes():
+            kept = {key: each for key, each in vars(value).items() if key in _classes()[kind][1]}
+            return {"class": kind, "fields": {key: self.encoded(each, key) for key, each in kept.items()}}
+        if isinstance(value, list | tuple):
+            return {type(value).__name__: [self.encoded(each, name) for each in value]}
+        raise ValueError(
+            f"{name} must be a number, a string, an array or an object of drsne to be saved; got {value!r}. Use pickle "
+            "for this model, or change this parameter."
+        )
+
+
+def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
+    """Return the classes that a file may name, and the attributes of those that are not dataclasses or tuples."""
+    from sklearn.decomposition import PCA
+
+    from drsne.affinities import Calibration
+    from drsne.estimators.path import DensityPath
+    from drsne.objectives.concentration import Smoothing
+    from drsne.objectives.drsne import Objective
+    from drsne.optimization.optimizers import Adam, Momentum
+    from drsne.optimization.schedule import Phase, Schedule
+    from drsne.placement.reference import Density, Law, MapTerm, RadiusTerm, Training
+
+    ours = (Adam, Calibration, Density, DensityPath, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
+    of_pca = (
+        "n_components",
+        "svd_solver",
+        "random_state",
+        "components_",
+        "mean_",
+        "explained_variance_",
+        "explained_variance_ratio_",
+        "singular_values_",
+        "noise_variance_",
+        "n_components_",
+        "n_samples_",
+        "n_features_in_",
+    )
+    classes = {kind.__name__: (kind, ()) for kind in (*ours, Smoothing, Training)}
+    return {**classes, "PCA": (PCA, of_pca)}
+
+
+def _decoded(value: Any, arrays: list[Any]) -> Any:
+    """Return the value of some JSON."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "csr" in value:
+        return sp.csr_matrix(tuple(_decoded(part, arrays) for part in value["csr"]), shape=tuple(value["shape"]))
+    if "dict" in value:
+        return {key: _decoded(each, arrays) for key, each in value["dict"]}
+    if "list" in value:
+        return [_decoded(each, arrays) for each in value["list"]]
+    if "tuple" in value:
+        return tuple(_decoded(each, arrays) for each in value["tuple"])
+    kind, attributes = _classes()[value["class"]]
+    given = {name: _decoded(each, arrays) for name, each in value["fields"].items()}
+    if not attributes:
+        return kind(**given)
+    made = kind()
+    for name, each in given.items():
+        if name not in attributes:
+            raise KeyError(name)
+        setattr(made, name, each)
+    return made
+
+
+def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
+    """Write a fitted model to a file. The estimators document what is saved."""
+    from dataclasses import replace
+
+    from sklearn.utils.validation import check_is_fitted
+
+    from drsne import __version__
+
+    check_is_fitted(model, "embedding_")
+    writer = _Writer()
+    params = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
+    if isinstance(params.get("random_state"), np.random.RandomState | np.random.Generator):
+        params["random_state"] = None
+    reference = model._reference
+    digest = ""
+    if reference is not None and reference.training.rows is not None:
+        digest = data_digest(reference.training.rows)
+        if not include_data:
+            reference = replace(reference, training=replace(reference.training, rows=None))
+    fitted = {
+        name: value
+        for name, value in vars(model).items()
+        if name.endswith("_") and not name.startswith("_") and name != "affinities_"
+    }
+    header = {
+        "drsne": __version__,
+        "class": type(model).__name__,
+        "params": {name: writer.encoded(value, name) for name, value in params.items()},
+        "fitted": {name: writer.encoded(value, name) for name, value in fitted.items()},
+        "data": digest,
+        "reference": None,
+    }
+    if reference is not None:
+        names = ("training", "scales", "density")
+        header["reference"] = {name: writer.encoded(getattr(reference, name), name) for name in names}
+    _write(Path(path), header, writer.arrays)
+
+
+def data_digest(rows: Any) -> str:
+    """Return a digest of training rows, by which data that are passed again are recognised."""
+    parts = (rows.data, rows.indices, rows.indptr) if sp.issparse(rows) else (np.ascontiguousarray(rows),)
+    digest = hashlib.sha256(str((rows.shape, str(rows.dtype))).encode())
+    for part in parts:
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
+    """Write a file next to ``path`` and rename it, so that an interrupted save leaves an existing file unchanged."""
+    described, at = [], 0
+    for array in arrays:
+        described.append({"type": array.dtype.str, "shape": list(array.shape), "at": at})
+        at += array.nbytes + (-array.nbytes) % _ALIGNED
+    text = json.dumps({**header, "arrays": described, "length": at}).encode()
+    text += b" " * ((-(_FIXED + len(text))) % _ALIGNED)
+    digest = hashlib.sha256()
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as stream:
+        try:
+            stream.write(bytes(_FIXED))
+            for part in (len(text).to_bytes(8, "little"), text):
+                digest.update(part)
+            stream.write(text)
+            for array in arrays:
+                for piece in (array.tobytes() if array.ndim == 0 else array.reshape(-1).view(np.uint8).data,):
+                    stream.write(piece)
+                    digest.update(piece)
+                padding = bytes((-array.nbytes) % _ALIGNED)
+                stream.write(padding)
+                digest.update(padding)
+            stream.seek(0)
+            stream.write(MAGIC + VERSION.to_bytes(4, "little") + digest.digest() + len(text).to_bytes(8, "little"))
+            stream.close()
+            os.replace(stream.name, path)
+        except BaseException:
+            stream.close()
+            Path(stream.name).unlink(missing_ok=True)
+            raise
+
+
+def load(path: str | os.PathLike[str], X: Any = None) -> Any:
+    """Load a model that was saved with ``model.save(path)``.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    X : array-like or sparse matrix, default=None
+        The training data, for a model that was saved with ``include_data=False``. They are compared with a digest in
+        the file.
+
+    Returns
+    -------
+    DRSNE or DenSNE
+        The fitted model.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is not a model file, or was written by a newer version of drsne.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> import drsne
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> model = drsne.DRSNE(perplexity=10, density_neighbors=10, max_iter=100, random_state=0).fit(X)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.drsne")
+    >>> model.save(path)
+    >>> bool((drsne.load(path).transform(X[:3]) == model.embedding_[:3]).all())
+    True
+    """
+    from drsne.estimators.densne import DenSNE
+    from drsne.estimators.drsne import DRSNE
+    from drsne.placement.reference import Reference
+
+    header, arrays = _read(Path(path))
+    try:
+        kind = {"DRSNE": DRSNE, "DenSNE": DenSNE}[header["class"]]
+        model = kind(**{name: _decoded(value, arrays) for name, value in header["params"].items()})
+        for name, value in header["fitted"].items():
+            setattr(model, name, _decoded(value, arrays))
+        model._reference = None
+        if header["reference"] is not None:
+            parts = {name: _decoded(value, arrays) for name, value in header["reference"].items()}
+            model._reference = Reference(places=np.asarray(model.embedding_, dtype=np.float64), **parts)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelFileError(
+            f"{path} is a model file of drsne {header.get('drsne', '(unknown version)')} that this version cannot "
+            f"read ({type(error).__name__}: {error}). Fit the model again, or use the version that wrote it."
+        ) from error
+    if X is not None:
+        _give_data(model, X, header["data"])
+    return model
+
+
+def _give_data(model: Any, X: Any, digest: str) -> None:
+    """Give the training data to a model that was saved without them."""
+    from dataclasses import replace
+
+    from drsne.backends.numba.threads import Workers
+    from drsne.pca import scores
+
+    rows, _ = model._check_data(X)
+    if model.pca_ is not None:
+        with Workers(model.n_jobs) as workers:
+            rows = scores(model.pca_, rows, workers)
+    elif model.embedding_.dtype == np.float32:
+        rows = rows.astype(np.float32)
+    if data_digest(rows) != digest:
+        raise ValueError(
+            f"X must be the training data of the saved model; got data of shape {rows.shape} that differ from them. "
+            "Pass the same rows in the same order and of the same type."
+        )
+    model._reference = replace(model._reference, training=replace(model._reference.training, rows=rows))
+
+
+def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """Return the header and the arrays of a file, after checking its digest."""
+    content = path.read_bytes()
+    if content[: len(MAGIC)] != MAGIC:
+        raise ModelFileError(f"{path} is not a model file of drsne. Write one with model.save(path).")
+    version = int.from_bytes(content[len(MAGIC) : len(MAGIC) + 4], "little")
+    if version > VERSION:
+        raise ModelFileError(
+            f"{path} has version {version} of the format of model files, and this drsne reads versions up to {VERSION}. "
+            "The file is damaged, or it was written by a newer drsne: upgrade with pip install -U drsne."
+        )
+    digest, body = content[len(MAGIC) + 4 : len(MAGIC) + 36], memoryview(content)[len(MAGIC) + 36 :]
+    if version < 1 or len(content) < _FIXED or hashlib.sha256(body).digest() != digest:
+        raise ModelFileError(
+            f"{path} is damaged: its contents do not match its checksum. Copy it again, or save the model again."
+        )
+    size = int.from_bytes(body[:8], "little")
+    header: dict[str, Any] = json.loads(bytes(body[8 : 8 + size]))
+    start, arrays = _FIXED + size, []
+    for described in header["arrays"]:
+        dtype = np.dtype(described["type"])
+        count = int(np.prod(described["shape"], dtype=np.int64))
+        array = np.frombuffer(content, dtype, count, start + described["at"]).reshape(described["shape"])
+        arrays.append(array.copy())
+    return header, arrays
