@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from drsne.affinities import Calibration
     from drsne.estimators.density_path import density_path
     from drsne.estimators.densne import DenSNE
+    from drsne.estimators.detector import DRSNEDetector
     from drsne.estimators.drsne import DRSNE
     from drsne.estimators.memory_estimate import memory_estimate
     from drsne.estimators.path import DensityPath
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "DRSNE": "drsne.estimators.drsne",
+    "DRSNEDetector": "drsne.estimators.detector",
     "DenSNE": "drsne.estimators.densne",
     "density_path": "drsne.estimators.density_path",
     "memory_estimate": "drsne.estimators.memory_estimate",
@@ -46,6 +48,7 @@ __all__ = [
     "DRSNE",
     "Adam",
     "Calibration",
+    "DRSNEDetector",
     "DenSNE",
     "DensityPath",
     "ModelFileError",

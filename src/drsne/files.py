@@ -35,6 +35,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray[Any, Any]] = []
+        self._numbers: dict[int, int] = {}
 
     def encoded(self, value: Any, name: str) -> Any:
         """Return a value as JSON. Arrays are kept aside, and dataclasses and NamedTuples are named by their class."""
@@ -45,8 +46,10 @@ class _Writer:
         if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(isinstance(each, str) for each in value):
             value = value.astype(str)
         if isinstance(value, np.ndarray) and value.dtype.kind in _KINDS:
-            self.arrays.append(np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")))
-            return {"array": len(self.arrays) - 1}
+            if id(value) not in self._numbers:  # several attributes can share an array
+                self.arrays.append(np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<")))
+                self._numbers[id(value)] = len(self.arrays) - 1
+            return {"array": self._numbers[id(value)]}
         if sp.issparse(value):
             rows = sp.csr_matrix(value)
             parts = [self.encoded(part, name) for part in (rows.data, rows.indices, rows.indptr)]
@@ -190,12 +193,9 @@ def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
                 digest.update(part)
             stream.write(text)
             for array in arrays:
-                for piece in (array.tobytes() if array.ndim == 0 else array.reshape(-1).view(np.uint8).data,):
+                for piece in (array.reshape(-1).view(np.uint8).data, bytes((-array.nbytes) % _ALIGNED)):
                     stream.write(piece)
                     digest.update(piece)
-                padding = bytes((-array.nbytes) % _ALIGNED)
-                stream.write(padding)
-                digest.update(padding)
             stream.seek(0)
             stream.write(MAGIC + VERSION.to_bytes(4, "little") + digest.digest() + len(text).to_bytes(8, "little"))
             stream.close()

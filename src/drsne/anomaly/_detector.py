@@ -41,6 +41,20 @@ class Detector:
         normality = model.score_samples(points) if self.training is None else getattr(model, self.training)
         return -np.asarray(normality, dtype=np.float64)
 
+    def fitted(self, Y: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+        """Return an estimator that was fitted to ``Y`` and can score new points, and the scores of the rows of ``Y``.
+
+        The sign is that of scikit-learn: more abnormal rows have lower scores.
+        """
+        also = {"novelty": True} if "novelty" in self.parameters() else {}
+        model = self.estimator(**{**self.settings, **also}).fit(Y)
+        normality = model.score_samples(Y) if self.training is None else getattr(model, self.training)
+        return model, np.asarray(normality, dtype=np.float64)
+
+    def scores_of_new(self, model: Any, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the scores of new points by a fitted estimator, with the sign of scikit-learn."""
+        return np.asarray(model.score_samples(Y), dtype=np.float64)
+
     def parameters(self) -> list[str]:
         """Return the names of the parameters of the estimator."""
         return sorted(self.estimator().get_params())

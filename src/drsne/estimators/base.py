@@ -146,14 +146,19 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ndarray of shape (n_rows, n_components)
             The places of the rows.
         """
+        places, _ = self._placed_and_known(X)
+        return places
+
+    def _placed_and_known(self, X: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Return the places of new rows, and the training rows that they equal, or -1."""
         from drsne.placement.place import placed
 
         reference, data = self._checked_new(X)
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         bar = ProgressBar(data.shape[0], "transform", visible=bool(self.verbose))
         with logs.shown(self.verbose > 1), Workers(self.n_jobs) as workers, bar:
-            found = placed(reference, data, workers, pca=self.pca_, progress=lambda done: bar(done, {}))
-        return found.astype(dtype, copy=False)
+            places, known = placed(reference, data, workers, pca=self.pca_, progress=lambda done: bar(done, {}))
+        return places.astype(dtype, copy=False), known
 
     def novelty(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how far every new row is from the training rows.

@@ -9,6 +9,7 @@ from drsne.metrics.concentration import concentration_correlation
 from drsne.metrics.density import density_rank_correlation
 from drsne.metrics.evaluation import evaluate
 from drsne.metrics.fragmentation import fragmentation
+from drsne.metrics.reliability import reliability
 from drsne.metrics.separation import silhouette
 from drsne.metrics.stress import stress
 from drsne.metrics.trust import continuity, trustworthiness
@@ -19,6 +20,7 @@ __all__ = [
     "density_rank_correlation",
     "evaluate",
     "fragmentation",
+    "reliability",
     "silhouette",
     "stress",
     "trustworthiness",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne.affinities import conditional_affinities
-from drsne.backends.numba.cells import scaled_cells, scaled_structure, scales_along
+from drsne.backends.numba.fields import field_tree
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
@@ -22,14 +22,13 @@ from drsne.placement.reference import Reference
 Array = NDArray[np.float64]
 CHUNK = 4096  # number of new rows that are placed at once
 _GRAIN = 16  # number of new rows per block
-_LEAF, _THETA, _SPREADING = 24, 0.45, 0.15  # settings of the tree
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
 
 
 class _Field(NamedTuple):
     """The repulsion of the map, tabulated as a tree of cells."""
 
-    fixed: tuple[Array, Array, Array]  # places, places divided by the stretch, scales
+    fixed: tuple[Array, Array, Array, Array]  # places, places divided by the stretch, scales, masses
     tree: tuple[Any, ...]
     stretch: float
     partition: float
@@ -37,17 +36,14 @@ class _Field(NamedTuple):
     @classmethod
     def of(cls, reference: Reference, workers: Workers) -> _Field:
         """Return the field of a map, and its partition sum."""
-        places, scales = reference.places, reference.scales
         stretch = float(np.sqrt(1.0 + reference.training.distance_smoothing))
-        shrunk = places / stretch
-        d = places.shape[1]
-        flat = shrunk if d <= 3 else np.zeros((1, 1))  # the tree has at most three dimensions
-        at = scaled_structure(flat, scales[: len(flat)], workers, _LEAF)
-        found = scaled_cells(flat, scales_along(scales[: len(flat)], np.float64, workers, at), workers, at)
-        tree = (found.coordinates, found.scale, at.nodes, found.summed, (_THETA**2, _SPREADING))
-        out = np.empty(len(places))
-        workers.run(kernels.potentials, len(places), shrunk, scales, tree, stretch, out)
-        return cls((places, shrunk, scales), tree, stretch, max(float(out.sum()), float(np.finfo(np.float64).tiny)))
+        masses = reference.training.masses
+        masses = np.ones(len(reference.places)) if masses is None else masses
+        fixed = reference.places, reference.places / stretch, reference.scales, masses
+        tree = field_tree(fixed, workers)
+        out, forces = np.empty(len(masses)), np.empty_like(reference.places)
+        workers.run(kernels.potentials, len(masses), fixed, tree, stretch, out, forces)
+        return cls(fixed, tree, stretch, max(float(out.sum()), float(np.finfo(np.float64).tiny)))
 
 
 class NewRows(NamedTuple):
@@ -56,7 +52,8 @@ class NewRows(NamedTuple):
     graph: KnnGraph
     affinities: Array  # (m, k)
     radii: Array  # (m,)
-    kept: NDArray[np.int32] | None
+    kept: NDArray[np.int32] | None  # how many of the density neighbours count, (m,)
+    skipped: NDArray[np.int32]  # the training row that is left out while a row is placed, or -1, (m,)
 
     @property
     def twins(self) -> NDArray[np.int32]:
@@ -66,36 +63,46 @@ class NewRows(NamedTuple):
 
 def _chunks(reference: Reference, X: Any, pca: Any, workers: Workers) -> Iterator[NewRows]:
     """Yield the rows of ``X`` in chunks, with their neighbours, affinities and radii."""
-    rows = reference.training.rows
-    sparse = sp.issparse(X) if rows is None or pca is not None else sp.issparse(rows)
+    training = reference.training
+    sparse = sp.issparse(X) if training.rows is None or pca is not None else sp.issparse(training.rows)
+    k = _n_neighbors(reference)
     for start in range(0, X.shape[0], CHUNK):
         some = X[start : start + CHUNK]
         if sparse:
             some = sp.csr_matrix(some, dtype=np.float64)
         else:
             some = np.require(some.toarray() if sp.issparse(some) else some, np.float64, ["C", "A"])
-        yield _new_rows(reference, some if pca is None else scores(pca, some, workers), workers)
+        some = some if pca is None else scores(pca, some, workers)
+        if training.rows is None:
+            graph = among_distances(some, k, workers)
+        else:
+            graph = _search(reference, workers)(some, k, workers)
+        yield _new_rows(reference, graph, np.full(some.shape[0], -1, np.int32), workers)
 
 
-def _new_rows(reference: Reference, X: Any, workers: Workers) -> NewRows:
-    """Return the neighbours, affinities and radii of some new rows."""
+def _n_neighbors(reference: Reference) -> int:
+    return max(reference.training.affinity_neighbors, reference.training.density_neighbors)
+
+
+def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32], workers: Workers) -> NewRows:
+    """Return rows with these neighbours. A row that is a training row itself is ``skipped`` among the others."""
     t = reference.training
-    k = max(t.affinity_neighbors, t.density_neighbors)
-    graph = among_distances(X, k, workers) if t.rows is None else _search(reference, workers)(X, k, workers)
     _check_finite(graph, t.metric)
     near = KnnGraph(*(np.ascontiguousarray(each) for each in graph.first(t.affinity_neighbors)))
     own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, workers)
     with np.errstate(over="ignore", under="ignore"):
         back = np.exp(t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2)
-    P = 0.5 * (own + back / (1.0 + back))
+    # A training row is already part of the sums by which the affinities of the others are divided.
+    back = np.where(skipped[:, None] >= 0, np.minimum(back, 1.0), back / (1.0 + back))
+    P = 0.5 * (own + back)
     if not t.density_neighbors:  # den-SNE
         radii = np.sqrt((P * near.distances**2).sum(axis=1) / P.sum(axis=1))
-        return NewRows(graph, P, radii, None)
+        return NewRows(graph, P, radii, None, skipped)
     if t.directed:
         P[:, t.density_neighbors :] = 0.0
     distances = np.ascontiguousarray(graph.distances[:, : t.density_neighbors])
     kept = group_neighbors(distances) if t.small_groups else None
-    return NewRows(graph, P, repeated(distances, kept).mean(axis=1), kept)
+    return NewRows(graph, P, repeated(distances, kept).mean(axis=1), kept, skipped)
 
 
 def _check_finite(graph: KnnGraph, metric: Any) -> None:
@@ -107,18 +114,46 @@ def _check_finite(graph: KnnGraph, metric: Any) -> None:
         )
 
 
-def placed(reference: Reference, X: Any, workers: Workers, *, pca: Any, progress: Callable[[int], None]) -> Array:
-    """Return the places of new rows, (m, d). ``pca`` is that of the fit, or None."""
-    places = np.empty((X.shape[0], reference.places.shape[1]))
-    done = 0
-    for rows in _chunks(reference, X, pca, workers):
-        places[done : done + len(rows.radii)] = _placed(reference, rows, workers)
-        done += len(rows.radii)
-        progress(done)
+def placed_again(
+    reference: Reference, rows: NDArray[np.intp], workers: Workers, progress: Callable[[int], None]
+) -> Array:
+    """Return the places of some training rows if each is left out of the map and placed as a new row."""
+    places = np.empty((len(rows), reference.places.shape[1]))
+    k, among = _n_neighbors(reference), _search(reference, workers)
+    k = min(k, len(reference.places) - 2)
+    for start in range(0, len(rows), CHUNK):
+        some = rows[start : start + CHUNK].astype(np.int32)
+        data = reference.training.rows[some]
+        found = among(data if sp.issparse(data) else np.asarray(data, np.float64), k + 1, workers)
+        # The row itself is removed. If it is not listed, because it has many duplicates, the last one is removed.
+        others = found.indices != some[:, None]
+        others[others.all(axis=1), -1] = False
+        graph = KnnGraph(*(each[others].reshape(len(some), k) for each in found))
+        new = _new_rows(reference, graph, some, workers)
+        places[start : start + len(some)] = _placed(reference, new, workers, keep_twins=False)
+        progress(start + len(some))
     return places
 
 
-def _placed(reference: Reference, rows: NewRows, workers: Workers) -> Array:
+def placed(
+    reference: Reference, X: Any, workers: Workers, *, pca: Any, progress: Callable[[int], None]
+) -> tuple[Array, NDArray[np.int32]]:
+    """Return the places of new rows, (m, d), and the first training row that equals each row, or -1.
+
+    ``pca`` is that of the fit, or None.
+    """
+    places, known = np.empty((X.shape[0], reference.places.shape[1])), np.empty(X.shape[0], np.int32)
+    done = 0
+    for rows in _chunks(reference, X, pca, workers):
+        some = slice(done, done + len(rows.radii))
+        places[some], known[some] = _placed(reference, rows, workers), rows.twins
+        done += len(rows.radii)
+        progress(done)
+    return places, known
+
+
+def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins: bool = True) -> Array:
+    """Return the places of a chunk of rows. With ``keep_twins``, rows that equal training rows get their places."""
     training, field, m = reference.training, _field(reference, workers), len(rows.radii)
     log_radii = _log_radii(reference, rows.radii)
     scales, targets = np.exp(training.log_scale.at(log_radii)), training.target.at(log_radii)
@@ -133,20 +168,30 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers) -> Array:
     density = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in reference.density)
     Y = np.empty((m, reference.places.shape[1]))
     own = near, rows.affinities, scales, listed
-    shared = targets, field.fixed, field.tree, constants, density
+    shared = targets, rows.skipped, field.fixed, field.tree, constants, density
     workers.run(kernels.begin, m, Y, *own, *shared, grain=_GRAIN)
     rounds = _ROUNDS if reference.density.of_map.weight else 1
     for _ in range(rounds):
         in_map = np.empty((m, 0), np.int32)
         if reference.density.of_map.weight:
-            _, found = _tree(reference).query(Y, np.arange(1, training.density_neighbors + 1), workers=workers.n_threads)
-            in_map = np.ascontiguousarray(repeated(found.astype(np.int32), rows.kept))
+            in_map = _nearest_in_map(reference, Y, rows, workers)
         steps = _STEPS if rounds > 1 else _ROUNDS * _STEPS
         workers.run(kernels.descend, m, Y, *own, in_map, *shared, steps, grain=_GRAIN)
-    twins = rows.twins
-    known = twins >= 0
-    Y[known] = reference.places[twins[known]]
+    if keep_twins:
+        twins = rows.twins
+        known = twins >= 0
+        Y[known] = reference.places[twins[known]]
     return Y
+
+
+def _nearest_in_map(reference: Reference, Y: Array, rows: NewRows, workers: Workers) -> NDArray[np.int32]:
+    """Return the points of the map that are nearest to ``Y``, without those that are skipped."""
+    k = min(reference.training.density_neighbors, len(reference.places) - 1)
+    _, found = _tree(reference).query(Y, np.arange(1, k + 2), workers=workers.n_threads)
+    others = found != rows.skipped[:, None]
+    others[others.all(axis=1), -1] = False
+    near = found[others].reshape(len(Y), k).astype(np.int32)
+    return np.ascontiguousarray(repeated(near, rows.kept))
 
 
 def novelty(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:

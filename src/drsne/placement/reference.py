@@ -97,6 +97,7 @@ class Training:
     distance_smoothing: float = 0.0
     mass: float = 1.0  # sum of the affinities of the KL term
     directed: bool = False  # whether the KL term uses only the density neighbours
+    masses: Array | None = None  # weights of the training rows, (n,), or None if all are 1
     given: bool = False  # whether the fit used given neighbours instead of a search
 
 

@@ -18,8 +18,8 @@ _CANDIDATES = 8  # number of nearest neighbours whose places are compared as sta
 
 
 @kernel
-def _direct_field(y, a, places, scales, gradient):  # type: ignore[no-untyped-def]
-    """Return ``U = sum_j w(y, y_j)`` over all points of the map, and write its gradient."""
+def _direct_field(y, a, places, scales, masses, gradient):  # type: ignore[no-untyped-def]
+    """Return ``U = sum_j m_j w(y, y_j)`` over all points of the map, and write its gradient."""
     n, d = places.shape
     value = 0.0
     for c in range(d):
@@ -30,15 +30,55 @@ def _direct_field(y, a, places, scales, gradient):  # type: ignore[no-untyped-de
             s += (y[c] - places[j, c]) ** 2
         h = a * scales[j]
         m = 1.0 / (h + s)
-        value += h * m
+        value += masses[j] * h * m
         for c in range(d):
-            gradient[c] -= 2.0 * h * m * m * (y[c] - places[j, c])
+            gradient[c] -= 2.0 * masses[j] * h * m * m * (y[c] - places[j, c])
     return value
 
 
 @kernel
-def _tree_field(y, a, coordinates, scale, nodes, summed, constants, gradient):  # type: ignore[no-untyped-def]
-    """Return the same sum over a tree of cells with second moments (:mod:`.adaptive_tree`)."""
+def summaries(coordinates, scale, mass, first, last, summed, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the summaries of nodes lo to hi of a tree, as :func:`.adaptive_tree.moments` does, for points with masses.
+
+    Means and second moments are weighted by the masses, and row 19 is the total mass. Rows 16-18 are not written.
+    """
+    mean, low, high = np.empty(4), np.empty(4), np.empty(4)
+    for v in range(lo, hi):
+        total = 0.0
+        for c in range(4):
+            mean[c], low[c], high[c] = 0.0, np.inf, -np.inf
+        for i in range(first[v], last[v]):
+            total += mass[i]
+            for c in range(4):
+                x = coordinates[c, i] if c < 3 else scale[i]
+                mean[c] += mass[i] * x
+                low[c], high[c] = min(low[c], x), max(high[c], x)
+        for c in range(4):
+            mean[c] /= total
+            summed[c, v] = mean[c]
+        summed[14, v] = max(high[0] - low[0], high[1] - low[1], high[2] - low[2])
+        summed[15, v] = high[3] - low[3]
+        summed[19, v] = total
+        for c in range(4, 14):
+            summed[c, v] = 0.0
+        for i in range(first[v], last[v]):
+            x, y, z = coordinates[0, i] - mean[0], coordinates[1, i] - mean[1], coordinates[2, i] - mean[2]
+            b, m = scale[i] - mean[3], mass[i]
+            summed[4, v] += m * x * x
+            summed[5, v] += m * y * y
+            summed[6, v] += m * z * z
+            summed[7, v] += m * x * y
+            summed[8, v] += m * x * z
+            summed[9, v] += m * y * z
+            summed[10, v] += m * x * b
+            summed[11, v] += m * y * b
+            summed[12, v] += m * z * b
+            summed[13, v] += m * b * b
+
+
+@kernel
+def _tree_field(y, a, coordinates, scale, mass, nodes, summed, constants, gradient):  # type: ignore[no-untyped-def]
+    """Return the same sum over a tree of cells with second moments (eqs. 52 to 55)."""
     first, last, after, height = nodes
     opening, spreading = constants
     d = y.shape[0]
@@ -83,7 +123,7 @@ def _tree_field(y, a, coordinates, scale, nodes, summed, constants, gradient):  
                 x, y_, z = xi - coordinates[0, j], yi - coordinates[1, j], zi - coordinates[2, j]
                 h = a * scale[j]
                 m = 1.0 / (h + x * x + y_ * y_ + z * z)
-                w = h * m
+                w = mass[j] * h * m
                 value += w
                 gx -= w * m * x
                 gy -= w * m * y_
@@ -100,16 +140,29 @@ def _tree_field(y, a, coordinates, scale, nodes, summed, constants, gradient):  
 
 
 @kernel
-def _field(y, a, places, scales, tree, stretch, scaled, gradient):  # type: ignore[no-untyped-def]
-    """Return the sum over the map and write its gradient. ``stretch`` is the square root of 1 + distance smoothing."""
-    coordinates, scale, nodes, summed, constants = tree
+def _field(y, a, fixed, tree, stretch, skipped, scaled, gradient):  # type: ignore[no-untyped-def]
+    """Return the sum over the map without the point ``skipped``, and write its gradient.
+
+    ``stretch`` is the square root of 1 + distance smoothing. If no point is skipped, ``skipped`` is -1.
+    """
+    places, shrunk, scales, masses = fixed
+    coordinates, scale, mass, nodes, summed, constants = tree
     d = y.shape[0]
     for c in range(d):
         scaled[c] = y[c] / stretch
     if d > 3:
-        value = _direct_field(scaled, a, places, scales, gradient)
+        value = _direct_field(scaled, a, shrunk, scales, masses, gradient)
     else:
-        value = _tree_field(scaled, a, coordinates, scale, nodes, summed, constants, gradient)
+        value = _tree_field(scaled, a, coordinates, scale, mass, nodes, summed, constants, gradient)
+    if skipped >= 0:
+        s = 0.0
+        for c in range(d):
+            s += (scaled[c] - shrunk[skipped, c]) ** 2
+        h = a * scales[skipped]
+        m = 1.0 / (h + s)
+        value -= masses[skipped] * h * m
+        for c in range(d):
+            gradient[c] += 2.0 * masses[skipped] * h * m * m * (scaled[c] - shrunk[skipped, c])
     base = stretch * stretch
     for c in range(d):
         gradient[c] /= base * stretch
@@ -117,17 +170,17 @@ def _field(y, a, places, scales, tree, stretch, scaled, gradient):  # type: igno
 
 
 @kernel
-def potentials(places, scales, tree, stretch, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write ``sum_j w_ij`` over all other points j of the map for the points lo to hi.
-
-    ``places`` are divided by ``stretch``.
-    """
+def potentials(fixed, tree, stretch, out, forces, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write ``m_i sum_j m_j w_ij`` over all other points j, and minus half of its gradient, for the points lo to hi."""
+    places, _, scales, masses = fixed
     d = places.shape[1]
     y, scaled, gradient = np.empty(d), np.empty(d), np.empty(d)
     for i in range(lo, hi):
         for c in range(d):
-            y[c] = places[i, c] * stretch
-        out[i] = _field(y, scales[i], places, scales, tree, stretch, scaled, gradient) - 1.0 / (stretch * stretch)
+            y[c] = places[i, c]
+        out[i] = masses[i] * _field(y, scales[i], fixed, tree, stretch, i, scaled, gradient)
+        for c in range(d):
+            forces[i, c] = -0.5 * masses[i] * gradient[c]
 
 
 @kernel
@@ -207,19 +260,19 @@ def _radius_loss(y, near, places, target, term, gradient, part):  # type: ignore
 
 
 @kernel
-def loss(y, near, p, a, listed, in_map, target, fixed, tree, constants, density, gradient, part, scaled):  # type: ignore[no-untyped-def]
+def loss(y, near, p, a, listed, in_map, target, skipped, fixed, tree, constants, density, gradient, part, scaled):  # type: ignore[no-untyped-def]
     """Return the loss of a row at ``y`` and write its gradient.
 
     ``near`` are the neighbours that have the affinities ``p``, ``a`` is the scale of the row, ``listed`` are its
     density neighbours in the data and ``in_map`` those in the map. ``fixed`` holds the places of the map, its places
-    divided by the stretch, and its scales.
+    divided by the stretch, its scales and its masses.
     """
-    places, shrunk, scales = fixed
+    places, _, scales, _ = fixed
     stretch, delta, repulsion = constants
     of_data, of_map, of_radii, alpha, floor, smoothing = density
     d = y.shape[0]
     base = stretch * stretch
-    value = repulsion * _field(y, a, shrunk, scales, tree, stretch, scaled, gradient)
+    value = repulsion * _field(y, a, fixed, tree, stretch, skipped, scaled, gradient)
     for c in range(d):
         gradient[c] *= repulsion
     for t in range(near.shape[0]):
@@ -240,7 +293,7 @@ def loss(y, near, p, a, listed, in_map, target, fixed, tree, constants, density,
 
 
 @kernel
-def begin(Y, near, p, a, listed, target, fixed, tree, constants, density, block, lo, hi):  # type: ignore[no-untyped-def]
+def begin(Y, near, p, a, listed, target, skipped, fixed, tree, constants, density, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them."""
     places = fixed[0]
     d, none = Y.shape[1], np.empty(0, np.int32)
@@ -260,10 +313,8 @@ def begin(Y, near, p, a, listed, target, fixed, tree, constants, density, block,
             else:
                 for c in range(d):
                     y[c] = places[near[r, candidate], c]
-            value = loss(
-                y, near[r], p[r], a[r], listed[r], none, target[r], fixed, tree, constants, density, gradient, part,
-                scaled,
-            )
+            own = near[r], p[r], a[r], listed[r], none, target[r], skipped[r]
+            value = loss(y, *own, fixed, tree, constants, density, gradient, part, scaled)
             if value < least or candidate < 0:
                 least = value
                 for c in range(d):
@@ -271,7 +322,7 @@ def begin(Y, near, p, a, listed, target, fixed, tree, constants, density, block,
 
 
 @kernel
-def descend(Y, near, p, a, listed, in_map, target, fixed, tree, constants, density, steps, block, lo, hi):  # type: ignore[no-untyped-def]
+def descend(Y, near, p, a, listed, in_map, target, skipped, fixed, tree, constants, density, steps, block, lo, hi):  # type: ignore[no-untyped-def]
     """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
 
     A step is halved until the loss decreases enough. The inverse Hessian begins as that of the attraction to neighbours
@@ -284,7 +335,8 @@ def descend(Y, near, p, a, listed, in_map, target, fixed, tree, constants, densi
     for r in range(lo, hi):
         for c in range(d):
             y[c] = Y[r, c]
-        rows = near[r], p[r], a[r], listed[r], in_map[r], target[r], fixed, tree, constants, density
+        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], skipped[r]
+        rows = *own, fixed, tree, constants, density
         value = loss(y, *rows, gradient, part, scaled)
         fresh = True
         for _ in range(steps):

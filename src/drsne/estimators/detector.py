@@ -1,0 +1,204 @@
+"""The estimator DRSNEDetector: outliers of data, found in a map."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OutlierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from drsne import checks
+from drsne.anomaly import _detector
+from drsne.estimators.drsne import DRSNE
+
+Array = NDArray[np.float64]
+
+
+class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
+    """Find outliers of data in a DR-SNE map.
+
+    The data are embedded, and a detector of :mod:`drsne.anomaly` scores the points of the map. New rows are placed in
+    the map (:meth:`DRSNE.transform`) and scored there.
+
+    A map helps if outliers are rows in sparse regions of the data: the map keeps their density, and a picture shows
+    them. It does not help if outliers are recognised only by a few of many features, because these rows have ordinary
+    neighbours. docs/reproduction.md compares detection in maps with detection in the data on six data sets.
+
+    Parameters
+    ----------
+    estimator : DRSNE or DenSNE, default=None
+        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with its default settings, this
+        ``random_state`` and this ``n_jobs``.
+    detector : str, default="knn"
+        The detector, one of :func:`drsne.anomaly.detectors`.
+    contamination : "auto" or float, default="auto"
+        The fraction of outliers among the training rows, above 0 and at most 0.5. It sets the threshold of ``predict``.
+        "auto" stands for 0.1.
+    n_jobs : int, default=None
+        Number of threads of the default estimator.
+    random_state : int, RandomState or None, default=None
+        Seed of the default estimator.
+
+    Attributes
+    ----------
+    estimator_ : DRSNE or DenSNE
+        The fitted estimator of the map.
+    detector_ : estimator
+        The fitted detector of the points of the map.
+    embedding_ : ndarray of shape (n_samples, n_components)
+        The map.
+    training_scores_ : ndarray of shape (n_samples,)
+        The scores of the training rows. More abnormal rows have lower scores.
+    offset_ : float
+        The threshold: ``decision_function`` is ``score_samples - offset_``.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of str
+        Names of the features seen during ``fit``, if ``X`` has feature names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne import DRSNE, DRSNEDetector
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.vstack([rng.normal(0, 1, (95, 4)), rng.uniform(-12, 12, (5, 4))])
+    >>> detector = DRSNEDetector(DRSNE(perplexity=10, density_neighbors=10, random_state=0), contamination=0.05).fit(X)
+    >>> int((detector.predict(X) == -1).sum())
+    5
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        detector: str = "knn",
+        contamination: float | str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.detector = detector
+        self.contamination = contamination
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Embed ``X`` and score its rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        DRSNEDetector
+            The fitted detector.
+        """
+        chosen = _detector.find(self.detector)
+        share = self._share()
+        estimator = DRSNE(random_state=self.random_state, n_jobs=self.n_jobs) if self.estimator is None else self.estimator
+        self.estimator_ = clone(estimator).fit(X)
+        self.embedding_: Array = np.asarray(self.estimator_.embedding_, dtype=np.float64)
+        self.n_features_in_ = self.estimator_.n_features_in_
+        self.__dict__.pop("feature_names_in_", None)
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        self.detector_, self.training_scores_ = chosen.fitted(self.embedding_)
+        self.offset_ = float(np.percentile(self.training_scores_, 100.0 * share))
+        return self
+
+    def fit_predict(self, X: ArrayLike, y: Any = None, **kwargs: Any) -> NDArray[np.intp]:
+        """Embed ``X`` and return -1 for outliers and 1 for other rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data.
+        y : None
+            Ignored.
+        **kwargs
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            -1 for outliers and 1 for other rows.
+        """
+        return self.fit(X).predict(X)
+
+    def score_samples(self, X: ArrayLike) -> Array:
+        """Return the scores of rows. More abnormal rows have lower scores, as in scikit-learn.
+
+        A row that equals a training row gets the score of that row. Any other row is placed in the map and scored
+        there.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The scores.
+        """
+        check_is_fitted(self, "estimator_")
+        places, known = self.estimator_._placed_and_known(X)
+        scores = np.empty(len(places))
+        old = known >= 0
+        scores[old] = self.training_scores_[known[old]]
+        if (~old).any():
+            scores[~old] = _detector.find(self.detector).scores_of_new(self.detector_, places[~old])
+        return scores
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Return ``score_samples(X) - offset_``. Negative values are outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The scores minus the threshold.
+        """
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Return -1 for outliers and 1 for other rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            -1 or 1.
+        """
+        return np.where(self.decision_function(X) < 0.0, -1, 1)
+
+    def _share(self) -> float:
+        if isinstance(self.contamination, str):
+            checks.choice("contamination", self.contamination, ("auto",), also=" or a number above 0")
+            return 0.1
+        share = checks.number("contamination", self.contamination, above=0)
+        if share > 0.5:
+            raise ValueError(
+                f"contamination must be at most 0.5; got {self.contamination!r}. Pass the fraction of rows that are "
+                "outliers."
+            )
+        return share
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
