@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import tempfile
 from dataclasses import fields, is_dataclass
@@ -242,8 +243,10 @@ def load(path: str | os.PathLike[str], X: Any = None) -> Any:
     from drsne.estimators.drsne import DRSNE
     from drsne.placement.reference import Reference
 
-    header, arrays = _read(Path(path))
+    body = _checked_body(Path(path))
+    header: dict[str, Any] = {}
     try:
+        header, arrays = _parts(body)
         kind = {"DRSNE": DRSNE, "DenSNE": DenSNE}[header["class"]]
         model = kind(**{name: _decoded(value, arrays) for name, value in header["params"].items()})
         for name, value in header["fitted"].items():
@@ -252,13 +255,14 @@ def load(path: str | os.PathLike[str], X: Any = None) -> Any:
         if header["reference"] is not None:
             parts = {name: _decoded(value, arrays) for name, value in header["reference"].items()}
             model._reference = Reference(places=np.asarray(model.embedding_, dtype=np.float64), **parts)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        digest = str(header["data"])
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(
             f"{path} is a model file of drsne {header.get('drsne', '(unknown version)')} that this version cannot "
             f"read ({type(error).__name__}: {error}). Fit the model again, or use the version that wrote it."
         ) from error
     if X is not None:
-        _give_data(model, X, header["data"])
+        _give_data(model, X, digest)
     return model
 
 
@@ -283,8 +287,8 @@ def _give_data(model: Any, X: Any, digest: str) -> None:
     model._reference = replace(model._reference, training=replace(model._reference.training, rows=rows))
 
 
-def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
-    """Return the header and the arrays of a file, after checking its digest."""
+def _checked_body(path: Path) -> memoryview:
+    """Return what follows the digest of a file, after checking the digest."""
     content = path.read_bytes()
     if content[: len(MAGIC)] != MAGIC:
         raise ModelFileError(f"{path} is not a model file of drsne. Write one with model.save(path).")
@@ -299,12 +303,19 @@ def _read(path: Path) -> tuple[dict[str, Any], list[Any]]:
         raise ModelFileError(
             f"{path} is damaged: its contents do not match its checksum. Copy it again, or save the model again."
         )
+    return body
+
+
+def _parts(body: memoryview) -> tuple[dict[str, Any], list[Any]]:
+    """Return the header and the arrays of a file."""
     size = int.from_bytes(body[:8], "little")
     header: dict[str, Any] = json.loads(bytes(body[8 : 8 + size]))
-    start, arrays = _FIXED + size, []
+    arrays = []
     for described in header["arrays"]:
         dtype = np.dtype(described["type"])
-        count = int(np.prod(described["shape"], dtype=np.int64))
-        array = np.frombuffer(content, dtype, count, start + described["at"]).reshape(described["shape"])
+        if dtype.kind not in _KINDS:
+            raise ValueError(f"an array has the type {dtype}")
+        count = math.prod(described["shape"])
+        array = np.frombuffer(body, dtype, count, 8 + size + described["at"]).reshape(described["shape"])
         arrays.append(array.copy())
     return header, arrays

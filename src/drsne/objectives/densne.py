@@ -133,7 +133,8 @@ class DenSNEProblem(Problem):
         log = self.log_radii(Y, state)
         rho, _ = correlation_and_slope(self.target, log, self._shift)
         spread = float(np.sqrt(log.var(ddof=1) + self._shift))
-        return Density(of_radii=RadiusTerm(self.weight, float(log.mean()), spread, max(rho, _LEAST_CORRELATION)))
+        term = RadiusTerm(1.0, float(log.mean()), spread, max(rho, _LEAST_CORRELATION))
+        return Density(self.weight, of_radii=term)
 
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None

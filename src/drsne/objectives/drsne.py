@@ -314,8 +314,6 @@ class DRSNEProblem(Problem):
         state = self.start() if state is None else state
         typed = self.typed(state.in_order(Y))
         for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
-            if not weight:
-                break
             radii = neighborhoods.table(typed, memory, self.backend).radii(
                 typed, objective.embedding_smoothing.squared_distance
             )
@@ -323,8 +321,9 @@ class DRSNEProblem(Problem):
             log_mean = -Law.of_profile(found, objective.embedding_exponent, 0.0).intercept
             name = "of_data" if isinstance(neighborhoods, InputNeighborhoods) else "of_map"
             added = added_length(radii, objective.embedding_smoothing)
-            terms[name] = MapTerm(weight * neighborhoods.weight, added, log_mean)
+            terms[name] = MapTerm(neighborhoods.weight, added, log_mean)
         return Density(
+            weight,
             **terms,
             exponent=objective.embedding_exponent,
             squared_distance=objective.embedding_smoothing.squared_distance,

@@ -23,6 +23,10 @@ Array = NDArray[np.float64]
 CHUNK = 4096  # number of new rows that are placed at once
 _GRAIN = 16  # number of new rows per block
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
+# A row is foreign if its nearest training row is much farther away than the neighbours of that row. Its affinities say
+# little, so it is placed by its density: its weight rises with the novelty, and its radius may exceed the largest ones.
+_FOREIGN = 2.0, 4.0  # novelty at which a row begins to be foreign, and at which it is foreign
+_FOREIGN_WEIGHT, _FOREIGN_RADIUS = 10.0, 2.0  # weight that is added, and the factor on the largest radius
 
 
 class _Field(NamedTuple):
@@ -53,7 +57,14 @@ class NewRows(NamedTuple):
     affinities: Array  # (m, k)
     radii: Array  # (m,)
     kept: NDArray[np.int32] | None  # how many of the density neighbours count, (m,)
+    novelty: Array  # distance to the nearest training row, divided by the radius of that row, (m,)
     skipped: NDArray[np.int32]  # the training row that is left out while a row is placed, or -1, (m,)
+
+    @property
+    def foreign(self) -> Array:
+        """How foreign each row is, from 0 to 1."""
+        first, last = _FOREIGN
+        return np.asarray(np.clip((self.novelty - first) / (last - first), 0.0, 1.0))
 
     @property
     def twins(self) -> NDArray[np.int32]:
@@ -95,14 +106,16 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
     # A training row is already part of the sums by which the affinities of the others are divided.
     back = np.where(skipped[:, None] >= 0, np.minimum(back, 1.0), back / (1.0 + back))
     P = 0.5 * (own + back)
+    least = max(t.added, float(np.finfo(np.float64).tiny))  # duplicates have no radius of their own
+    novelty = graph.distances[:, 0] / np.maximum(t.radii[graph.indices[:, 0]], least)
     if not t.density_neighbors:  # den-SNE
         radii = np.sqrt((P * near.distances**2).sum(axis=1) / P.sum(axis=1))
-        return NewRows(graph, P, radii, None, skipped)
+        return NewRows(graph, P, radii, None, novelty, skipped)
     if t.directed:
         P[:, t.density_neighbors :] = 0.0
     distances = np.ascontiguousarray(graph.distances[:, : t.density_neighbors])
     kept = group_neighbors(distances) if t.small_groups else None
-    return NewRows(graph, P, repeated(distances, kept).mean(axis=1), kept, skipped)
+    return NewRows(graph, P, repeated(distances, kept).mean(axis=1), kept, novelty, skipped)
 
 
 def _check_finite(graph: KnnGraph, metric: Any) -> None:
@@ -156,7 +169,10 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins
     """Return the places of a chunk of rows. With ``keep_twins``, rows that equal training rows get their places."""
     training, field, m = reference.training, _field(reference, workers), len(rows.radii)
     log_radii = _log_radii(reference, rows.radii)
-    scales, targets = np.exp(training.log_scale.at(log_radii)), training.target.at(log_radii)
+    foreign, density = rows.foreign, reference.density
+    scales = np.exp(training.log_scale.at(log_radii))
+    targets = training.target.at(log_radii, foreign * np.log(_FOREIGN_RADIUS) * abs(training.target.slope))
+    weights = density.weight + foreign * _FOREIGN_WEIGHT
     near = np.ascontiguousarray(rows.graph.indices[:, : training.affinity_neighbors])
     listed = np.ascontiguousarray(repeated(rows.graph.indices[:, : training.density_neighbors], rows.kept))
     n = len(reference.places)
@@ -165,18 +181,16 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins
         training.affinity_smoothing * field.partition,
         training.mass * n / field.partition,
     )
-    density = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in reference.density)
+    terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
     Y = np.empty((m, reference.places.shape[1]))
     own = near, rows.affinities, scales, listed
-    shared = targets, rows.skipped, field.fixed, field.tree, constants, density
+    shared = targets, weights, rows.skipped, field.fixed, field.tree, constants, terms
     workers.run(kernels.begin, m, Y, *own, *shared, grain=_GRAIN)
-    rounds = _ROUNDS if reference.density.of_map.weight else 1
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         in_map = np.empty((m, 0), np.int32)
-        if reference.density.of_map.weight:
-            in_map = _nearest_in_map(reference, Y, rows, workers)
-        steps = _STEPS if rounds > 1 else _ROUNDS * _STEPS
-        workers.run(kernels.descend, m, Y, *own, in_map, *shared, steps, grain=_GRAIN)
+        if density.of_map.share:
+            in_map = _nearest_in_map(reference, Y, rows, weights > 0.0, workers)
+        workers.run(kernels.descend, m, Y, *own, in_map, *shared, _STEPS, grain=_GRAIN)
     if keep_twins:
         twins = rows.twins
         known = twins >= 0
@@ -184,25 +198,23 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins
     return Y
 
 
-def _nearest_in_map(reference: Reference, Y: Array, rows: NewRows, workers: Workers) -> NDArray[np.int32]:
-    """Return the points of the map that are nearest to ``Y``, without those that are skipped."""
+def _nearest_in_map(
+    reference: Reference, Y: Array, rows: NewRows, needed: NDArray[np.bool_], workers: Workers
+) -> NDArray[np.int32]:
+    """Return the points of the map that are nearest to those of ``Y`` that are ``needed``, without skipped points."""
     k = min(reference.training.density_neighbors, len(reference.places) - 1)
-    _, found = _tree(reference).query(Y, np.arange(1, k + 2), workers=workers.n_threads)
-    others = found != rows.skipped[:, None]
-    others[others.all(axis=1), -1] = False
-    near = found[others].reshape(len(Y), k).astype(np.int32)
+    near = np.zeros((len(Y), k), np.int32)
+    if needed.any():
+        _, found = _tree(reference).query(Y[needed], np.arange(1, k + 2), workers=workers.n_threads)
+        others = found != rows.skipped[needed, None]
+        others[others.all(axis=1), -1] = False
+        near[needed] = found[others].reshape(-1, k)
     return np.ascontiguousarray(repeated(near, rows.kept))
 
 
 def novelty(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
     """Return the distance of every row to its nearest training row, divided by the radius of that training row."""
-    training = reference.training
-    least = max(training.added, float(np.finfo(np.float64).tiny))  # duplicates have no radius of their own
-    found = np.empty(0)
-    for rows in _chunks(reference, X, pca, workers):
-        nearest, distances = rows.graph.indices[:, 0], rows.graph.distances[:, 0]
-        found = np.append(found, distances / np.maximum(training.radii[nearest], least))
-    return found
+    return np.concatenate([np.empty(0), *(rows.novelty for rows in _chunks(reference, X, pca, workers))])
 
 
 def concentration(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:

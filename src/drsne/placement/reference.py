@@ -39,18 +39,18 @@ class Law(NamedTuple):
         """Return ``factor`` times the function, for a factor that is not negative."""
         return Law(*(factor * each for each in self[:5]), smoothing=self.smoothing)
 
-    def at(self, log_radii: Array) -> Array:
-        """Return the values of the function."""
+    def at(self, log_radii: Array, beyond: Array | float = 0.0) -> Array:
+        """Return the values of the function. Both bounds are moved outwards by ``beyond``."""
         values = self.slope * log_radii + self.intercept
         if self.smoothing:
             values = np.log(np.exp(values) + self.smoothing)
-        return np.asarray(np.clip(values, self.low, self.high) + self.shift)
+        return np.asarray(np.clip(values, self.low - beyond, self.high + beyond) + self.shift)
 
 
 class MapTerm(NamedTuple):
     """The density term over one kind of neighbours, with the concentration of the map."""
 
-    weight: float = 0.0
+    share: float = 0.0  # factor on the density weight
     added: float = 0.0  # length that is added to each radius
     log_mean: float = 0.0  # log of the mean concentration
 
@@ -58,15 +58,16 @@ class MapTerm(NamedTuple):
 class RadiusTerm(NamedTuple):
     """The density term of den-SNE, with the log radii of the map."""
 
-    weight: float = 0.0
+    share: float = 0.0
     mean: float = 0.0
     spread: float = 0.0  # standard deviation, with its shift
     correlation: float = 0.0
 
 
 class Density(NamedTuple):
-    """The density terms of the loss of a new row. Terms with the weight 0 are not used."""
+    """The density terms of the loss of a new row. Terms with the share 0 are not used."""
 
+    weight: float = 0.0  # lambda
     of_data: MapTerm = MapTerm()
     of_map: MapTerm = MapTerm()
     of_radii: RadiusTerm = RadiusTerm()

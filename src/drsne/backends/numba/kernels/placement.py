@@ -206,12 +206,13 @@ def _mean_distance(y, near, places, floor, gradient):  # type: ignore[no-untyped
 
 
 @kernel
-def _profile_loss(y, near, places, target, term, alpha, floor, smoothing, gradient, part):  # type: ignore[no-untyped-def]
-    """Return ``weight / 2`` times the squared difference of the profile from its target, and add its gradient.
+def _profile_loss(y, near, places, target, lam, term, alpha, floor, smoothing, gradient, part):  # type: ignore[no-untyped-def]
+    """Return ``lam * share / 2`` times the squared difference of the profile from its target, and add its gradient.
 
-    ``term`` is (weight, added length, log mean concentration of the map).
+    ``term`` is (share, added length, log mean concentration of the map).
     """
-    weight, added, log_mean = term
+    share, added, log_mean = term
+    weight = lam * share
     if weight == 0.0 or near.shape[0] == 0:
         return 0.0
     radius = max(_mean_distance(y, near, places, floor, part) + added, 1e-300)
@@ -228,13 +229,14 @@ def _profile_loss(y, near, places, target, term, alpha, floor, smoothing, gradie
 
 
 @kernel
-def _radius_loss(y, near, places, target, term, gradient, part):  # type: ignore[no-untyped-def]
-    """Return ``-weight`` times the change of the correlation of den-SNE by the row, and add its gradient.
+def _radius_loss(y, near, places, target, lam, term, gradient, part):  # type: ignore[no-untyped-def]
+    """Return ``-lam * share`` times the change of the correlation of den-SNE by the row, and add its gradient.
 
-    ``term`` is (weight, mean and shifted standard deviation of the log radii of the map, their correlation). To second
+    ``term`` is (share, mean and shifted standard deviation of the log radii of the map, their correlation). To second
     order, the change is proportional to ``t z - rho z^2 / 2``, where z is the standardised log radius in the map.
     """
-    weight, mean, spread, rho = term
+    share, mean, spread, rho = term
+    weight = lam * share
     if weight == 0.0 or not spread > 0.0:
         return 0.0
     m, d = near.shape[0], y.shape[0]
@@ -260,11 +262,11 @@ def _radius_loss(y, near, places, target, term, gradient, part):  # type: ignore
 
 
 @kernel
-def loss(y, near, p, a, listed, in_map, target, skipped, fixed, tree, constants, density, gradient, part, scaled):  # type: ignore[no-untyped-def]
+def loss(y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, constants, density, gradient, part, scaled):  # type: ignore[no-untyped-def]
     """Return the loss of a row at ``y`` and write its gradient.
 
     ``near`` are the neighbours that have the affinities ``p``, ``a`` is the scale of the row, ``listed`` are its
-    density neighbours in the data and ``in_map`` those in the map. ``fixed`` holds the places of the map, its places
+    density neighbours in the data and ``in_map`` those in the map, and ``lam`` is its density weight. ``fixed`` holds the places of the map, its places
     divided by the stretch, its scales and its masses.
     """
     places, _, scales, _ = fixed
@@ -286,14 +288,14 @@ def loss(y, near, p, a, listed, in_map, target, skipped, fixed, tree, constants,
         pull = 2.0 * p[t] * w * (w / (w + delta)) / h
         for c in range(d):
             gradient[c] += pull * (y[c] - places[j, c])
-    value += _profile_loss(y, listed, places, target, of_data, alpha, floor, smoothing, gradient, part)
-    value += _profile_loss(y, in_map, places, target, of_map, alpha, floor, smoothing, gradient, part)
-    value += _radius_loss(y, near, places, target, of_radii, gradient, part)
+    value += _profile_loss(y, listed, places, target, lam, of_data, alpha, floor, smoothing, gradient, part)
+    value += _profile_loss(y, in_map, places, target, lam, of_map, alpha, floor, smoothing, gradient, part)
+    value += _radius_loss(y, near, places, target, lam, of_radii, gradient, part)
     return value
 
 
 @kernel
-def begin(Y, near, p, a, listed, target, skipped, fixed, tree, constants, density, block, lo, hi):  # type: ignore[no-untyped-def]
+def begin(Y, near, p, a, listed, target, lam, skipped, fixed, tree, constants, density, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them."""
     places = fixed[0]
     d, none = Y.shape[1], np.empty(0, np.int32)
@@ -313,7 +315,7 @@ def begin(Y, near, p, a, listed, target, skipped, fixed, tree, constants, densit
             else:
                 for c in range(d):
                     y[c] = places[near[r, candidate], c]
-            own = near[r], p[r], a[r], listed[r], none, target[r], skipped[r]
+            own = near[r], p[r], a[r], listed[r], none, target[r], lam[r], skipped[r]
             value = loss(y, *own, fixed, tree, constants, density, gradient, part, scaled)
             if value < least or candidate < 0:
                 least = value
@@ -322,7 +324,7 @@ def begin(Y, near, p, a, listed, target, skipped, fixed, tree, constants, densit
 
 
 @kernel
-def descend(Y, near, p, a, listed, in_map, target, skipped, fixed, tree, constants, density, steps, block, lo, hi):  # type: ignore[no-untyped-def]
+def descend(Y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, constants, density, steps, block, lo, hi):  # type: ignore[no-untyped-def]
     """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
 
     A step is halved until the loss decreases enough. The inverse Hessian begins as that of the attraction to neighbours
@@ -335,7 +337,7 @@ def descend(Y, near, p, a, listed, in_map, target, skipped, fixed, tree, constan
     for r in range(lo, hi):
         for c in range(d):
             y[c] = Y[r, c]
-        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], skipped[r]
+        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r], skipped[r]
         rows = *own, fixed, tree, constants, density
         value = loss(y, *rows, gradient, part, scaled)
         fresh = True

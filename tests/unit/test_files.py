@@ -1,0 +1,208 @@
+"""Model files: what is saved comes back, and every damaged, foreign or newer file gives one clear error."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import drsne
+from drsne import DRSNE, DenSNE, ModelFileError, Objective, files
+
+SHORT = {"max_iter": 60, "random_state": 0, "perplexity": 10, "density_neighbors": 10}
+X = np.random.default_rng(0).normal(size=(80, 7))
+NEW = np.random.default_rng(1).normal(size=(6, 7))
+MODELS = {
+    "default": DRSNE(**SHORT),
+    "objective": DRSNE(objective=Objective(kernel="fixed"), **SHORT),
+    "components": DRSNE(pca_components=3, **SHORT),
+    "path": DRSNE(density_weight="auto", **SHORT),
+    "den-SNE": DenSNE(max_iter=60, random_state=0, perplexity=10),
+    "start": DRSNE(init=np.random.default_rng(2).normal(size=(80, 2)), **SHORT),
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model.drsne"
+    DRSNE(**SHORT).fit(X).save(path)
+    return path
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_a_saved_model_comes_back(name, tmp_path):
+    model = MODELS[name].fit(X)
+    model.save(tmp_path / "m")
+    loaded = drsne.load(tmp_path / "m")
+    assert type(loaded) is type(model)
+    for attribute, value in vars(model).items():
+        if not attribute.endswith("_") or attribute == "affinities_":
+            continue
+        other = getattr(loaded, attribute)
+        if isinstance(value, np.ndarray):
+            assert np.array_equal(value, other) and value.dtype == other.dtype, attribute
+        elif attribute == "pca_":
+            assert (value is None) == (other is None)
+        elif attribute == "history_":
+            assert all(np.array_equal(value[key], other[key]) for key in value)
+        elif attribute == "path_":
+            assert repr(value) == repr(other)
+        else:
+            assert value == other, attribute
+    for parameter, value in model.get_params().items():
+        assert np.all(getattr(loaded, parameter) == value), parameter
+    assert np.array_equal(loaded.transform(NEW), model.transform(NEW))
+    assert np.array_equal(loaded.novelty(NEW), model.novelty(NEW))
+    assert np.array_equal(pickle.loads(pickle.dumps(model)).transform(NEW), model.transform(NEW))
+
+
+def test_models_without_data_take_them_again(tmp_path):
+    for data in (X, X.astype(np.float32), sp.csr_matrix(X)):
+        model = DRSNE(**SHORT).fit(data)
+        model.save(tmp_path / "with")
+        model.save(tmp_path / "without", include_data=False)
+        least = min((tmp_path / name).stat().st_size for name in ("with", "without"))
+        assert least == (tmp_path / "without").stat().st_size
+        with pytest.raises(ValueError, match="saved without its training data"):
+            drsne.load(tmp_path / "without").transform(NEW)
+        assert np.array_equal(drsne.load(tmp_path / "without", X=data).transform(NEW), model.transform(NEW))
+        with pytest.raises(ValueError, match="must be the training data"):
+            drsne.load(tmp_path / "without", X=data[:-1])
+    model = DRSNE(pca_components=3, **SHORT).fit(X)
+    model.save(tmp_path / "without", include_data=False)
+    assert np.array_equal(drsne.load(tmp_path / "without", X=X).transform(NEW), model.transform(NEW))
+
+
+def test_bytes_per_row(tmp_path):
+    sizes = []
+    for n in (100, 300):
+        rows = np.random.default_rng(0).normal(size=(n, 5))
+        DRSNE(**SHORT).fit(rows).save(tmp_path / "m", include_data=False)
+        sizes.append((tmp_path / "m").stat().st_size)
+    assert (sizes[1] - sizes[0]) / 200 < 68  # the documentation states about 64
+
+
+def test_functions_and_unfitted_models_cannot_be_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        DRSNE().save(tmp_path / "m")
+    model = DRSNE(metric=lambda a, b: float(np.abs(a - b).sum()), **SHORT).fit(X)
+    with pytest.raises(ValueError, match="metric must be a number, a string"):
+        model.save(tmp_path / "m")
+    assert not list(tmp_path.iterdir())
+    kept = DRSNE(callbacks=lambda *_: None, **{**SHORT, "random_state": np.random.RandomState(0)}).fit(X)
+    kept.save(tmp_path / "m")
+    assert drsne.load(tmp_path / "m").callbacks is None
+
+
+def test_a_thousand_mutations_of_a_file(saved, tmp_path):
+    content = saved.read_bytes()
+    whole = drsne.load(saved).transform(NEW)
+    rng = np.random.default_rng(0)
+    changed = tmp_path / "changed"
+    for case in range(1000):
+        data = bytearray(content)
+        kind = case % 5
+        at = int(rng.integers(len(data))) if case % 2 else int(rng.integers(600))
+        if kind == 0:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            del data[at : at + int(rng.integers(1, 50))]
+        elif kind == 2:
+            data[at:at] = rng.bytes(int(rng.integers(1, 50)))
+        elif kind == 3:
+            data = data[:at]
+        else:
+            data[at : at + 16] = rng.bytes(16)
+        changed.write_bytes(data)
+        try:
+            model = drsne.load(changed)
+        except ModelFileError as error:
+            assert str(changed) in str(error)
+        else:
+            assert np.array_equal(model.transform(NEW), whole)
+
+
+def test_changed_files_with_a_right_checksum(saved, tmp_path):
+    """Files with valid checksums but other contents, such as those of other versions, give our error."""
+    content = saved.read_bytes()
+    start = files._FIXED
+    size = int.from_bytes(content[start - 8 : start], "little")
+    header, rest = json.loads(content[start : start + size]), content[start + size :]
+
+    def written(changed: dict, body: bytes = rest):
+        text = json.dumps(changed).encode()
+        files_ = len(text).to_bytes(8, "little") + text + body
+        import hashlib
+
+        path = tmp_path / "other"
+        path.write_bytes(files.MAGIC + (1).to_bytes(4, "little") + hashlib.sha256(files_).digest() + files_)
+        return path
+
+    assert np.array_equal(drsne.load(written(header)).transform(NEW), drsne.load(saved).transform(NEW))
+    for name, value in (
+        ("class", "Popen"),
+        ("params", {"unknown": 1}),
+        ("fitted", {"embedding_": {"class": "eval", "fields": {}}}),
+        ("arrays", []),
+        ("arrays", [{"type": "|O", "shape": [3], "at": 0}]),
+        ("arrays", [{"type": "<f8", "shape": [10**12], "at": 0}]),
+        ("reference", {"training": 1}),
+        ("reference", 7),
+    ):
+        with pytest.raises(ModelFileError):
+            drsne.load(written({**header, name: value}))
+    for name in header:
+        if name not in ("drsne", "length"):
+            with pytest.raises(ModelFileError):
+                drsne.load(written({key: value for key, value in header.items() if key != name}))
+
+
+def test_foreign_and_newer_files(saved, tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(b"")
+    with pytest.raises(ModelFileError, match="not a model file"):
+        drsne.load(other)
+    np.save(tmp_path / "a.npy", X)
+    with pytest.raises(ModelFileError, match="not a model file"):
+        drsne.load(tmp_path / "a.npy")
+    content = bytearray(saved.read_bytes())
+    content[len(files.MAGIC)] = 9
+    other.write_bytes(content)
+    with pytest.raises(ModelFileError, match="newer drsne"):
+        drsne.load(other)
+    with pytest.raises(FileNotFoundError):
+        drsne.load(tmp_path / "none")
+
+
+def test_an_interrupted_save_keeps_the_old_file(saved, tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    model = DRSNE(**SHORT).fit(X)
+    model.save(path)
+    before = path.read_bytes()
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files.os, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        model.save(path)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["m"]
+
+
+def test_pickles_of_other_versions():
+    model = DRSNE(**SHORT).fit(X)
+    state = model.__getstate__()
+    newer = DRSNE.__new__(DRSNE)
+    with pytest.raises(ValueError, match="newer version of drsne"):
+        newer.__setstate__({**state, "_pickle_version": 99})
+    old = {key: value for key, value in state.items() if key not in ("_pickle_version", "_reference")}
+    older = DRSNE.__new__(DRSNE)
+    older.__setstate__(old)
+    assert np.array_equal(older.embedding_, model.embedding_)
+    with pytest.raises(ValueError, match="older version of drsne"):
+        older.transform(NEW)

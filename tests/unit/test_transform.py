@@ -1,0 +1,273 @@
+"""New rows in a fitted map: independence of the batch, special rows, every kind of input, and errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import drsne
+from drsne import DRSNE, DenSNE, Objective
+from drsne.backends.numba.kernels import placement as kernels
+from drsne.backends.numba.threads import Workers
+from drsne.placement import place
+
+SHORT = {"max_iter": 150, "random_state": 0, "perplexity": 15, "density_neighbors": 15}
+
+
+def blobs(n: int = 300, d: int = 6, seed: int = 0) -> np.ndarray:
+    """Return three groups of different densities."""
+    rng = np.random.default_rng(seed)
+    centre = rng.normal(size=(3, d)) * 12
+    kind = rng.integers(3, size=n)
+    return centre[kind] + rng.normal(size=(n, d)) * np.array([0.3, 1.0, 2.5])[kind, None]
+
+
+X, NEW = blobs(), blobs(40, seed=0) + 0.05
+
+
+@pytest.fixture(scope="module")
+def model() -> DRSNE:
+    return DRSNE(**SHORT).fit(X)
+
+
+def one_by_one(model, rows):
+    return np.concatenate([model.transform(rows[i : i + 1]) for i in range(rows.shape[0])])
+
+
+def test_a_place_does_not_depend_on_the_batch(model):
+    whole = model.transform(NEW)
+    order = np.random.default_rng(0).permutation(len(NEW))
+    far = np.random.default_rng(1).normal(size=(10_000, X.shape[1])) * 1e6
+    assert np.array_equal(one_by_one(model, NEW), whole)
+    assert np.array_equal(model.transform(NEW[order]), whole[order])
+    assert np.array_equal(np.concatenate([model.transform(NEW[:17]), model.transform(NEW[17:])]), whole)
+    assert np.array_equal(model.transform(np.concatenate([far, NEW]))[-len(NEW) :], whole)
+
+
+def test_a_place_does_not_depend_on_the_number_of_threads_or_on_the_chunks(model, monkeypatch):
+    whole = model.transform(NEW)
+    for n_jobs in (2, 3):
+        other = DRSNE(**SHORT, n_jobs=n_jobs).fit(X)
+        assert np.array_equal(other.transform(NEW), whole)
+    monkeypatch.setattr(place, "CHUNK", 7)
+    assert np.array_equal(model.transform(NEW), whole)
+
+
+def test_places_are_the_same_in_another_process(model, tmp_path):
+    model.save(tmp_path / "m.drsne")
+    np.save(tmp_path / "new.npy", NEW)
+    program = (
+        "import sys, numpy as np, drsne; p = sys.argv[1]; "
+        "np.save(p + '/out.npy', drsne.load(p + '/m.drsne').transform(np.load(p + '/new.npy')))"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), model.transform(NEW))
+
+
+def test_a_training_row_gets_its_place_and_the_first_of_equal_ones(model):
+    assert np.array_equal(model.transform(X), model.embedding_)
+    twice = DRSNE(**SHORT).fit(np.concatenate([X, X[:5]]))
+    assert np.array_equal(twice.transform(X[:5]), twice.embedding_[:5])
+    assert not np.array_equal(twice.embedding_[:5], twice.embedding_[len(X) :])
+    assert (model.novelty(X) == 0.0).all()
+    np.testing.assert_allclose(model.new_concentration(X), model.input_concentration_, atol=1e-5)
+
+
+def test_new_rows_land_in_their_groups(model):
+    rows = blobs(400, seed=0)
+    held = DRSNE(**SHORT).fit(rows[:340])
+    in_data = NearestNeighbors(n_neighbors=15).fit(rows[:340]).kneighbors(rows[340:], return_distance=False)
+    in_map = NearestNeighbors(n_neighbors=45).fit(held.embedding_).kneighbors(
+        held.transform(rows[340:]), return_distance=False
+    )
+    shared = [len(np.intersect1d(a, b)) / 15 for a, b in zip(in_data, in_map, strict=True)]
+    assert np.mean(shared) > 0.6
+
+
+def test_foreign_rows_are_flagged_and_stay_out_of_dense_groups(model):
+    foreign = np.random.default_rng(3).uniform(-1, 1, (50, X.shape[1])) * 20 + 200
+    places = NearestNeighbors(n_neighbors=30).fit(model.embedding_)
+    own = NearestNeighbors(n_neighbors=31).fit(model.embedding_).kneighbors(model.embedding_)[0][:, -1]
+    assert places.kneighbors(model.transform(foreign))[0][:, -1].min() > np.quantile(own, 0.9)
+    assert model.novelty(foreign).min() > 10 * np.quantile(model.novelty(NEW), 0.9)
+    assert model.new_concentration(foreign).max() < np.quantile(model.input_concentration_, 0.01)
+
+
+CASES = {
+    "plain t-SNE": DRSNE(density_weight=0.0, **SHORT),
+    "fixed kernel": DRSNE(kernel="fixed", **SHORT),
+    "neighbours in the data": DRSNE(neighborhoods="input", **SHORT),
+    "neighbours in the map": DRSNE(neighborhoods="embedding", **SHORT),
+    "large weight": DRSNE(density_weight=200.0, **SHORT),
+    "small weight": DRSNE(density_weight=0.05, **SHORT),
+    "one dimension": DRSNE(1, **SHORT),
+    "three dimensions": DRSNE(3, **SHORT),
+    "four dimensions": DRSNE(4, **SHORT),
+    "smoothings": DRSNE(
+        objective=Objective(distance_smoothing=0.1, affinity_smoothing=1e-7, kernel="fixed"), **SHORT
+    ),
+    "the paper": DRSNE(**drsne.presets.paper(len(X), 0.05, 15, max_iter=300)),
+    "principal components": DRSNE(pca_components=4, **SHORT),
+    "cosine": DRSNE(metric="cosine", **SHORT),
+    "manhattan": DRSNE(metric="manhattan", **SHORT),
+    "squared": DRSNE(metric="sqeuclidean", **SHORT),
+    "standardised": DRSNE(metric="seuclidean", **SHORT),
+    "den-SNE": DenSNE(max_iter=150, random_state=0, perplexity=15),
+    "automatic weight": DRSNE(density_weight="auto", **{**SHORT, "max_iter": 60}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_every_kind_of_map_places_rows_one_by_one_as_together(name):
+    model = CASES[name].fit(X)
+    whole = model.transform(NEW)
+    assert np.isfinite(whole).all()
+    assert np.array_equal(one_by_one(model, NEW[:8]), whole[:8])
+    assert np.array_equal(model.transform(X[:9]), model.embedding_[:9])
+    near = NearestNeighbors(n_neighbors=len(X) // 4).fit(model.embedding_).kneighbors(whole, return_distance=False)
+    twins = pairwise_distances(NEW, X).argmin(axis=1)
+    # The map of the paper is torn, so that neighbours in the data are far apart.
+    assert np.mean([twin in row for twin, row in zip(twins, near, strict=True)]) > (0.6 if name == "the paper" else 0.9)
+
+
+def test_sparse_rows_frames_and_other_types_give_the_same_places(model):
+    whole = model.transform(NEW)
+    assert np.array_equal(model.transform(NEW.tolist()), whole)
+    assert np.array_equal(model.transform(np.asfortranarray(NEW)), whole)
+    assert np.array_equal(model.transform(sp.csr_matrix(NEW)), whole)
+    assert model.transform(NEW.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(model.transform(NEW.astype(np.float32)), whole, atol=0.2)
+    assert model.transform(np.round(X[:3]).astype(int)).shape == (3, 2)
+    sparse = DRSNE(**SHORT).fit(sp.csr_matrix(X))
+    assert np.array_equal(one_by_one(sparse, sp.csr_matrix(NEW[:6])), sparse.transform(NEW[:6]))
+    assert np.array_equal(sparse.transform(sp.csr_matrix(X[:6])), sparse.embedding_[:6])
+    single = DRSNE(**SHORT).fit(X.astype(np.float32))
+    assert np.array_equal(single.transform(X[:6].astype(np.float32)), single.embedding_[:6])
+
+
+def test_distances_to_the_training_rows_replace_the_rows():
+    D, between = pairwise_distances(X), pairwise_distances(NEW, X)
+    model = DRSNE(metric="precomputed", **SHORT).fit(D)
+    whole = model.transform(between)
+    assert np.array_equal(one_by_one(model, between[:5]), whole[:5])
+    assert np.array_equal(model.transform(D[:5]), model.embedding_[:5])
+    graph = sp.csr_matrix(np.where(between <= np.sort(between, axis=1)[:, 60:61], between, 0.0))
+    assert np.array_equal(model.transform(graph), whole)
+    few = sp.csr_matrix(np.where(between <= np.sort(between, axis=1)[:, 3:4], between, 0.0))
+    with pytest.raises(ValueError, match="must list at least 45 training rows"):
+        model.transform(few)
+    with pytest.raises(ValueError, match="non-negative"):
+        model.transform(-between)
+
+
+def test_pipelines_output_and_names():
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    pipeline = make_pipeline(StandardScaler(), DRSNE(**SHORT)).set_output(transform="pandas").fit(frame)
+    found = pipeline.transform(frame.iloc[:4])
+    assert list(found.columns) == ["drsne0", "drsne1"]
+    assert list(found.index) == [0, 1, 2, 3]
+    model = DRSNE(**SHORT).fit(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame.rename(columns={"a": "z"}))
+
+
+def test_errors_and_empty_batches(model):
+    with pytest.raises(drsne_not_fitted(), match="not fitted"):
+        DRSNE().transform(X)
+    with pytest.raises(ValueError, match="features"):
+        model.transform(X[:, :3])
+    with pytest.raises(ValueError, match="NaN"):
+        model.transform(np.full((1, X.shape[1]), np.nan))
+    assert model.transform(np.empty((0, X.shape[1]))).shape == (0, 2)
+    assert model.novelty(np.empty((0, X.shape[1]))).shape == (0,)
+    with pytest.raises(ValueError, match="must be finite"):
+        model.transform(np.full((1, X.shape[1]), 1e200))
+    given = DRSNE(neighbors=drsne.graph.knn(X, 45), **SHORT).fit(X)
+    with pytest.raises(ValueError, match=r"fitted with neighbors=\.\.\."):
+        given.transform(NEW)
+    model_without = DRSNE(**SHORT).fit(X)
+    model_without._reference = None
+    with pytest.raises(ValueError, match="keeps nothing for new rows"):
+        model_without.transform(NEW)
+
+
+def drsne_not_fitted():
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError
+
+
+def test_progress_is_shown(capsys, model):
+    shown = DRSNE(**SHORT, verbose=1).fit(X)
+    capsys.readouterr()
+    shown.transform(NEW)
+    assert "transform" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["plain t-SNE", "smoothings", "the paper", "den-SNE", "three dimensions", "one dimension"])
+@pytest.mark.filterwarnings("ignore")
+def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
+    model = CASES[name].fit(X)
+    captured = []
+
+    def keep(*arguments):
+        captured.append(arguments)
+
+    monkeypatch.setattr(place.kernels, "descend", keep)
+    model.transform(NEW[:5])
+    Y, near, p, a, listed, in_map, target, lam, skipped = captured[0][:9]
+    fixed = captured[0][9:13]
+    d = Y.shape[1]
+    rng = np.random.default_rng(0)
+    for r in range(5):
+        y = Y[r] + rng.normal(size=d)
+        # The tree is approximate, so that its value and its gradient differ from those of the sum; for the density and
+        # attraction alone, the repulsion is left out.
+        for factor in (0.0, 1.0):
+            stretch, delta, repulsion = fixed[2]
+            own = (near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r] + 0.5, skipped[r])
+            shared = (*fixed[:2], (stretch, delta, factor * repulsion), fixed[3])
+            buffers = np.empty(d), np.empty(d)
+
+            def value(at, gradient):
+                return kernels.loss(at, *own, *shared, gradient, *buffers)  # noqa: B023
+
+            gradient, unused, step = np.empty(d), np.empty(d), 1e-5
+            value(y, gradient)
+            for c in range(d):
+                e = np.zeros(d)
+                e[c] = step
+                slope = (value(y + e, unused) - value(y - e, unused)) / (2 * step)
+                assert slope == pytest.approx(gradient[c], rel=2e-2 if factor else 1e-5, abs=1e-3 if factor else 1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_tree_agrees_with_the_sum_over_all_points(d):
+    rng = np.random.default_rng(d)
+    places, scales = rng.normal(size=(900, d)) * 8, np.exp(rng.normal(size=900) * 0.7)
+    masses = rng.uniform(0.5, 4, 900)
+    fixed = places, places, scales, masses
+    from drsne.backends.numba.fields import field_tree
+
+    with Workers(1) as workers:
+        tree = field_tree(fixed, workers)
+        partition, forces = np.empty(900), np.empty((900, d))
+        workers.run(kernels.potentials, 900, fixed, tree, 1.0, partition, forces)
+    difference = places[:, None] - places[None]
+    h = scales[:, None] * scales[None]
+    w = h / (h + (difference**2).sum(axis=2))
+    np.fill_diagonal(w, 0.0)
+    weighted = masses[:, None] * masses[None] * w
+    np.testing.assert_allclose(partition, weighted.sum(axis=1), rtol=5e-3)
+    exact = ((weighted * w / h)[:, :, None] * difference).sum(axis=1)
+    assert np.linalg.norm(forces - exact) < 0.01 * np.linalg.norm(exact)
