@@ -56,7 +56,8 @@ def seconds(code: str, cache: str) -> list[float]:
 def _compile_bytecode() -> None:
     """Compile the package to bytecode, as pip does when it installs a wheel."""
     spec = importlib.util.find_spec("drsne")
-    assert spec is not None and spec.origin is not None
+    assert spec is not None
+    assert spec.origin is not None
     compileall.compile_dir(os.path.dirname(spec.origin), quiet=1)
 
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from drsne.estimators.densne import DenSNE
     from drsne.estimators.detector import DRSNEDetector
     from drsne.estimators.drsne import DRSNE
+    from drsne.estimators.load import load
     from drsne.estimators.memory_estimate import memory_estimate
     from drsne.estimators.path import DensityPath
-    from drsne.files import ModelFileError, load
+    from drsne.files import ModelFileError
     from drsne.objectives.concentration import Smoothing
     from drsne.objectives.drsne import Objective
     from drsne.optimization.optimizers import Adam, Momentum
@@ -31,7 +32,7 @@ _HOME = {
     "DenSNE": "drsne.estimators.densne",
     "density_path": "drsne.estimators.density_path",
     "memory_estimate": "drsne.estimators.memory_estimate",
-    "load": "drsne.files",
+    "load": "drsne.estimators.load",
     "ModelFileError": "drsne.files",
     "Calibration": "drsne.affinities",
     "DensityPath": "drsne.estimators.path",

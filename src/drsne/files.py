@@ -58,7 +58,7 @@ class _Writer:
         if isinstance(value, dict):
             return {"dict": [[key, self.encoded(each, f"{name}[{key!r}]")] for key, each in value.items()]}
         kind = type(value).__name__
-        if kind in _classes() and is_dataclass(value):
+        if is_dataclass(value):
             listed = [field.name for field in fields(value) if not field.name.startswith("_")]
             return {"class": kind, "fields": {each: self.encoded(getattr(value, each), each) for each in listed}}
         if kind in _classes() and isinstance(value, tuple):
@@ -79,14 +79,14 @@ def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
     from sklearn.decomposition import PCA
 
     from drsne.affinities import Calibration
-    from drsne.estimators.path import DensityPath
+    from drsne.objectives.added_row import Density, Law, MapTerm, RadiusTerm
     from drsne.objectives.concentration import Smoothing
     from drsne.objectives.drsne import Objective
     from drsne.optimization.optimizers import Adam, Momentum
     from drsne.optimization.schedule import Phase, Schedule
-    from drsne.placement.reference import Density, Law, MapTerm, RadiusTerm, Training
+    from drsne.placement.reference import Training
 
-    ours = (Adam, Calibration, Density, DensityPath, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
+    ours = (Adam, Calibration, Density, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
     of_pca = (
         "n_components",
         "svd_solver",
@@ -105,22 +105,24 @@ def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
     return {**classes, "PCA": (PCA, of_pca)}
 
 
-def _decoded(value: Any, arrays: list[Any]) -> Any:
-    """Return the value of some JSON."""
+def _decoded(value: Any, arrays: list[Any], classes: dict[str, Any]) -> Any:
+    """Return the value of some JSON, which may name only these classes."""
     if not isinstance(value, dict):
         return value
     if "array" in value:
         return arrays[value["array"]]
     if "csr" in value:
-        return sp.csr_matrix(tuple(_decoded(part, arrays) for part in value["csr"]), shape=tuple(value["shape"]))
+        return sp.csr_matrix(
+            tuple(_decoded(part, arrays, classes) for part in value["csr"]), shape=tuple(value["shape"])
+        )
     if "dict" in value:
-        return {key: _decoded(each, arrays) for key, each in value["dict"]}
+        return {key: _decoded(each, arrays, classes) for key, each in value["dict"]}
     if "list" in value:
-        return [_decoded(each, arrays) for each in value["list"]]
+        return [_decoded(each, arrays, classes) for each in value["list"]]
     if "tuple" in value:
-        return tuple(_decoded(each, arrays) for each in value["tuple"])
-    kind, attributes = _classes()[value["class"]]
-    given = {name: _decoded(each, arrays) for name, each in value["fields"].items()}
+        return tuple(_decoded(each, arrays, classes) for each in value["tuple"])
+    kind, attributes = classes[value["class"]]
+    given = {name: _decoded(each, arrays, classes) for name, each in value["fields"].items()}
     if not attributes:
         return kind(**given)
     made = kind()
@@ -137,7 +139,7 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
 
     from sklearn.utils.validation import check_is_fitted
 
-    from drsne import __version__
+    import drsne
 
     check_is_fitted(model, "embedding_")
     writer = _Writer()
@@ -156,7 +158,7 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
         if name.endswith("_") and not name.startswith("_") and name != "affinities_"
     }
     header = {
-        "drsne": __version__,
+        "drsne": drsne.__version__,
         "class": type(model).__name__,
         "params": {name: writer.encoded(value, name) for name, value in params.items()},
         "fitted": {name: writer.encoded(value, name) for name, value in fitted.items()},
@@ -207,53 +209,22 @@ def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
             raise
 
 
-def load(path: str | os.PathLike[str], X: Any = None) -> Any:
-    """Load a model that was saved with ``model.save(path)``.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-    X : array-like or sparse matrix, default=None
-        The training data, for a model that was saved with ``include_data=False``. They are compared with a digest in
-        the file.
-
-    Returns
-    -------
-    DRSNE or DenSNE
-        The fitted model.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, is not a model file, or was written by a newer version of drsne.
-
-    Examples
-    --------
-    >>> import numpy as np, os, tempfile
-    >>> import drsne
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
-    >>> model = drsne.DRSNE(perplexity=10, density_neighbors=10, max_iter=100, random_state=0).fit(X)
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.drsne")
-    >>> model.save(path)
-    >>> bool((drsne.load(path).transform(X[:3]) == model.embedding_[:3]).all())
-    True
-    """
-    from drsne.estimators.densne import DenSNE
-    from drsne.estimators.drsne import DRSNE
+def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str, Any], X: Any) -> Any:
+    """Return the model in a file, one of ``kinds``. Its attributes can also be objects of the classes ``others``."""
     from drsne.placement.reference import Reference
 
+    classes = {**_classes(), **{name: (kind, ()) for name, kind in others.items()}}
     body = _checked_body(Path(path))
     header: dict[str, Any] = {}
     try:
         header, arrays = _parts(body)
-        kind = {"DRSNE": DRSNE, "DenSNE": DenSNE}[header["class"]]
-        model = kind(**{name: _decoded(value, arrays) for name, value in header["params"].items()})
+        kind = kinds[header["class"]]
+        model = kind(**{name: _decoded(value, arrays, classes) for name, value in header["params"].items()})
         for name, value in header["fitted"].items():
-            setattr(model, name, _decoded(value, arrays))
+            setattr(model, name, _decoded(value, arrays, classes))
         model._reference = None
         if header["reference"] is not None:
-            parts = {name: _decoded(value, arrays) for name, value in header["reference"].items()}
+            parts = {name: _decoded(value, arrays, classes) for name, value in header["reference"].items()}
             model._reference = Reference(places=np.asarray(model.embedding_, dtype=np.float64), **parts)
         digest = str(header["data"])
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -295,7 +266,7 @@ def _checked_body(path: Path) -> memoryview:
     version = int.from_bytes(content[len(MAGIC) : len(MAGIC) + 4], "little")
     if version > VERSION:
         raise ModelFileError(
-            f"{path} has version {version} of the format of model files, and this drsne reads versions up to {VERSION}. "
+            f"{path} has version {version} of the format of model files, and this drsne reads up to version {VERSION}. "
             "The file is damaged, or it was written by a newer drsne: upgrade with pip install -U drsne."
         )
     digest, body = content[len(MAGIC) + 4 : len(MAGIC) + 36], memoryview(content)[len(MAGIC) + 36 :]

@@ -18,6 +18,8 @@ LAYERS = (
     {"affinities", "anomaly", "datasets", "initialization", "metrics", "pca", "pl"},
     {"objectives"},
     {"optimization"},
+    {"placement"},
+    {"files"},
     {"presets"},
     {"estimators"},
     {"graph", "concentration", "objective", "optimize", "path"},  # names from before, which import what has moved
@@ -28,11 +30,13 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Within these folders, too, a file imports only from files above it in the list.
 ORDER = {
-    "objectives": ("concentration", "kernel", "kl", "neighborhoods", "problem", "densne", "drsne"),
+    "objectives": ("concentration", "added_row", "kernel", "kl", "neighborhoods", "problem", "densne", "drsne"),
     "optimization": ("optimizers", "schedule", "loop"),
-    "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "small", "search"),
+    "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "small", "search", "queries"),
+    "placement": ("reference", "place"),
     "estimators": (
         "parameters", "memory", "preparation", "path", "base", "densne", "drsne", "density_path", "memory_estimate",
+        "detector", "load",
     ),
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from drsne import DRSNE, DenSNE
+from drsne import DRSNE, DenSNE, DRSNEDetector
 
 # Few iterations, small neighbourhoods: the checks fit dozens of data sets of 10 to 100 rows.
 SMALL = {"perplexity": 3.0, "density_neighbors": 3, "max_iter": 20}
@@ -17,6 +17,7 @@ SMALL = {"perplexity": 3.0, "density_neighbors": 3, "max_iter": 20}
         DRSNE(**SMALL, density_weight=0.0, init="random"),
         DenSNE(perplexity=3.0, max_iter=20),
         DenSNE(perplexity=3.0, max_iter=20, density_weight=0.0, init="random"),
+        DRSNEDetector(DRSNE(**SMALL), contamination=0.2),
     ]
 )
 @pytest.mark.filterwarnings("ignore:Lowered:UserWarning")

@@ -238,7 +238,7 @@ def test_reverse_neighbours_are_sampled_if_there_are_many():
 
 def test_lists_that_find_enough_are_not_refined(monkeypatch):
     """The lists look poor, so more neighbours than needed are searched for, but they are good."""
-    monkeypatch.setattr(inverted_file, "_enough", lambda lists, checked: (lists.probed.shape[1], False))
+    monkeypatch.setattr(inverted_file, "enough_probes", lambda lists, checked: (lists.probed.shape[1], False))
     monkeypatch.setattr(descent, "refined", lambda *a: pytest.fail("the recall is good"))
     X = np.random.default_rng(0).normal(size=(3000, 3))
     found, exact = knn(X, 10, method="approximate"), knn(X, 10, method="exact")

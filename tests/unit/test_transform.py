@@ -86,8 +86,10 @@ def test_new_rows_land_in_their_groups(model):
     rows = blobs(400, seed=0)
     held = DRSNE(**SHORT).fit(rows[:340])
     in_data = NearestNeighbors(n_neighbors=15).fit(rows[:340]).kneighbors(rows[340:], return_distance=False)
-    in_map = NearestNeighbors(n_neighbors=45).fit(held.embedding_).kneighbors(
-        held.transform(rows[340:]), return_distance=False
+    in_map = (
+        NearestNeighbors(n_neighbors=45)
+        .fit(held.embedding_)
+        .kneighbors(held.transform(rows[340:]), return_distance=False)
     )
     shared = [len(np.intersect1d(a, b)) / 15 for a, b in zip(in_data, in_map, strict=True)]
     assert np.mean(shared) > 0.6
@@ -112,9 +114,7 @@ CASES = {
     "one dimension": DRSNE(1, **SHORT),
     "three dimensions": DRSNE(3, **SHORT),
     "four dimensions": DRSNE(4, **SHORT),
-    "smoothings": DRSNE(
-        objective=Objective(distance_smoothing=0.1, affinity_smoothing=1e-7, kernel="fixed"), **SHORT
-    ),
+    "smoothings": DRSNE(objective=Objective(distance_smoothing=0.1, affinity_smoothing=1e-7, kernel="fixed"), **SHORT),
     "the paper": DRSNE(**drsne.presets.paper(len(X), 0.05, 15, max_iter=300)),
     "principal components": DRSNE(pca_components=4, **SHORT),
     "cosine": DRSNE(metric="cosine", **SHORT),
@@ -214,7 +214,9 @@ def test_progress_is_shown(capsys, model):
     assert "transform" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["plain t-SNE", "smoothings", "the paper", "den-SNE", "three dimensions", "one dimension"])
+@pytest.mark.parametrize(
+    "name", ["plain t-SNE", "smoothings", "the paper", "den-SNE", "three dimensions", "one dimension"]
+)
 @pytest.mark.filterwarnings("ignore")
 def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
     model = CASES[name].fit(X)

@@ -22,10 +22,11 @@ from drsne.backends.numba.threads import Workers
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
+from drsne.objectives.added_row import Density
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
 from drsne.optimization.schedule import Schedule
-from drsne.placement.reference import Density, Reference
+from drsne.placement.reference import Reference
 from drsne.presets import default_schedule, iterations, most_exaggerated
 from drsne.progress import ProgressBar
 
@@ -182,6 +183,21 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         reference, data = self._checked_new(X)
         with Workers(self.n_jobs) as workers:
             return novelty(reference, data, workers, pca=self.pca_)
+
+    def _placed_again(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the places of training rows if each is left out of the map and placed as a new row."""
+        from drsne.placement.place import placed_again
+
+        check_is_fitted(self, "embedding_")
+        reference: Reference | None = getattr(self, "_reference", None)
+        if reference is None or reference.training.rows is None or reference.training.given:
+            raise ValueError(
+                "Placing training rows again needs a model that keeps its training data; this one was fitted with "
+                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the data."
+            )
+        bar = ProgressBar(len(rows), "placing rows again", visible=bool(self.verbose))
+        with Workers(self.n_jobs) as workers, bar:
+            return placed_again(reference, rows, workers, lambda done: bar(done, {}))
 
     def save(self, path: str | PathLike[str], *, include_data: bool = True) -> None:
         """Write the fitted model to a file, from which :func:`drsne.load` makes it again.

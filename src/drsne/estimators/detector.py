@@ -29,8 +29,8 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : DRSNE or DenSNE, default=None
-        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with its default settings, this
-        ``random_state`` and this ``n_jobs``.
+        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with its default settings and this
+        ``n_jobs``.
     detector : str, default="knn"
         The detector, one of :func:`drsne.anomaly.detectors`.
     contamination : "auto" or float, default="auto"
@@ -39,7 +39,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs : int, default=None
         Number of threads of the default estimator.
     random_state : int, RandomState or None, default=None
-        Seed of the default estimator.
+        Seed of the estimator of the map, if that has none.
 
     Attributes
     ----------
@@ -101,8 +101,10 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         chosen = _detector.find(self.detector)
         share = self._share()
-        estimator = DRSNE(random_state=self.random_state, n_jobs=self.n_jobs) if self.estimator is None else self.estimator
-        self.estimator_ = clone(estimator).fit(X)
+        estimator = DRSNE(n_jobs=self.n_jobs) if self.estimator is None else clone(self.estimator)
+        if estimator.random_state is None:
+            estimator.set_params(random_state=self.random_state)
+        self.estimator_ = estimator.fit(X)
         self.embedding_: Array = np.asarray(self.estimator_.embedding_, dtype=np.float64)
         self.n_features_in_ = self.estimator_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)

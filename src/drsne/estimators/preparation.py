@@ -19,12 +19,13 @@ from drsne.neighbors.given import checked_neighbors
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.precomputed import available
 from drsne.neighbors.search import nearest
+from drsne.objectives.added_row import Law
 from drsne.objectives.concentration import added_length, group_neighbors, profile, repeated, winsorized
 from drsne.objectives.densne import DenSNEProblem, input_log_radii, standardized
 from drsne.objectives.drsne import DRSNEProblem, Objective
 from drsne.objectives.kernel import log_scales
 from drsne.pca import fitted_pca, scores
-from drsne.placement.reference import Law, Training
+from drsne.placement.reference import Training
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]

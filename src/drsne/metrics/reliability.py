@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import sampled_rows
-from drsne.progress import ProgressBar
+
+_NEIGHBORS = (
+    30  # number of neighbours in the map that determine the unit of length, for models without density_neighbors
+)
 
 
 def reliability(model: Any, *, max_samples: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
@@ -47,26 +49,13 @@ def reliability(model: Any, *, max_samples: int | None = None, random_state: Any
     True
     """
     from scipy.spatial import cKDTree
-    from sklearn.utils.validation import check_is_fitted
 
-    from drsne.placement.place import placed_again
-
-    check_is_fitted(model, "embedding_")
-    reference = getattr(model, "_reference", None)
-    if reference is None or reference.training.rows is None or reference.training.given:
-        raise ValueError(
-            "reliability needs a model that keeps its training data; this one was fitted with distances or given "
-            "neighbours, was interrupted, or was saved without data. Fit it again from the data."
-        )
-    places = reference.places
-    sampled = sampled_rows(len(places), max_samples, random_state)
-    rows = np.arange(len(places)) if sampled is None else np.asarray(sampled)
-    bar = ProgressBar(len(rows), "reliability", visible=bool(model.verbose))
-    with Workers(model.n_jobs) as workers, bar:
-        again = placed_again(reference, rows, workers, lambda done: bar(done, {}))
-    k = min(max(reference.training.density_neighbors, 1) if reference.training.density_neighbors else 30, len(places) - 1)
-    near, _ = cKDTree(places).query(places[rows], k + 1)
-    radius = near[:, 1:].mean(axis=1)
+    places = np.asarray(model.embedding_, dtype=np.float64)
+    rows = sampled_rows(len(places), max_samples, random_state)
+    again = model._placed_again(rows)
+    k = min(int(getattr(model, "density_neighbors", _NEIGHBORS)), len(places) - 1)
+    distances, _ = cKDTree(places).query(places[rows], k + 1)  # the first one is the row itself
+    radius = distances[:, 1:].mean(axis=1)
     moved = np.linalg.norm(again - places[rows], axis=1)
     found = np.full(len(places), np.nan)
     with np.errstate(invalid="ignore"):

@@ -34,9 +34,11 @@ class Points(NamedTuple):
     centred: Any  # (n, d), dense or sparse
     norms: NDArray[np.float64]  # squared norms of the centred points
     rank: Any  # the kernel that ranks shortlists
-    parts: tuple[NDArray[Any], ...]  # the points, as arguments of that kernel
-    scale: tuple[float, float]  # factors that convert the distances of ``parts`` to those of the data
-    square: float  # ratio of the squared distances of ``parts`` to those of the centred points
+    points: (
+        Any  # the points, as an argument of that kernel: an array, or the offsets, columns and values of a CSR matrix
+    )
+    scale: tuple[float, float]  # factors that convert the distances of ``points`` to those of the data
+    square: float  # ratio of the squared distances of ``points`` to those of the centred points
     origin: tuple[float, Any, float]  # (X / scale - mean) / second scale are the centred points
 
     @classmethod
@@ -60,8 +62,8 @@ class Points(NamedTuple):
         Z /= second
         norms = np.einsum("ij,ij->i", Z, Z)
         if 1.0 / _ORDINARY < scale * second < _ORDINARY:  # squares cannot overflow, so the data need no rescaled copy
-            return cls(Z, norms, kernels.rank_dense, (X,), (1.0, 1.0), (scale * second) ** 2, (scale, mean, second))
-        return cls(Z, norms, kernels.rank_dense, (X / scale / second,), (scale, second), 1.0, (scale, mean, second))
+            return cls(Z, norms, kernels.rank_dense, X, (1.0, 1.0), (scale * second) ** 2, (scale, mean, second))
+        return cls(Z, norms, kernels.rank_dense, X / scale / second, (scale, second), 1.0, (scale, mean, second))
 
     def doubt(self, dtype: type) -> float:
         """Return a bound on the error of a squared distance computed from dot products.
@@ -143,7 +145,8 @@ def _n_unproved(lists: Shortlists, bounds: NDArray[np.float64], points: Points, 
 
 
 def _rank(points: Points, some: Rows, lists: Shortlists, bounds: NDArray[np.float64], out: KnnGraph) -> None:
-    points.rank(*points.parts, some, lists.names, lists.filled, bounds * points.square, *out, whole(len(some)))
+    shortlists = lists.names, lists.filled, bounds * points.square
+    points.rank(points.points, points.points, some, some, *shortlists, *out, whole(len(some)))
 
 
 def rescaled(graph: KnnGraph, points: Points) -> KnnGraph:

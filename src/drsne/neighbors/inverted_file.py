@@ -164,7 +164,7 @@ def _rank(
     out = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
     # A row that was compared with fewer than k others is searched in full.
     bounds = np.where(filled < k, -np.inf, np.inf)
-    workers.run(points.rank, m, *points.parts, rows, candidates, filled, bounds, *out)
+    workers.run(points.rank, m, points.points, points.points, rows, rows, candidates, filled, bounds, *out)
     graph.indices[rows], graph.distances[rows] = out
 
 

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne.backends.numba.kernels import lists as list_kernels
 from drsne.backends.numba.kernels import neighbors as kernels
-from drsne.backends.numba.kernels import queries as query_kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.exact import Points, rescaled
 from drsne.neighbors.graph import KnnGraph
@@ -74,7 +74,6 @@ def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
         residual, order, first, centres = lists.residual, lists.order, lists.first, lists.centres
     points = points._replace(centred=None)  # the lists have the centred points in single precision
     scale, mean, second = points.origin
-    ranked = points.parts[0]
 
     def search(Q: NDArray[np.float64], k: int, workers: Workers) -> KnnGraph:
         m = len(Q)
@@ -82,15 +81,28 @@ def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
         own = Q if points.scale == (1.0, 1.0) else Q / scale / second
         probed = np.empty((m, probes), np.int32)
         if probes < len(centres):
-            workers.run(query_kernels.probed_lists, m, queries, centres, probed, grain=_GRAIN)
+            workers.run(list_kernels.probes, m, queries, centres, probed, grain=_GRAIN)
         else:
             probed[:] = np.arange(probes)
-        graph = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
-        index = residual, order, first, centres, probed
-        workers.run(query_kernels.nearest, m, own, queries, ranked, *index, *graph, grain=_GRAIN)
-        return rescaled(graph, points)
+        names, filled, bound = np.empty((m, _room(k)), np.int32), np.empty(m, np.int32), np.empty(m)
+        with np.errstate(over="ignore"):
+            index = residual, order, first, centres, probed
+            workers.run(list_kernels.shortlists, m, queries, *index, k, names, filled, bound, grain=_GRAIN)
+        return _ranked(points, own, m, k, (names, filled, bound * points.square), workers)
 
     return search
+
+
+def _room(k: int) -> int:
+    return 2 * (k + k // 4 + 16)
+
+
+def _ranked(points: Points, rows: Any, m: int, k: int, listed: tuple[Any, Any, Any], workers: Workers) -> KnnGraph:
+    """Return the k nearest of the listed candidates of new rows, or of all rows if a list is not proved complete."""
+    graph = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
+    every, none = np.arange(m, dtype=np.intp), np.full(m, -1, np.intp)
+    workers.run(points.rank, m, rows, points.points, every, none, *listed, *graph, grain=_GRAIN)
+    return rescaled(graph, points)
 
 
 def _sparse(X: sp.csr_matrix) -> Search:
@@ -98,11 +110,10 @@ def _sparse(X: sp.csr_matrix) -> Search:
     scale = points.origin[0]
 
     def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
-        own = canonical(Q)
-        graph = KnnGraph(np.empty((own.shape[0], k), np.int32), np.empty((own.shape[0], k)))
+        own, m = canonical(Q), Q.shape[0]
         rows = own.indptr.astype(np.int64), own.indices.astype(np.int32), own.data / scale
-        workers.run(query_kernels.nearest_sparse, own.shape[0], *rows, *points.parts, *graph, grain=_GRAIN)
-        return rescaled(graph, points)
+        nothing = np.empty((m, 0), np.int32), np.zeros(m, np.int32), np.full(m, -np.inf)
+        return _ranked(points, rows, m, k, nothing, workers)
 
     return search
 
@@ -151,7 +162,9 @@ def _other(X: Any, metric: Any) -> Search:
             D = distances(Q[i : i + 1], workers)
             if not callable(metric):
                 D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)
-            workers.run(kernels.nearest_in_rows, 1, D, np.array([-1]), graph.indices[i : i + 1], graph.distances[i : i + 1])
+            workers.run(
+                kernels.nearest_in_rows, 1, D, np.array([-1]), graph.indices[i : i + 1], graph.distances[i : i + 1]
+            )
         return graph
 
     return search

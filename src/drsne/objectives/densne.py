@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from drsne.backends import Backend, PairList
 from drsne.engines import Engine
 from drsne.neighbors.graph import KnnGraph
+from drsne.objectives.added_row import Density, RadiusTerm
 from drsne.objectives.kl import StoredPairs, prepared
 from drsne.objectives.problem import Problem, State, Terms
-from drsne.placement.reference import Density, RadiusTerm
 
 Array = NDArray[np.float64]
 _LEAST_SHARE = 1e-6  # smallest radius in the data, relative to the median radius (both are squared lengths)

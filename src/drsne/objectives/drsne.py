@@ -13,6 +13,7 @@ from drsne import checks
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.backends import Backend
 from drsne.engines import Engine
+from drsne.objectives.added_row import Density, Law, MapTerm
 from drsne.objectives.concentration import (
     DEFAULT_QUANTILE,
     DEFAULT_SMOOTHING,
@@ -34,7 +35,6 @@ from drsne.objectives.neighborhoods import (
     NeighborTable,
 )
 from drsne.objectives.problem import LARGE_MAP, Problem, Smoothings, State, Terms
-from drsne.placement.reference import Density, Law, MapTerm
 
 Array = NDArray[np.float64]
 _LEAST_SAMPLE = 10  # smallest automatic number of neighbours in a share
@@ -309,26 +309,23 @@ class DRSNEProblem(Problem):
 
     def density(self, Y: Array, weight: float, state: State | None = None) -> Density:
         """Return the density terms of the loss of a new row, with the concentrations of the map ``Y``."""
-        objective = self.objective
-        terms = {"of_data": MapTerm(), "of_map": MapTerm()}
+        objective, smoothing = self.objective, self.objective.embedding_smoothing
+        found = Density(
+            weight,
+            exponent=objective.embedding_exponent,
+            squared_distance=smoothing.squared_distance,
+            profile=smoothing.profile,
+        )
         state = self.start() if state is None else state
         typed = self.typed(state.in_order(Y))
         for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
-            radii = neighborhoods.table(typed, memory, self.backend).radii(
-                typed, objective.embedding_smoothing.squared_distance
-            )
-            found = profile(radii, objective.embedding_exponent, objective.embedding_smoothing)
-            log_mean = -Law.of_profile(found, objective.embedding_exponent, 0.0).intercept
-            name = "of_data" if isinstance(neighborhoods, InputNeighborhoods) else "of_map"
-            added = added_length(radii, objective.embedding_smoothing)
-            terms[name] = MapTerm(neighborhoods.weight, added, log_mean)
-        return Density(
-            weight,
-            **terms,
-            exponent=objective.embedding_exponent,
-            squared_distance=objective.embedding_smoothing.squared_distance,
-            profile=objective.embedding_smoothing.profile,
-        )
+            radii = neighborhoods.table(typed, memory, self.backend).radii(typed, smoothing.squared_distance)
+            low = profile(radii, objective.embedding_exponent, smoothing)
+            log_mean = -Law.of_profile(low, objective.embedding_exponent, 0.0).intercept
+            term = MapTerm(neighborhoods.weight, added_length(radii, smoothing), log_mean)
+            in_data = isinstance(neighborhoods, InputNeighborhoods)
+            found = found._replace(of_data=term) if in_data else found._replace(of_map=term)
+        return found
 
     def _profile(self, Y: NDArray[Any], table: NeighborTable) -> Profile:
         smoothing = self.objective.embedding_smoothing

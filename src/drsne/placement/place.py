@@ -99,7 +99,8 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
     """Return rows with these neighbours. A row that is a training row itself is ``skipped`` among the others."""
     t = reference.training
     _check_finite(graph, t.metric)
-    near = KnnGraph(*(np.ascontiguousarray(each) for each in graph.first(t.affinity_neighbors)))
+    first = graph.first(t.affinity_neighbors)
+    near = KnnGraph(np.ascontiguousarray(first.indices), np.ascontiguousarray(first.distances))
     own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, workers)
     with np.errstate(over="ignore", under="ignore"):
         back = np.exp(t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2)

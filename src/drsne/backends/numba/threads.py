@@ -317,15 +317,18 @@ class _Blas:
     _lock = Lock()
     _users = 0
     _limits: Any = None
+    _controller: Any = None  # the BLAS libraries of NumPy and SciPy, which take two milliseconds to find
 
     @classmethod
     def limit(cls) -> None:
         import scipy.linalg.cython_blas  # noqa: F401 (the products in kernels use it, and only loaded BLAS is limited)
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
 
         with cls._lock:
+            if cls._controller is None:
+                cls._controller = ThreadpoolController()
             if cls._users == 0:
-                cls._limits = threadpool_limits(1, user_api="blas")
+                cls._limits = cls._controller.limit(limits=1, user_api="blas")
             cls._users += 1
 
     @classmethod

@@ -225,3 +225,100 @@ def compare(residual, order, first, centres, probed, part, offset, k, names, fil
                     names[to, kept] = order[names[to, q]]
                     kept += 1
             filled[to] = kept
+
+
+@kernel
+def probes(queries, centres, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the nearest centres of each new row, in ascending order of their numbers.
+
+    Matrix products are not used, because their rounding depends on the number of rows.
+    """
+    count, size = centres.shape[0], out.shape[1]
+    value, index = np.empty(count, np.float32), np.empty(count, np.int32)
+    for r in range(lo, hi):
+        for c in range(count):
+            s = 0.0
+            for f in range(queries.shape[1]):
+                s += (queries[r, f] - centres[c, f]) ** 2
+            value[c], index[c] = s, c
+        _trimmed(value, index, count, size, 0)
+        for c in range(size):  # insertion sort
+            name, at = index[c], c
+            while at > 0 and name < index[at - 1]:
+                index[at] = index[at - 1]
+                at -= 1
+            index[at] = name
+        for c in range(size):
+            out[r, c] = index[c]
+
+
+@kernel
+def _scanned(residual, start, end, own, value, name, filled, limit, size):  # type: ignore[no-untyped-def]
+    """Add the rows of a list that are nearer than ``limit`` to a shortlist, and return its length and new limit.
+
+    A full shortlist keeps its ``size`` smallest values. The limit is at most the smallest value that is left out.
+    """
+    for j in range(np.uint64(start), np.uint64(end)):
+        s = np.float32(0)
+        for f in range(np.uint64(own.shape[0])):
+            s += (residual[j, f] - own[f]) * (residual[j, f] - own[f])
+        if s < limit:
+            value[filled], name[filled] = s, j
+            filled += 1
+            if filled == value.shape[0]:
+                kept, _ = _trimmed(value, name, filled, size, size // 8)
+                for t in range(kept, filled):
+                    limit = min(limit, value[t])
+                filled = kept
+    return filled, limit
+
+
+@kernel
+def shortlists(queries, residual, order, first, centres, probed, k, names, filled, bound, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write candidates for the k nearest rows of new rows, and a lower bound on the squared distances of the others.
+
+    ``queries`` are the new rows in the coordinates of the ``centres``. They are compared with the rows of the lists
+    that they probe, in single precision. The candidates of a row do not depend on the other rows.
+    """
+    d, group, room = queries.shape[1], hi - lo, names.shape[1]
+    size = k + k // 4 + 16
+    largest = np.finfo(np.float32).max
+    value = np.empty((group, room), np.float32)
+    count, limit = np.zeros(group, np.int64), np.full(group, largest)
+    norm, at = np.zeros(group, np.float32), np.zeros(group, np.int64)
+    own = np.empty(d, np.float32)
+    # All rows of the block that probe a list are compared with it in turn, while it is in the cache.
+    for u in range(centres.shape[0]):
+        for r in range(group):
+            if at[r] == probed.shape[1] or probed[lo + r, at[r]] != u:
+                continue
+            at[r] += 1
+            for f in range(d):
+                own[f] = queries[lo + r, f] - centres[u, f]
+            length = np.float32(0)
+            for f in range(d):
+                length += own[f] * own[f]
+            norm[r] = max(norm[r], length)
+            count[r], limit[r] = _scanned(
+                residual, first[u], first[u + 1], own, value[r], names[lo + r], count[r], limit[r], size
+            )
+    doubt = np.float64(8 * d + 64) * np.finfo(np.float32).eps
+    for r in range(group):
+        listed, to = count[r], lo + r
+        bound[to] = limit[r] - 2.0 * doubt * (np.float64(norm[r]) + limit[r])
+        if limit[r] == largest or not bound[to] > 0.0:  # nothing was left out, or nothing is known
+            bound[to] = np.inf if limit[r] == largest and norm[r] < largest else -np.inf
+        if listed < k:
+            bound[to] = -np.inf
+        else:
+            _, reach = _trimmed(value[r], names[to], listed, k, k // 16)
+            reach += np.float32(2.0 * doubt) * (norm[r] + reach)
+            kept = 0
+            for t in range(listed):
+                if value[r, t] <= reach:
+                    names[to, kept] = names[to, t]
+                    kept += 1
+            listed = kept
+        for t in range(listed):
+            names[to, t] = order[names[to, t]]
+        filled[to] = listed

@@ -15,29 +15,31 @@ _CHUNK = 64
 
 
 @kernel
-def _dense_distance(X, i, j):  # type: ignore[no-untyped-def]
-    """Return |x_i - x_j|^2, summed feature by feature."""
+def _dense_distance(Q, i, X, j):  # type: ignore[no-untyped-def]
+    """Return |q_i - x_j|^2, summed feature by feature."""
     s = 0.0
     for f in range(X.shape[1]):
-        s += (X[i, f] - X[j, f]) ** 2
+        s += (Q[i, f] - X[j, f]) ** 2
     return s
 
 
 @kernel
-def _sparse_distance(indptr, columns, values, i, j):  # type: ignore[no-untyped-def]
-    """Return |x_i - x_j|^2 of two CSR rows with sorted columns."""
-    a, b = indptr[i], indptr[j]
-    a_end, b_end = indptr[i + 1], indptr[j + 1]
+def _sparse_distance(Q, i, X, j):  # type: ignore[no-untyped-def]
+    """Return |q_i - x_j|^2 of two CSR rows with sorted columns; matrices are (offsets, columns, values)."""
+    q_indptr, q_columns, q_values = Q
+    indptr, columns, values = X
+    a, b = q_indptr[i], indptr[j]
+    a_end, b_end = q_indptr[i + 1], indptr[j + 1]
     s = 0.0
     while a < a_end or b < b_end:
-        if b >= b_end or (a < a_end and columns[a] < columns[b]):
-            s += values[a] ** 2
+        if b >= b_end or (a < a_end and q_columns[a] < columns[b]):
+            s += q_values[a] ** 2
             a += 1
-        elif a >= a_end or columns[b] < columns[a]:
+        elif a >= a_end or columns[b] < q_columns[a]:
             s += values[b] ** 2
             b += 1
         else:
-            s += (values[a] - values[b]) ** 2
+            s += (q_values[a] - values[b]) ** 2
             a += 1
             b += 1
     return s
@@ -197,8 +199,11 @@ def nearest_centre(products, norms, X, centres, doubt, label, block, lo, hi):  #
 
 
 @kernel
-def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the nearest of the candidates of each row, or of all points if the list cannot be proved complete."""
+def rank_dense(Q, X, row, own, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the nearest of the candidates of each row, or of all points if the list cannot be proved complete.
+
+    The rows are rows of ``Q``, and ``own`` are the points of ``X`` that are left out in a search of all points.
+    """
     n, k = X.shape[0], indices.shape[1]
     value = np.empty(k)
     index = np.empty(k, np.int32)
@@ -208,13 +213,13 @@ def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo,
         index[:] = n
         for c in range(count[r]):
             j = int(candidates[r, c])
-            _offer(value, index, _dense_distance(X, i, j), j)
+            _offer(value, index, _dense_distance(Q, i, X, j), j)
         if value[0] >= bounds[r] and value[0] > 0.0:  # no point is nearer than a duplicate
             value[:] = np.inf
             index[:] = n
             for j in range(n):
-                if j != i:
-                    _offer(value, index, _dense_distance(X, i, j), j)
+                if j != own[r]:
+                    _offer(value, index, _dense_distance(Q, i, X, j), j)
         _sort(value, index)
         for m in range(k):  # a loop, because assignments of arrays take a second longer to compile
             indices[r, m] = index[m]
@@ -222,9 +227,9 @@ def rank_dense(X, row, candidates, count, bounds, indices, distances, block, lo,
 
 
 @kernel
-def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
+def rank_sparse(Q, X, row, own, candidates, count, bounds, indices, distances, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the result of :func:`rank_dense` for CSR rows with sorted columns."""
-    n, k = indptr.shape[0] - 1, indices.shape[1]
+    n, k = X[0].shape[0] - 1, indices.shape[1]
     value = np.empty(k)
     index = np.empty(k, np.int32)
     for r in range(lo, hi):
@@ -233,13 +238,13 @@ def rank_sparse(indptr, columns, values, row, candidates, count, bounds, indices
         index[:] = n
         for c in range(count[r]):
             j = int(candidates[r, c])
-            _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
+            _offer(value, index, _sparse_distance(Q, i, X, j), j)
         if value[0] >= bounds[r] and value[0] > 0.0:  # no point is nearer than a duplicate
             value[:] = np.inf
             index[:] = n
             for j in range(n):
-                if j != i:
-                    _offer(value, index, _sparse_distance(indptr, columns, values, i, j), j)
+                if j != own[r]:
+                    _offer(value, index, _sparse_distance(Q, i, X, j), j)
         _sort(value, index)
         for m in range(k):  # a loop, because assignments of arrays take a second longer to compile
             indices[r, m] = index[m]

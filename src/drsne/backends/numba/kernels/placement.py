@@ -145,7 +145,7 @@ def _field(y, a, fixed, tree, stretch, skipped, scaled, gradient):  # type: igno
 
     ``stretch`` is the square root of 1 + distance smoothing. If no point is skipped, ``skipped`` is -1.
     """
-    places, shrunk, scales, masses = fixed
+    _, shrunk, scales, masses = fixed
     coordinates, scale, mass, nodes, summed, constants = tree
     d = y.shape[0]
     for c in range(d):
@@ -266,8 +266,8 @@ def loss(y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, const
     """Return the loss of a row at ``y`` and write its gradient.
 
     ``near`` are the neighbours that have the affinities ``p``, ``a`` is the scale of the row, ``listed`` are its
-    density neighbours in the data and ``in_map`` those in the map, and ``lam`` is its density weight. ``fixed`` holds the places of the map, its places
-    divided by the stretch, its scales and its masses.
+    density neighbours in the data and ``in_map`` those in the map, and ``lam`` is its density weight. ``fixed`` holds
+    the places of the map, its places divided by the stretch, its scales and its masses.
     """
     places, _, scales, _ = fixed
     stretch, delta, repulsion = constants

@@ -1,0 +1,46 @@
+"""Loading of saved models."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from drsne.estimators.densne import DenSNE
+from drsne.estimators.drsne import DRSNE
+from drsne.estimators.path import DensityPath
+from drsne.files import loaded
+
+
+def load(path: str | os.PathLike[str], X: Any = None) -> Any:
+    """Load a model that was saved with ``model.save(path)``.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    X : array-like or sparse matrix, default=None
+        The training data, for a model that was saved with ``include_data=False``. They are compared with a digest in
+        the file.
+
+    Returns
+    -------
+    DRSNE or DenSNE
+        The fitted model.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, is not a model file, or was written by a newer version of drsne.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> import drsne
+    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    >>> model = drsne.DRSNE(perplexity=10, density_neighbors=10, max_iter=100, random_state=0).fit(X)
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.drsne")
+    >>> model.save(path)
+    >>> bool((drsne.load(path).transform(X[:3]) == model.embedding_[:3]).all())
+    True
+    """
+    return loaded(path, {"DRSNE": DRSNE, "DenSNE": DenSNE}, {"DensityPath": DensityPath}, X)
