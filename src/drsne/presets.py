@@ -52,6 +52,9 @@ DENSNE_MOMENTA = (0.5, 0.8)
 DENSNE_EXAGGERATION = 12.0
 
 
+UPDATE_STEPS = 150  # iterations of each of the two phases of an update
+
+
 def default_schedule(
     n_samples: int,
     *,
@@ -160,6 +163,19 @@ def path_schedules(n_samples: int, *, max_iter: int | str, adaptive: bool, **set
         return Schedule(phases=(phase,), record_every=plain.record_every)
 
     return PathSchedules(plain, first, step(PATH_STEPS), step(LAST_STEPS))
+
+
+def update_schedule(n_samples: int, *, density: bool, momentum: float) -> Schedule:
+    """Return the schedule of an update, which begins with a map and has no early exaggeration.
+
+    The map is not centred, because the pull towards the old places keeps it where it is.
+    """
+    every = RECORD_EVERY if n_samples < MANY else RECORD_EVERY_OF_MANY
+    rate = max(n_samples / 4.0, LEAST_RATE * (1.0 - momentum) / (1.0 - FIXED_MOMENTUM)) / n_samples
+    first = Phase(n_iter=UPDATE_STEPS, optimizer=Momentum(rate=rate, momentum=momentum), max_step=MAX_STEP)
+    adam = Adam(rate=PATH_RATE, betas=ADAM_BETAS)
+    last = Phase(n_iter=UPDATE_STEPS, optimizer=adam, decay="cosine", density=True)
+    return Schedule(phases=(first, last) if density else (first,), record_every=every, center=False)
 
 
 def most_exaggerated(max_iter: int, *, density: bool, share: float = DENSITY_SHARE) -> int:

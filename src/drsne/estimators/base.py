@@ -20,14 +20,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsne import checks, engines, logs
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import memory, parameters
-from drsne.estimators.preparation import PreparationSettings, Prepared
+from drsne.estimators.preparation import Held, PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
 from drsne.objectives.added_row import Density
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
 from drsne.optimization.schedule import Schedule
 from drsne.placement.reference import Reference
-from drsne.presets import default_schedule, iterations, most_exaggerated
+from drsne.presets import (
+    FIXED_MOMENTUM,
+    MOMENTUM,
+    default_schedule,
+    iterations,
+    most_exaggerated,
+    update_schedule,
+)
 from drsne.progress import ProgressBar
 
 # Names of our parameters in other packages, and other spellings.
@@ -45,6 +52,7 @@ _OTHER_NAMES = {
     "early_exaggeration_iter": "n_iter_exaggeration",
 }
 
+_NEIGHBORS = 30  # number of neighbours in the map that determine a length, for models without density_neighbors
 _PICKLE_VERSION = 1  # version of the attributes of fitted models
 
 
@@ -58,6 +66,32 @@ def _refuse_unknown(kind: Any, params: dict[str, Any], error: type[Exception] = 
             for other, ours in others.items():
                 hint = hint.replace(repr(other), repr(ours))
             raise error(f"{kind.__name__} has no parameter {name!r}. {hint or 'It has ' + ', '.join(known) + '.'}")
+
+
+def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray[np.intp]:
+    """Return the old numbers of rows, or raise an error that says what is wrong with them."""
+    rows = np.asarray(previous_rows)
+    if rows.shape != (n_samples,) or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"previous_rows must have one integer for each of the {n_samples} rows of X; got shape {rows.shape} of "
+            f"{rows.dtype}. Pass the number of each row in the old data, or -1 for new rows."
+        )
+    known = rows[rows >= 0]
+    if len(rows) and (rows.min() < -1 or rows.max() >= n_old):
+        raise ValueError(
+            f"previous_rows must be between -1 and {n_old - 1}, the last row of the old data; got values from "
+            f"{rows.min()} to {rows.max()}. Pass -1 for new rows."
+        )
+    if len(np.unique(known)) < len(known):
+        raise ValueError(
+            "previous_rows must name each row of the old data at most once; got "
+            f"{len(known) - len(np.unique(known))} repeated numbers. Pass -1 for copies of a row."
+        )
+    if not len(known):
+        raise ValueError(
+            "previous_rows must name at least one row of the old data; got only -1. Call fit for entirely new data."
+        )
+    return rows.astype(np.intp)
 
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -110,6 +144,39 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         data, dtype = self._checked(X)
         with logs.shown(self.verbose > 1):
             self._fit(data, dtype)
+        return self
+
+    def update(self, X: ArrayLike, previous_rows: ArrayLike, stiffness: float = 1.0) -> Self:
+        """Fit the map again to data that have changed, and keep known rows near their old places.
+
+        Use this for data that are refreshed regularly, so that readers find groups where they were. New rows begin at
+        the mean place of their neighbours. There is no early exaggeration, so an update takes less than half of the
+        iterations of a fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            All rows of the new data, known and new ones.
+        previous_rows : array-like of int of shape (n_samples,)
+            The number of each row of ``X`` in the old data, or -1 if the row is new. Old rows may be missing.
+        stiffness : float, default=1.0
+            Strength of the pull of known rows towards their old places. A known row that moves by its mean distance to
+            its neighbours in the old map adds ``stiffness`` to its loss. With 0, the old places are only the start.
+            With 100, known rows hardly move.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator itself.
+        """
+        check_is_fitted(self, "embedding_")
+        stiffness = checks.number("stiffness", stiffness, at_least=0)
+        old = np.asarray(self.embedding_, dtype=np.float64)
+        data, dtype = self._checked(X)
+        rows = _checked_previous(previous_rows, data.shape[0], len(old))
+        held = Held.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
+        with logs.shown(self.verbose > 1):
+            self._fit(data, dtype, held)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
@@ -260,8 +327,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Raise an error for the first parameter that is invalid regardless of the data."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, dtype: type) -> None:
-        """Run the optimisation on checked data and set the fitted attributes."""
+    def _fit(self, X: Any, dtype: type, held: Held | None = None) -> None:
+        """Run the optimisation on checked data and set the fitted attributes. With ``held``, update an older map."""
         raise NotImplementedError
 
     @property
@@ -301,11 +368,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _settings(self) -> PreparationSettings:
         return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
 
-    def _schedule(self, n_samples: int, *, density: bool, share: float, adaptive: bool = False) -> Schedule:
+    def _schedule(
+        self, n_samples: int, *, density: bool, share: float, adaptive: bool = False, update: bool = False
+    ) -> Schedule:
         """Return the user's schedule, or the default schedule with the density term in its last ``share``."""
         if self.schedule is not None:
             schedule: Schedule = self.schedule
             return schedule
+        if update:
+            return update_schedule(n_samples, density=density, momentum=MOMENTUM if adaptive else FIXED_MOMENTUM)
         max_iter = iterations(self.max_iter, adaptive=adaptive)
         self._warn_if_lowered(most_exaggerated(max_iter, density=density, share=share))
         return default_schedule(

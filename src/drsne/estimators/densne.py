@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters
 from drsne.estimators.base import MapEstimator
-from drsne.estimators.preparation import Prepared, prepare_densne
+from drsne.estimators.preparation import Held, Prepared, prepare_densne
 from drsne.objectives.densne import DenSNEProblem
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
@@ -226,9 +226,10 @@ class DenSNE(MapEstimator):
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check_densne(params, defaults)
 
-    def _fit(self, X: Any, dtype: type) -> None:
+    def _fit(self, X: Any, dtype: type, held: Held | None = None) -> None:
         weight = float(self.density_weight)
-        schedule = self._schedule(X.shape[0], density=weight > 0, share=float(self.density_fraction))
+        share = float(self.density_fraction)
+        schedule = self._schedule(X.shape[0], density=weight > 0, share=share, update=held is not None)
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             prepared = prepare_densne(
                 self._settings(),
@@ -238,6 +239,8 @@ class DenSNE(MapEstimator):
                 precision=self.precision,
                 workers=workers,
             )
+            if held is not None:
+                prepared = held.applied(prepared)
             outcome, state = self._minimize(prepared, schedule, bar)
             self._keep(outcome, prepared, state, dtype)
         self._report_early_end(outcome)

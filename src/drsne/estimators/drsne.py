@@ -15,7 +15,7 @@ from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters, path
 from drsne.estimators.base import MapEstimator
 from drsne.estimators.path import DensityPath
-from drsne.estimators.preparation import Prepared, prepare_density_terms, prepare_drsne
+from drsne.estimators.preparation import Held, Prepared, prepare_density_terms, prepare_drsne
 from drsne.objectives.concentration import rescaled
 from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, DRSNEProblem, Objective
 from drsne.objectives.problem import State
@@ -276,21 +276,26 @@ class DRSNE(MapEstimator):
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check(params, defaults)
 
-    def _fit(self, X: Any, dtype: type) -> None:
-        if isinstance(self.density_weight, str):
+    def _fit(self, X: Any, dtype: type, held: Held | None = None) -> None:
+        if held is not None:
+            self._fit_one(X, dtype, self.density_weight_, held)
+        elif isinstance(self.density_weight, str):
             self._fit_path(X, dtype)
         else:
-            self._fit_one(X, dtype)
+            self._fit_one(X, dtype, float(self.density_weight))
 
-    def _fit_one(self, X: Any, dtype: type) -> None:
+    def _fit_one(self, X: Any, dtype: type, weight: float, held: Held | None = None) -> None:
         """Fit the map at one density weight."""
-        weight = float(self.density_weight)
         objective = self._objective(weight)
         adaptive = objective.adapts(weight)
         share = ADAPTIVE_SHARE if adaptive else DENSITY_SHARE
-        schedule = self._schedule(X.shape[0], density=weight > 0, share=share, adaptive=adaptive)
+        schedule = self._schedule(
+            X.shape[0], density=weight > 0, share=share, adaptive=adaptive, update=held is not None
+        )
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             prepared = prepare_drsne(self._settings(), X, objective, weight, workers)
+            if held is not None:
+                prepared = held.applied(prepared)
             outcome, state = self._minimize(prepared, schedule, bar)
             self._keep(outcome, prepared, state, weight, dtype, objective.adaptation(weight))
         self.path_: DensityPath | None = None

@@ -32,6 +32,7 @@ Array = NDArray[np.float64]
 _NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; at lower ratios, affinities are similar
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
+_SPREADING_ROUNDS = 20  # largest number of steps from a known row to a new row without known neighbours
 
 AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
 
@@ -172,6 +173,49 @@ def prepare_densne(
         concentration=Law(2.0),
     )
     return Prepared(problem, found, start, near.pca, profile=log_radii, training=training)
+
+
+class Held(NamedTuple):
+    """Old places of some rows, near which an update keeps them."""
+
+    places: Array  # (n, d); nan for new rows
+    strength: Array  # strength of the pull towards them, (n,); 0 for new rows
+
+    def start(self, P: sp.csr_matrix) -> Array:
+        """Return a map to start from: the old places, and for new rows the means of those of their neighbours."""
+        places, known = self.places.copy(), ~np.isnan(self.places[:, 0])
+        places[~known] = 0.0
+        fixed = known.copy()
+        for _ in range(_SPREADING_ROUNDS):
+            if known.all():
+                break
+            weights = P[~fixed] @ known
+            means = (P[~fixed] @ (places * known[:, None])) / np.where(weights > 0.0, weights, 1.0)[:, None]
+            reached = weights > 0.0
+            places[np.flatnonzero(~fixed)[reached]] = means[reached]
+            known[np.flatnonzero(~fixed)[reached]] = True
+        return places
+
+    @classmethod
+    def of(cls, old: Array, rows: NDArray[np.intp], k: int, stiffness: float) -> Held:
+        """Return the places of the rows with these numbers in an old map.
+
+        The pull on a row is measured in units of its mean distance to its k nearest neighbours in the old map.
+        """
+        from scipy.spatial import cKDTree
+
+        distances, _ = cKDTree(old).query(old, min(k, len(old) - 1) + 1)  # the first one is the row itself
+        radii = np.maximum(distances[:, 1:].mean(axis=1), 1e-6 * float(np.ptp(old)) + 1e-300)
+        known = rows >= 0
+        return cls(
+            np.where(known[:, None], old[rows], np.nan), np.where(known, stiffness / radii[rows] ** 2, 0.0)
+        )
+
+    def applied(self, prepared: Prepared[Any]) -> Prepared[Any]:
+        """Return a problem with the pull towards the old places, and the map to start from."""
+        start = self.start(prepared.affinities.P)
+        prepared.problem.hold(start, self.strength)
+        return prepared._replace(start=start)
 
 
 def _training(settings: PreparationSettings, near: _Neighbors, found: Affinities, **rules: Any) -> Training:

@@ -30,6 +30,25 @@ class Evaluation(NamedTuple):
     kl: float | None
     density: float | None  # the density term: the concentration loss of DR-SNE or the correlation of den-SNE
     scales: Array | None = None  # (n,), or None for the fixed kernel
+    pull: float | None = None  # the pull towards given places
+
+
+class Pull(NamedTuple):
+    """A quadratic pull of points towards given places, ``(1/n) sum_i strength_i |y_i - place_i|^2``."""
+
+    places: Array  # (n, d)
+    strength: Array  # (n,), 0 for points that are not pulled
+
+    def reordered(self, order: Order) -> Pull:
+        """Return the pull with the points in a different order."""
+        return Pull(order.reordered(self.places), order.reordered(self.strength))
+
+    def add_gradient(self, Y: Array, gradient: Array) -> float:
+        """Add the gradient of n times the pull to ``gradient``, and return the pull."""
+        away = Y - self.places
+        strength = self.strength[:, None] * away
+        gradient += 2.0 * strength
+        return float((strength * away).sum()) / len(Y)
 
 
 class Terms(NamedTuple):
@@ -40,6 +59,7 @@ class Terms(NamedTuple):
     neighborhoods: tuple[Neighborhoods, ...] = ()
     log_scales: Array | None = None  # log rho_i of the adaptive kernel
     order: Order | None = None
+    pull: Pull | None = None
 
     def pairs_of(self, name: str) -> StoredPairs:
         """Return the pairs called ``name``, or the pairs of the objective if no pairs have this name."""
@@ -53,6 +73,7 @@ class Terms(NamedTuple):
             tuple(each.reordered(order) for each in self.neighborhoods),
             None if self.log_scales is None else order.reordered(self.log_scales),
             order,
+            None if self.pull is None else self.pull.reordered(order),
         )
 
 
@@ -149,6 +170,10 @@ class Problem:
         """The values that the density term compares the map with, (n,)."""
         return self.terms.target
 
+    def hold(self, places: Array, strength: Array) -> None:
+        """Pull points towards ``places`` (n, d) with this ``strength`` (n,)."""
+        self.terms = self.terms._replace(pull=Pull(places, strength))
+
     def start(self) -> State:
         """Return the state of an optimisation that has not begun."""
         return State(self.terms, _fresh(self.terms), self.engine.start())
@@ -216,11 +241,13 @@ class Problem:
         value = None
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
+        pull = None if state.terms.pull is None else state.terms.pull.add_gradient(Y, gradient)
         if not power:
             scales = None
         if ordered:
-            return Evaluation(gradient, kl, value, scales)
-        return Evaluation(state.restored(gradient), kl, value, None if scales is None else state.restored(scales))
+            return Evaluation(gradient, kl, value, scales, pull)
+        restored = None if scales is None else state.restored(scales)
+        return Evaluation(state.restored(gradient), kl, value, restored, pull)
 
     def typed(self, Y: Array) -> NDArray[Any]:
         """Return a map converted to the dtype used for its pairwise computations."""
