@@ -105,11 +105,23 @@ class Affinities(NamedTuple):
 
 
 def affinities(
-    graph: KnnGraph, perplexity: float, calibration: Calibration, workers: Workers, dtype: type = np.float64
+    graph: KnnGraph,
+    perplexity: float,
+    calibration: Calibration,
+    workers: Workers,
+    dtype: type = np.float64,
+    masses: NDArray[np.float64] | None = None,
 ) -> Affinities:
-    """Return ``P`` and the precisions for a neighbour graph, and warn if rows cannot reach the perplexity."""
+    """Return ``P`` and the precisions for a neighbour graph, and warn if rows cannot reach the perplexity.
+
+    With ``masses``, the graph lists a neighbour of mass m up to m times.
+    """
     conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
     found = offsets(graph.distances, conditional, precisions)
+    if masses is not None:
+        share = masses * (len(masses) / masses.sum())
+        P = _symmetrized(graph.indices, conditional * share[:, None].astype(dtype), repeats=True)
+        return Affinities(P, precisions, found)
     return Affinities(symmetrize(graph.indices, conditional, workers), precisions, found)
 
 
@@ -240,10 +252,16 @@ def _calibrate_few(
     return np.sort(np.concatenate((np.setdiff1d(np.arange(n), usual), left)))
 
 
-def _symmetrized(indices: NDArray[np.int32], conditional: NDArray[Any]) -> sp.csr_matrix:
-    """Return the result of :func:`symmetrize` by SciPy, which needs no compilation."""
+def _symmetrized(indices: NDArray[np.int32], conditional: NDArray[Any], *, repeats: bool = False) -> sp.csr_matrix:
+    """Return the result of :func:`symmetrize` by SciPy, which needs no compilation.
+
+    With ``repeats``, rows may list a neighbour several times.
+    """
     n, k = indices.shape
     C = sp.csr_matrix((conditional.ravel().astype(np.float64), indices.ravel(), np.arange(0, n * k + 1, k)), (n, n))
+    if repeats:
+        C = C.copy()  # the arrays of the caller must not be sorted
+        C.sum_duplicates()
     P = sp.csr_matrix((C + C.T) * (0.5 / n))
     P.data = P.data.astype(conditional.dtype)
     P.eliminate_zeros()

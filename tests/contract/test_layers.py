@@ -30,7 +30,9 @@ LAYERS = (
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Within these folders, too, a file imports only from files above it in the list.
 ORDER = {
-    "objectives": ("concentration", "added_row", "kernel", "kl", "neighborhoods", "problem", "densne", "drsne"),
+    "objectives": (
+        "masses", "concentration", "added_row", "kernel", "kl", "neighborhoods", "problem", "densne", "drsne",
+    ),
     "optimization": ("optimizers", "schedule", "loop"),
     "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "small", "search", "queries"),
     "placement": ("reference", "place"),

@@ -115,7 +115,7 @@ CASES = {
     "three dimensions": DRSNE(3, **SHORT),
     "four dimensions": DRSNE(4, **SHORT),
     "smoothings": DRSNE(objective=Objective(distance_smoothing=0.1, affinity_smoothing=1e-7, kernel="fixed"), **SHORT),
-    "the paper": DRSNE(**drsne.presets.paper(len(X), 0.05, 15, max_iter=300)),
+    "the paper": DRSNE(**drsne.presets.paper(len(X), 0.05, 15, max_iter=300), random_state=0),
     "principal components": DRSNE(pca_components=4, **SHORT),
     "cosine": DRSNE(metric="cosine", **SHORT),
     "manhattan": DRSNE(metric="manhattan", **SHORT),

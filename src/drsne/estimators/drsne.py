@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from drsne import checks
+from drsne import checks, logs
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters, path
 from drsne.estimators.base import MapEstimator
@@ -269,6 +269,72 @@ class DRSNE(MapEstimator):
         with Workers(self.n_jobs) as workers:
             return concentration(reference, data, workers, pca=self.pca_)
 
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Embed ``X``.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data. With ``metric="precomputed"``, distances of shape (n_samples, n_samples).
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Masses of the rows, for deduplicated data and for landmarks. A neighbour of mass m counts as m neighbours,
+            the row itself does not count, and the partition sum and the losses are weighted. Masses must be above 0.
+            The masses of neighbours are rounded to whole neighbours. If None, all masses are 1.
+
+        Returns
+        -------
+        DRSNE
+            The fitted estimator.
+        """
+        data, dtype = self._checked(X)
+        masses = self._checked_masses(sample_weight, data)
+        with logs.shown(self.verbose > 1):
+            self._fit(data, dtype, masses=masses)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
+        """Embed ``X`` and return the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The data. With ``metric="precomputed"``, distances of shape (n_samples, n_samples).
+        y : None
+            Ignored.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Masses of the rows, as in :meth:`fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            ``embedding_``.
+        """
+        return self.fit(X, sample_weight=sample_weight).embedding_
+
+    def _checked_masses(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        """Return the masses of the rows, or None if all are 1."""
+        from sklearn.utils.validation import _check_sample_weight
+
+        if sample_weight is None:
+            return None
+        masses: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if not (masses > 0.0).all():
+            raise ValueError(
+                f"sample_weight must be above 0 for every row; got {masses.min():g} in row {int(masses.argmin())}. "
+                "Drop rows that should not count."
+            )
+        if (masses == 1.0).all():
+            return None
+        objective = self._objective(1.0)
+        if objective.affinity_smoothing or objective.support != "symmetric":
+            raise ValueError(
+                "sample_weight needs an objective with affinity_smoothing=0 and support='symmetric'; got "
+                f"{objective.affinity_smoothing:g} and {objective.support!r}. Omit sample_weight, or change objective."
+            )
+        return masses
+
     @staticmethod
     def _defaults() -> dict[str, Any]:
         return dict(DRSNE().get_params(deep=False))
@@ -276,15 +342,23 @@ class DRSNE(MapEstimator):
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check(params, defaults)
 
-    def _fit(self, X: Any, dtype: type, held: Held | None = None) -> None:
+    def _fit(self, X: Any, dtype: type, held: Held | None = None, masses: NDArray[np.float64] | None = None) -> None:
         if held is not None:
-            self._fit_one(X, dtype, self.density_weight_, held)
+            self._fit_one(X, dtype, self.density_weight_, held=held)
         elif isinstance(self.density_weight, str):
-            self._fit_path(X, dtype)
+            self._fit_path(X, dtype, masses)
         else:
-            self._fit_one(X, dtype, float(self.density_weight))
+            self._fit_one(X, dtype, float(self.density_weight), masses=masses)
 
-    def _fit_one(self, X: Any, dtype: type, weight: float, held: Held | None = None) -> None:
+    def _fit_one(
+        self,
+        X: Any,
+        dtype: type,
+        weight: float,
+        *,
+        held: Held | None = None,
+        masses: NDArray[np.float64] | None = None,
+    ) -> None:
         """Fit the map at one density weight."""
         objective = self._objective(weight)
         adaptive = objective.adapts(weight)
@@ -293,7 +367,7 @@ class DRSNE(MapEstimator):
             X.shape[0], density=weight > 0, share=share, adaptive=adaptive, update=held is not None
         )
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
-            prepared = prepare_drsne(self._settings(), X, objective, weight, workers)
+            prepared = prepare_drsne(self._settings(), X, objective, weight, workers, masses)
             if held is not None:
                 prepared = held.applied(prepared)
             outcome, state = self._minimize(prepared, schedule, bar)
@@ -301,10 +375,10 @@ class DRSNE(MapEstimator):
         self.path_: DensityPath | None = None
         self._report_early_end(outcome)
 
-    def _fit_path(self, X: Any, dtype: type) -> None:
+    def _fit_path(self, X: Any, dtype: type, masses: NDArray[np.float64] | None) -> None:
         """Fit maps along a path of weights, and keep the best map that meets the constraint."""
         with Workers(self.n_jobs) as workers:
-            maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers)
+            maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
             weight = float(maps.weights[chosen])
             adaptation = path.adaptation(prepared.problem.objective, weight)
@@ -313,7 +387,12 @@ class DRSNE(MapEstimator):
         report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
-        self, X: Any, dtype: type, weights: Sequence[float], workers: Workers
+        self,
+        X: Any,
+        dtype: type,
+        weights: Sequence[float],
+        workers: Workers,
+        masses: NDArray[np.float64] | None = None,
     ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
@@ -346,7 +425,7 @@ class DRSNE(MapEstimator):
         n_steps = len(positive) - len(fits) - len(last)
         with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
-            prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers)
+            prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers, masses)
             at_zero = prepared[objective]
             followed = path.follow(
                 {weight: prepared[each].problem for weight, each in objectives.items()},
@@ -397,7 +476,7 @@ class DRSNE(MapEstimator):
         self._keep_shared(outcome, prepared, dtype, problem.adaptive)
         self.density_weight_ = weight
         self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
-        self.input_concentration_ = rescaled(prepared.profile, 1.0 / self.contrast_)
+        self.input_concentration_ = rescaled(prepared.profile, 1.0 / self.contrast_, masses=problem.masses)
         self.scales_ = problem.scales_at(adaptation)
         self._keep_reference(prepared, density, self.scales_, dtype, adaptation)
         self.concentration_ = concentration

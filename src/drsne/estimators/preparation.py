@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from drsne import checks, engines, initialization
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, offsets, symmetrize
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
+from drsne.engines._weighted import WeightedEngine
 from drsne.logs import LOGGER, timed
 from drsne.neighbors.given import checked_neighbors
 from drsne.neighbors.graph import KnnGraph
@@ -24,6 +26,8 @@ from drsne.objectives.concentration import added_length, group_neighbors, profil
 from drsne.objectives.densne import DenSNEProblem, input_log_radii, standardized
 from drsne.objectives.drsne import DRSNEProblem, Objective
 from drsne.objectives.kernel import log_scales
+from drsne.objectives.masses import mean as weighted_mean
+from drsne.objectives.masses import slots
 from drsne.pca import fitted_pca, scores
 from drsne.placement.reference import Training
 from drsne.precision import rounded
@@ -32,6 +36,7 @@ Array = NDArray[np.float64]
 _NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; at lower ratios, affinities are similar
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
+_LIGHT = 0.05  # quantile of the masses that determines how many neighbours are searched for
 _SPREADING_ROUNDS = 20  # largest number of steps from a known row to a new row without known neighbours
 
 AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
@@ -91,22 +96,33 @@ class _Neighbors(NamedTuple):
     sizes: _Sizes
     rng: np.random.RandomState
     pca: Any
+    masses: Array | None = None
 
     @property
     def of_affinities(self) -> KnnGraph:
         """The neighbours that have an affinity."""
-        return self.graph.first(self.sizes.affinity_neighbors)
+        return slots(self.graph, self.masses, self.sizes.affinity_neighbors)
 
 
 def prepare_drsne(
-    settings: PreparationSettings, X: Any, objective: Objective, weight: float, workers: Workers
+    settings: PreparationSettings,
+    X: Any,
+    objective: Objective,
+    weight: float,
+    workers: Workers,
+    masses: Array | None = None,
 ) -> Prepared[DRSNEProblem]:
     """Return the problem of DR-SNE on ``X`` at a density weight, and the initial map."""
-    return prepare_density_terms(settings, X, [objective], weight, workers)[objective]
+    return prepare_density_terms(settings, X, [objective], weight, workers, masses)[objective]
 
 
 def prepare_density_terms(
-    settings: PreparationSettings, X: Any, objectives: Sequence[Objective], weight: float, workers: Workers
+    settings: PreparationSettings,
+    X: Any,
+    objectives: Sequence[Objective],
+    weight: float,
+    workers: Workers,
+    masses: Array | None = None,
 ) -> dict[Objective, Prepared[DRSNEProblem]]:
     """Return a problem for each of several objectives that differ only in their density terms.
 
@@ -115,13 +131,13 @@ def prepare_density_terms(
     objective = objectives[0]
     # The last bits of distances do not matter in single precision, but they do in the presets of the paper.
     compiled = objective.precision == "double"
-    near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled)
+    near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
-        symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real)
+        symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real, masses)
     with timed("Made the initial map"):
         start = _start(settings, near.X, symmetric.P, near.rng, workers)
-    graph = near.graph.first(sizes.density_neighbors)
+    graph = slots(near.graph, masses, sizes.density_neighbors)
     kept = None
     if X.shape[0] <= _MOST_SAMPLES_KEPT and near.pca is None and settings.neighbors is None:
         few = near.graph.first(_NEIGHBORS_KEPT)
@@ -207,9 +223,7 @@ class Held(NamedTuple):
         distances, _ = cKDTree(old).query(old, min(k, len(old) - 1) + 1)  # the first one is the row itself
         radii = np.maximum(distances[:, 1:].mean(axis=1), 1e-6 * float(np.ptp(old)) + 1e-300)
         known = rows >= 0
-        return cls(
-            np.where(known[:, None], old[rows], np.nan), np.where(known, stiffness / radii[rows] ** 2, 0.0)
-        )
+        return cls(np.where(known[:, None], old[rows], np.nan), np.where(known, stiffness / radii[rows] ** 2, 0.0))
 
     def applied(self, prepared: Prepared[Any]) -> Prepared[Any]:
         """Return a problem with the pull towards the old places, and the map to start from."""
@@ -227,6 +241,7 @@ def _training(settings: PreparationSettings, near: _Neighbors, found: Affinities
         offsets=found.offsets,
         perplexity=near.sizes.perplexity,
         affinity_neighbors=near.sizes.affinity_neighbors,
+        searched_neighbors=near.graph.indices.shape[1],
         given=settings.neighbors is not None,
         **rules,
     )
@@ -237,7 +252,13 @@ def _real(precision: str) -> type:
 
 
 def _neighbors(
-    settings: PreparationSettings, X: Any, calibration: Calibration, workers: Workers, *, compiled: bool = True
+    settings: PreparationSettings,
+    X: Any,
+    calibration: Calibration,
+    workers: Workers,
+    *,
+    compiled: bool = True,
+    masses: Array | None = None,
 ) -> _Neighbors:
     """Return the nearest neighbours of the data, or of their principal components."""
     from sklearn.utils import check_random_state
@@ -248,18 +269,27 @@ def _neighbors(
     supplied = None
     if settings.neighbors is not None:
         supplied = checked_neighbors(settings.neighbors, X.shape[0], workers)
-    sizes = _sizes(settings, X, calibration, supplied)
+    sizes = _sizes(settings, X, calibration, supplied, masses)
     k = max(sizes.affinity_neighbors, sizes.density_neighbors)
+    if masses is not None:  # light neighbours fill less than one entry
+        most = X.shape[0] - 1 if supplied is None else supplied.indices.shape[1]
+        k = min(most, math.ceil(k / min(1.0, float(np.quantile(masses, _LIGHT)))))
     with timed("Found %d neighbours of each of %d samples", k, X.shape[0]):
         if supplied is None:
             method = "auto" if compiled else "uncompiled"
             graph = nearest(X, k, metric=settings.metric, workers=workers, method=method)
         else:
             graph = supplied.first(k)
-    return _Neighbors(X, graph, sizes, rng, pca)
+    return _Neighbors(X, graph, sizes, rng, pca, masses)
 
 
-def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, supplied: KnnGraph | None) -> _Sizes:
+def _sizes(
+    settings: PreparationSettings,
+    X: Any,
+    calibration: Calibration,
+    supplied: KnnGraph | None,
+    masses: Array | None = None,
+) -> _Sizes:
     """Return the perplexity and k, lowered with a warning if there are too few samples or ``supplied`` neighbours.
 
     A perplexity can be at most a third of the number of neighbours. If the perplexity were near that number, all
@@ -273,6 +303,10 @@ def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, supp
                 "X must list at least one neighbour for every sample with metric='precomputed'; got samples without "
                 "neighbours. Build the graph with more neighbours."
             )
+    n_samples = X.shape[0]
+    if masses is not None:  # a row of mass m counts as m rows
+        n_samples = max(3, math.floor(masses.sum() - masses.max()) + 1)
+        most = n_samples - 1 if most == X.shape[0] - 1 else most
     perplexity, k = float(settings.perplexity), int(settings.density_neighbors)
     lowered = []
     if perplexity > max(1.0, most / _NEIGHBORS_PER_PERPLEXITY):
@@ -283,7 +317,7 @@ def _sizes(settings: PreparationSettings, X: Any, calibration: Calibration, supp
         lowered.append(f"density_neighbors from {settings.density_neighbors} to {k}")
     if lowered:
         checks.warn(f"Lowered {' and '.join(lowered)}, because {_why_lowered(settings, X.shape[0], most, supplied)}")
-    return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, X.shape[0])), k)
+    return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, n_samples)), k)
 
 
 def _why_lowered(settings: PreparationSettings, n_samples: int, most: int, supplied: KnnGraph | None) -> str:
@@ -314,17 +348,18 @@ def _drsne_problem(
     """Return the problem, the profile of the data before it is winsorised, and what new rows need to know."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
     radii = repeated(graph.distances, kept).mean(axis=1)
-    objective = objective.at(radii)
+    masses = near.masses
+    objective = objective.at(radii, masses)
     exponent = float(objective.input_exponent)
-    high_profile = profile(radii, exponent, objective.input_smoothing)
+    high_profile = profile(radii, exponent, objective.input_smoothing, masses)
     input_profile = high_profile.log
-    target = winsorized(input_profile, objective.target_quantile)
+    target = winsorized(input_profile, objective.target_quantile, masses)
     log_scale, of_scales = None, Law()
     if objective.adapts(weight):
         power = exponent / objective.embedding_exponent
         power = power if objective.scale_exponent is None else float(objective.scale_exponent)
-        log_scale = log_scales(radii, power, objective.input_smoothing)
-        mean = float(np.log(high_profile.radius).mean())
+        log_scale = log_scales(radii, power, objective.input_smoothing, masses=masses)
+        mean = weighted_mean(np.log(high_profile.radius), masses)
         of_scales = Law(power, -power * mean, float(log_scale.min()), float(log_scale.max()))
     # The values are rounded, because the last bits depend on the units of the data, but the map must not.
     round_off = rounded if objective.precision == "single" else np.asarray
@@ -335,14 +370,17 @@ def _drsne_problem(
         neighbors=graph.indices,
         target=round_off(target),
         weight=weight,
-        engine=_engine(settings, len(input_profile), objective.precision, backend, log_scale is not None),
+        engine=_engine(settings, len(input_profile), objective.precision, backend, log_scale is not None)
+        if masses is None
+        else WeightedEngine(backend, masses),
         backend=backend,
+        masses=masses,
         log_scales=None if log_scale is None else round_off(log_scale),
         adaptation=objective.adaptation(weight),
         kept=kept,
     )
     smoothing = objective.input_smoothing
-    low = profile(radii, objective.embedding_exponent, smoothing)
+    low = profile(radii, objective.embedding_exponent, smoothing, masses)
     training = _training(
         settings,
         near,
@@ -350,7 +388,8 @@ def _drsne_problem(
         radii=radii,
         density_neighbors=graph.indices.shape[1],
         small_groups=objective.small_groups,
-        added=added_length(radii, smoothing),
+        added=added_length(radii, smoothing, masses),
+        masses=masses,
         calibration=objective.calibration,
         target=_target_law(Law.of_profile(high_profile, exponent, smoothing.profile), input_profile, target),
         log_scale=of_scales,

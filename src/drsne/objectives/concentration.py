@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.objectives import masses as weighted
 
 Array = NDArray[np.float64]
 _FOR_MEDIAN = 8192  # approximate number of radii from which a median is computed
@@ -104,9 +105,9 @@ class Profile(NamedTuple):
     radius: Array  # r_i with its smoothing, (n,)
 
 
-def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
+def profile(radii: Array, exponent: float, smoothing: Smoothing, masses: Array | None = None) -> Profile:
     """Return the profile of points with these ``radii``, the mean distances to their neighbours."""
-    radius = radii + added_length(radii, smoothing)
+    radius = radii + added_length(radii, smoothing, masses)
     if radius.max(initial=0.0) <= 0.0:
         radius = np.ones_like(radius)  # all points coincide, so the profile is flat
     np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
@@ -115,36 +116,42 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing) -> Profile:
     with np.errstate(over="ignore"):  # the ratio of the largest to the smallest radius may overflow
         log_c = -exponent * np.log(np.minimum(radius / least, np.finfo(np.float64).max))
     c = least / radius if exponent == 1.0 else np.exp(log_c)
-    mean = c.mean() + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
+    mean = weighted.mean(c, masses) + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
     relative = c / mean
     log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - np.log(mean)
     return Profile(log, relative, radius)
 
 
-def added_length(radii: Array, smoothing: Smoothing) -> float:
+def added_length(radii: Array, smoothing: Smoothing, masses: Array | None = None) -> float:
     """Return the smoothing length that is added to each of the ``radii``."""
-    return smoothing.length + smoothing.relative * _median_radius(radii)
+    return smoothing.length + smoothing.relative * _median_radius(radii, masses)
 
 
-def contrast(radii: Array, smoothing: Smoothing) -> float:
+def contrast(radii: Array, smoothing: Smoothing, masses: Array | None = None) -> float:
     """Return the factor on the exponent that makes differences of ``radii`` stand out from chance in a map (eq. 40).
 
     It brings the standard deviation of the log radii to ``STANDS_OUT``, but is at least 1 and at most 2. It is rounded,
     because the last bits depend on the units of the data, but the map must not.
     """
-    spread = float(np.log(profile(radii, 1.0, smoothing).radius).std())
+    spread = weighted.std(np.log(profile(radii, 1.0, smoothing, masses).radius), masses)
     return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")
 
 
-def winsorized(log: Array, quantile: float) -> Array:
+def winsorized(log: Array, quantile: float, masses: Array | None = None) -> Array:
     """Return a profile that is winsorised at ``quantile`` and ``1 - quantile`` and normalised again."""
     if not quantile:
         return log
-    return rescaled(np.clip(log, *np.quantile(log, (quantile, 1.0 - quantile))), 1.0, again=True)
+    bounds = weighted.quantiles(log, (quantile, 1.0 - quantile), masses)
+    return rescaled(np.clip(log, *bounds), 1.0, again=True, masses=masses)
 
 
-def _median_radius(radii: Array) -> float:
+def _median_radius(radii: Array, masses: Array | None = None) -> float:
     """Return the median of the radii, or of a regular sample of the radii if there are many."""
+    if masses is not None:
+        middle_one = float(weighted.quantiles(radii, (0.5,), masses)[0])
+        if middle_one > 0.0 or not radii.any():
+            return middle_one
+        return float(weighted.quantiles(radii[radii > 0.0], (0.5,), masses[radii > 0.0])[0])
     some = radii[:: max(1, len(radii) // _FOR_MEDIAN)]
     middle = len(some) // 2
     below, above = (middle - 1 + len(some) % 2), middle  # np.median does the same, and takes twice as long
@@ -156,7 +163,7 @@ def _median_radius(radii: Array) -> float:
     return float(np.median(positive)) if len(positive) else 0.0
 
 
-def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
+def rescaled(log: Array, factor: float, *, again: bool = False, masses: Array | None = None) -> Array:
     """Return the profile of ``r^-(factor alpha)`` from that of ``r^-alpha``.
 
     If ``again`` is True, the profile is normalised even if the factor is 1.
@@ -165,11 +172,17 @@ def rescaled(log: Array, factor: float, *, again: bool = False) -> Array:
         return log
     scaled = factor * log
     top = scaled.max()
-    return np.asarray(scaled - top - np.log(np.exp(scaled - top).mean()))
+    return np.asarray(scaled - top - np.log(weighted.mean(np.exp(scaled - top), masses)))
 
 
 def loss_and_slope(
-    target: Array, low: Profile, exponent: float, smoothing: Smoothing, *, attached: bool
+    target: Array,
+    low: Profile,
+    exponent: float,
+    smoothing: Smoothing,
+    *,
+    attached: bool,
+    masses: Array | None = None,
 ) -> tuple[float, Array]:
     """Return ``L_conc`` and ``dL_conc/dr_i``. The normalising mean is differentiated if ``attached`` is True.
 
@@ -178,5 +191,6 @@ def loss_and_slope(
     """
     e = target - low.log
     damped = e * (low.relative / (low.relative + smoothing.profile)) if smoothing.profile else e
-    pull = damped - low.relative * damped.mean() if attached else damped
-    return float(np.mean(e * e)), (2.0 * exponent / len(e)) * pull / low.radius
+    pull = damped - low.relative * weighted.mean(damped, masses) if attached else damped
+    slope = (2.0 * exponent / (len(e) if masses is None else masses.sum())) * pull / low.radius
+    return weighted.mean(e * e, masses), slope if masses is None else masses * slope

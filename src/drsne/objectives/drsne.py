@@ -178,14 +178,14 @@ class Objective:
                     "the default."
                 )
 
-    def at(self, radii: Array) -> Objective:
+    def at(self, radii: Array, masses: Array | None = None) -> Objective:
         """Return the objective for data with these radii; automatic exponents are replaced by their values."""
         objective = self
         if isinstance(self.input_exponent, str):
-            exponent = self.embedding_exponent * contrast(radii, self.input_smoothing)
+            exponent = self.embedding_exponent * contrast(radii, self.input_smoothing, masses)
             objective = replace(objective, input_exponent=exponent)
         if isinstance(self.scale_exponent, str):
-            objective = replace(objective, scale_exponent=contrast(radii, self.input_smoothing))
+            objective = replace(objective, scale_exponent=contrast(radii, self.input_smoothing, masses))
         return objective
 
     def of_the_paper(self) -> Objective:
@@ -246,6 +246,8 @@ class DRSNEProblem(Problem):
     kept : ndarray of shape (n,), default=None
         How many of the k nearest neighbours of each point, in the data and in the map, count towards its concentration.
         If None, all of them count.
+    masses : ndarray of shape (n,), default=None
+        Masses of the points. ``neighbors`` then list a neighbour of mass m up to m times.
     """
 
     def __init__(
@@ -261,10 +263,11 @@ class DRSNEProblem(Problem):
         log_scales: Array | None = None,
         adaptation: float = 1.0,
         kept: NDArray[np.int32] | None = None,
+        masses: Array | None = None,
     ) -> None:
         self.objective = objective
         P, delta = prepared(P, objective.precision), objective.affinity_smoothing
-        pairs = {"objective": StoredPairs.of(P, delta)}
+        pairs = {"objective": StoredPairs.of(P, delta, masses)}
         if objective.support == "directed":
             scaled = P / P.sum(dtype=np.float64)
             pairs = {"objective": StoredPairs.directed(P, neighbors, delta), "all": StoredPairs.of(scaled, delta)}
@@ -275,7 +278,7 @@ class DRSNEProblem(Problem):
             near = np.ascontiguousarray(repeated(neighbors, kept))
             listed.append(InputNeighborhoods(objective.input_weight, near, sample))
         if objective.embedding_weight:
-            listed.append(EmbeddingNeighborhoods(objective.embedding_weight, k, sample, kept))
+            listed.append(EmbeddingNeighborhoods(objective.embedding_weight, k, sample, kept, masses))
         super().__init__(
             Terms(pairs, target, tuple(listed), log_scales),
             weight=weight,
@@ -284,6 +287,7 @@ class DRSNEProblem(Problem):
             backend=backend,
             smoothings=Smoothings(delta, objective.distance_smoothing),
             adaptation=adaptation,
+            masses=masses,
         )
 
     @property
@@ -320,16 +324,17 @@ class DRSNEProblem(Problem):
         typed = self.typed(state.in_order(Y))
         for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
             radii = neighborhoods.table(typed, memory, self.backend).radii(typed, smoothing.squared_distance)
-            low = profile(radii, objective.embedding_exponent, smoothing)
+            low = profile(radii, objective.embedding_exponent, smoothing, self.masses)
             log_mean = -Law.of_profile(low, objective.embedding_exponent, 0.0).intercept
-            term = MapTerm(neighborhoods.weight, added_length(radii, smoothing), log_mean)
+            term = MapTerm(neighborhoods.weight, added_length(radii, smoothing, self.masses), log_mean)
             in_data = isinstance(neighborhoods, InputNeighborhoods)
             found = found._replace(of_data=term) if in_data else found._replace(of_map=term)
         return found
 
     def _profile(self, Y: NDArray[Any], table: NeighborTable) -> Profile:
         smoothing = self.objective.embedding_smoothing
-        return profile(table.radii(Y, smoothing.squared_distance), self.objective.embedding_exponent, smoothing)
+        radii = table.radii(Y, smoothing.squared_distance)
+        return profile(radii, self.objective.embedding_exponent, smoothing, self.masses)
 
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
@@ -358,7 +363,7 @@ class DRSNEProblem(Problem):
         sums = neighborhoods.sums(Y, memory, iteration, self.backend)
         radii = sums.radii(Y, floor, iteration)
         loss, slope = self._loss_of(radii, state)
-        sums.add_forces(Y, (len(Y) * weight * neighborhoods.weight) * slope, floor, gradient)
+        sums.add_forces(Y, (self.total * weight * neighborhoods.weight) * slope, floor, gradient)
         if losses and sums.table.n_shares > 1 and iteration is not None:  # the sums over some shares are out of date
             loss, _ = self._loss(self._profile(Y, sums.table), state)
         return loss
@@ -366,13 +371,14 @@ class DRSNEProblem(Problem):
     def _loss_of(self, radii: Array, state: State) -> tuple[float, Array]:
         """Return the loss and its slope at these radii. For many points and the usual smoothing, it is compiled."""
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
-        added = added_length(radii, smoothing) if len(radii) >= LARGE_MAP else 0.0
+        compiled = len(radii) >= LARGE_MAP and self.masses is None
+        added = added_length(radii, smoothing) if compiled else 0.0
         if not added or smoothing.mean or smoothing.profile:
-            return self._loss(profile(radii, exponent, smoothing), state)
+            return self._loss(profile(radii, exponent, smoothing, self.masses), state)
         attached = self.objective.normalizer == "attached"
         return self.backend.profile_slope(radii, state.terms.target, exponent=exponent, added=added, attached=attached)
 
     def _loss(self, low: Profile, state: State) -> tuple[float, Array]:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
         attached = self.objective.normalizer == "attached"
-        return loss_and_slope(state.terms.target, low, exponent, smoothing, attached=attached)
+        return loss_and_slope(state.terms.target, low, exponent, smoothing, attached=attached, masses=self.masses)

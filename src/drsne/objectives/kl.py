@@ -22,10 +22,16 @@ class StoredPairs(NamedTuple):
     entropy: float  # the sum of p log p over P_s
 
     @classmethod
-    def of(cls, P: sp.csr_matrix, smoothing: float) -> StoredPairs:
-        """Return all pairs of a symmetric ``P`` without copying them."""
+    def of(cls, P: sp.csr_matrix, smoothing: float, masses: Array | None = None) -> StoredPairs:
+        """Return all pairs of a symmetric ``P`` without copying them.
+
+        Points with masses stand for several points, which share the affinity of their point.
+        """
         mass = float(P.data.sum(dtype=np.float64))
-        return cls(PairList(P.indptr, P.indices, P.data), mass, _entropy(P.data, smoothing))
+        entropy = _entropy(P.data, smoothing)
+        if masses is not None:
+            entropy -= 2.0 * float((P @ np.ones(len(masses))) @ np.log(masses))
+        return cls(PairList(P.indptr, P.indices, P.data), mass, entropy)
 
     @classmethod
     def directed(cls, P: sp.csr_matrix, neighbors: NDArray[np.int32], smoothing: float) -> StoredPairs:

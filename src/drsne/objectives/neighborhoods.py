@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, NeighborList, Order
+from drsne.neighbors.graph import KnnGraph
 from drsne.objectives.concentration import repeated
+from drsne.objectives.masses import slots
 
 Array = NDArray[np.float64]
 REFRESHED_EVERY = 10  # number of iterations between two searches for the neighbours in a map
@@ -138,6 +140,7 @@ class EmbeddingNeighborhoods:
     k: int
     sample: int | None
     kept: NDArray[np.int32] | None = None  # how many of the neighbours of each point count, (n,)
+    masses: Array | None = None  # masses of the points, (n,), or None if all are 1
 
     def sums(self, Y: NDArray[Any], memory: Memory, iteration: int | None, backend: Backend) -> RollingSums:
         """Return the sums over the neighbours. Without an ``iteration``, the neighbours are found in this map."""
@@ -149,12 +152,15 @@ class EmbeddingNeighborhoods:
 
     def table(self, Y: NDArray[Any], memory: Memory, backend: Backend) -> NeighborTable:
         """Search for the neighbours in this map and return them; they are not stored in ``memory``."""
-        return NeighborTable(repeated(backend.nearest_in_map(Y, self.k), self.kept), backend, self.sample)
+        near = backend.nearest_in_map(Y, self.k)
+        if self.masses is not None:
+            near = slots(KnnGraph(near, np.zeros(near.shape)), self.masses, self.k).indices
+        return NeighborTable(repeated(near, self.kept), backend, self.sample)
 
     def reordered(self, order: Order) -> EmbeddingNeighborhoods:
         """Return the neighbourhoods in another order of the points."""
-        kept = None if self.kept is None else order.reordered(self.kept)
-        return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept)
+        kept, masses = (None if each is None else order.reordered(each) for each in (self.kept, self.masses))
+        return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept, masses)
 
 
 Neighborhoods = InputNeighborhoods | EmbeddingNeighborhoods

@@ -148,6 +148,9 @@ class Problem:
         The small constants of the KL term.
     adaptation : float, default=1.0
         Power to which the scales of an adaptive kernel are raised.
+    masses : ndarray of shape (n,), default=None
+        Masses of the points. A point of mass m counts as m points at the same place. Losses are those of all these
+        points, gradients are n times those of one of them, and n is the total mass. If None, all masses are 1.
     """
 
     def __init__(
@@ -160,8 +163,10 @@ class Problem:
         backend: Backend,
         smoothings: Smoothings = Smoothings(),  # noqa: B008
         adaptation: float = 1.0,
+        masses: Array | None = None,
     ) -> None:
         self.terms, self.weight, self.precision = terms, weight, precision
+        self.masses, self.total = masses, float(len(terms.target) if masses is None else masses.sum())
         self.engine, self.backend = engine, backend
         self._smoothings, self._adaptation = smoothings, adaptation
 
@@ -235,12 +240,14 @@ class Problem:
             distance_smoothing=self._smoothings.distance,
             inverse_scales=None if kernel is None else kernel.inverse(typed.dtype),
             losses=losses,
-            factor=float(len(Y)),
+            factor=self.total,
         )
         weight = self.weight * density
         value = None
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
+        if self.masses is not None:
+            gradient /= self.masses[:, None]
         pull = None if state.terms.pull is None else state.terms.pull.add_gradient(Y, gradient)
         if not power:
             scales = None
@@ -264,8 +271,8 @@ class Problem:
 
     @property
     def reordered_every(self) -> int | None:
-        """The number of iterations after which :meth:`reorder` pays, or None if the map is small."""
-        return _REORDERED_EVERY if len(self.target) >= LARGE_MAP else None
+        """The number of iterations after which :meth:`reorder` pays, or None if the map is small or has masses."""
+        return _REORDERED_EVERY if len(self.target) >= LARGE_MAP and self.masses is None else None
 
     def reorder(self, Y: Array, state: State) -> Order:
         """Reorder the terms so that points that are near in the map are near in memory, and return the order.

@@ -16,6 +16,7 @@ from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.queries import Search, among_distances, search_among
 from drsne.objectives.concentration import group_neighbors, repeated
+from drsne.objectives.masses import slots
 from drsne.pca import scores
 from drsne.placement.reference import Reference
 
@@ -76,7 +77,7 @@ def _chunks(reference: Reference, X: Any, pca: Any, workers: Workers) -> Iterato
     """Yield the rows of ``X`` in chunks, with their neighbours, affinities and radii."""
     training = reference.training
     sparse = sp.issparse(X) if training.rows is None or pca is not None else sp.issparse(training.rows)
-    k = _n_neighbors(reference)
+    k = training.searched_neighbors
     for start in range(0, X.shape[0], CHUNK):
         some = X[start : start + CHUNK]
         if sparse:
@@ -91,15 +92,11 @@ def _chunks(reference: Reference, X: Any, pca: Any, workers: Workers) -> Iterato
         yield _new_rows(reference, graph, np.full(some.shape[0], -1, np.int32), workers)
 
 
-def _n_neighbors(reference: Reference) -> int:
-    return max(reference.training.affinity_neighbors, reference.training.density_neighbors)
-
-
 def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32], workers: Workers) -> NewRows:
     """Return rows with these neighbours. A row that is a training row itself is ``skipped`` among the others."""
     t = reference.training
     _check_finite(graph, t.metric)
-    first = graph.first(t.affinity_neighbors)
+    first = slots(graph, t.masses, t.affinity_neighbors)
     near = KnnGraph(np.ascontiguousarray(first.indices), np.ascontiguousarray(first.distances))
     own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, workers)
     with np.errstate(over="ignore", under="ignore"):
@@ -114,7 +111,8 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
         return NewRows(graph, P, radii, None, novelty, skipped)
     if t.directed:
         P[:, t.density_neighbors :] = 0.0
-    distances = np.ascontiguousarray(graph.distances[:, : t.density_neighbors])
+    listed = slots(graph, t.masses, t.density_neighbors)
+    distances = np.ascontiguousarray(listed.distances)
     kept = group_neighbors(distances) if t.small_groups else None
     return NewRows(graph, P, repeated(distances, kept).mean(axis=1), kept, novelty, skipped)
 
@@ -133,8 +131,7 @@ def placed_again(
 ) -> Array:
     """Return the places of some training rows if each is left out of the map and placed as a new row."""
     places = np.empty((len(rows), reference.places.shape[1]))
-    k, among = _n_neighbors(reference), _search(reference, workers)
-    k = min(k, len(reference.places) - 2)
+    k, among = min(reference.training.searched_neighbors, len(reference.places) - 2), _search(reference, workers)
     for start in range(0, len(rows), CHUNK):
         some = rows[start : start + CHUNK].astype(np.int32)
         data = reference.training.rows[some]
@@ -174,13 +171,14 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins
     scales = np.exp(training.log_scale.at(log_radii))
     targets = training.target.at(log_radii, foreign * np.log(_FOREIGN_RADIUS) * abs(training.target.slope))
     weights = density.weight + foreign * _FOREIGN_WEIGHT
-    near = np.ascontiguousarray(rows.graph.indices[:, : training.affinity_neighbors])
-    listed = np.ascontiguousarray(repeated(rows.graph.indices[:, : training.density_neighbors], rows.kept))
-    n = len(reference.places)
+    near = np.ascontiguousarray(slots(rows.graph, training.masses, training.affinity_neighbors).indices)
+    listed = slots(rows.graph, training.masses, training.density_neighbors).indices
+    listed = np.ascontiguousarray(repeated(listed, rows.kept))
+    total = len(reference.places) if training.masses is None else float(training.masses.sum())
     constants = (
         field.stretch,
         training.affinity_smoothing * field.partition,
-        training.mass * n / field.partition,
+        training.mass * total / field.partition,
     )
     terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
     Y = np.empty((m, reference.places.shape[1]))
@@ -210,6 +208,8 @@ def _nearest_in_map(
         others = found != rows.skipped[needed, None]
         others[others.all(axis=1), -1] = False
         near[needed] = found[others].reshape(-1, k)
+    if reference.training.masses is not None:
+        near = slots(KnnGraph(near, np.zeros(near.shape)), reference.training.masses, k).indices
     return np.ascontiguousarray(repeated(near, rows.kept))
 
 

@@ -26,6 +26,7 @@ class Training:
     offsets: Array  # log p_{j|i} + precision_i d_ij^2, which is the same for all neighbours j of a row i, (n,)
     perplexity: float
     affinity_neighbors: int
+    searched_neighbors: int  # number of training rows that a new row is compared with
     density_neighbors: int  # 0 if radii are those of den-SNE
     small_groups: bool = False
     added: float = 0.0  # length that is added to each radius in the data

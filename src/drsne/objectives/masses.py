@@ -1,0 +1,57 @@
+"""Statistics of rows with masses. A row of mass m counts as m rows.
+
+All functions take ``masses`` (n,) or None, which stands for masses of 1 and leaves the results of NumPy unchanged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.neighbors.graph import KnnGraph
+
+Array = NDArray[np.float64]
+
+
+def mean(values: Array, masses: Array | None) -> float:
+    """Return the mean of ``values``."""
+    return float(values.mean()) if masses is None else float((masses * values).sum() / masses.sum())
+
+
+def std(values: Array, masses: Array | None) -> float:
+    """Return the standard deviation of ``values``."""
+    return float(values.std()) if masses is None else float(np.sqrt(mean((values - mean(values, masses)) ** 2, masses)))
+
+
+def quantiles(values: Array, levels: tuple[float, ...], masses: Array | None) -> Array:
+    """Return quantiles of ``values``, with the interpolation of NumPy."""
+    if masses is None:
+        return np.asarray(np.quantile(values, levels))
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(masses[order])
+    at = np.asarray(levels) * max(float(ends[-1]) - 1.0, 0.0)
+    below, above = (
+        values[order][np.minimum(np.searchsorted(ends, place, side="right"), len(values) - 1)]
+        for place in (np.floor(at), np.ceil(at))
+    )
+    return np.asarray(below + (at - np.floor(at)) * (above - below))
+
+
+def slots(graph: KnnGraph, masses: Array | None, k: int) -> KnnGraph:
+    """Return the k nearest neighbours of each row, where a neighbour of mass m is listed m times.
+
+    The neighbours in ``graph`` are in ascending order of distance. Masses that are not integers are rounded to whole
+    entries. If the neighbours of a row have less mass than k, they share all entries in proportion to their masses.
+    """
+    if masses is None:
+        return graph.first(k)
+    n, listed = graph.indices.shape
+    ends = np.cumsum(masses[graph.indices], axis=1)
+    at = (np.arange(k) + 0.5) * np.minimum(1.0, ends[:, -1:] / k)
+    apart = float(ends[:, -1].max()) + 1.0
+    base = apart * np.arange(n)[:, None]
+    columns = np.searchsorted((ends + base).ravel(), (at + base).ravel(), side="right").reshape(n, k)
+    columns = np.minimum(columns - listed * np.arange(n)[:, None], listed - 1)
+    return KnnGraph(
+        np.take_along_axis(graph.indices, columns, axis=1), np.take_along_axis(graph.distances, columns, axis=1)
+    )

@@ -1,0 +1,169 @@
+"""Row weights are masses: a row of mass m counts as m rows at one place, which are not neighbours of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from drsne import DRSNE, Objective
+from drsne.affinities import DEFAULT_CALIBRATION, conditional_affinities
+from drsne.backends.numba import fields
+from drsne.backends.numba.threads import Workers
+from drsne.estimators.preparation import prepare_drsne
+from drsne.neighbors.graph import KnnGraph
+from drsne.objectives import masses as weighted
+from drsne.objectives.concentration import contrast, profile, winsorized
+from drsne.objectives.kernel import log_scales
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 4)) * RNG.uniform(0.5, 3, (40, 1))
+MASSES = RNG.integers(1, 5, 40).astype(float)
+EXPANDED = np.repeat(np.arange(40), MASSES.astype(int))
+PERPLEXITY, K = 6.0, 9
+
+
+def prepared(objective: Objective, weight: float, workers: Workers):
+    settings = DRSNE(perplexity=PERPLEXITY, density_neighbors=K, random_state=0)._settings()
+    return prepare_drsne(settings, X, objective, weight, workers, MASSES)
+
+
+def expanded_neighbors(distances, k):
+    """Return the k nearest rows of every row, where rows of mass m are listed m times and the row itself is not."""
+    indices = np.empty((len(X), k), int)
+    for i in range(len(X)):
+        others = EXPANDED[EXPANDED != i]
+        indices[i] = others[np.argsort(distances[i, others], kind="stable")[:k]]
+    return indices
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        Objective(precision="double", kernel="fixed", small_groups=False),
+        Objective(precision="double", kernel="adaptive", input_exponent="auto"),
+        Objective(precision="double", kernel="adaptive", embedding_weight=0.7, distance_smoothing=0.2),
+    ],
+    ids=["fixed", "adaptive", "both"],
+)
+def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, monkeypatch):
+    monkeypatch.setattr(fields, "_THETA", 0.0)  # sums over all pairs
+    weight = 1.7
+    with Workers(1) as workers:
+        problem = prepared(objective, weight, workers).problem
+        objective = problem.objective
+        Y = np.random.default_rng(1).normal(size=(40, 2)) * 3
+        found = problem.evaluate(Y, losses=True)
+        in_data = problem.terms.neighborhoods[0].neighbors
+        in_map = [each.table(Y, None, problem.backend).neighbors for each in problem.terms.neighborhoods[1:]]
+    P, scales = problem.terms.pairs["objective"].pairs, problem.scales_at(1.0)
+    dense = np.zeros((40, 40))
+    for i in range(40):
+        dense[i, P.columns[P.indptr[i] : P.indptr[i + 1]]] = P.values[P.indptr[i] : P.indptr[i + 1]]
+    of_copies = (dense / MASSES[:, None] / MASSES[None])[EXPANDED][:, EXPANDED]
+    apart = EXPANDED[:, None] != EXPANDED[None]
+
+    def losses(Y):
+        copies, rho = Y[EXPANDED], scales[EXPANDED]
+        w = 1.0 / (1.0 + objective.distance_smoothing + cdist(copies, copies) ** 2 / (rho[:, None] * rho[None]))
+        q = w / w[apart].sum()
+        some = of_copies > 0
+        kl = (of_copies[some] * np.log(of_copies[some] / q[some])).sum()
+        conc = 0.0
+        for share, lists in zip((1.0, objective.embedding_weight), (in_data, *in_map), strict=False):
+            radii = np.linalg.norm(Y[:, None] - Y[lists], axis=2).mean(axis=1)
+            added = 1e-3 * np.median(radii[EXPANDED])
+            c = (radii + (added if fixed_length is None else fixed_length[share])) ** -objective.embedding_exponent
+            log = np.log(c / c[EXPANDED].mean())
+            conc += share * np.mean((problem.target - log)[EXPANDED] ** 2)
+        return kl, conc
+
+    fixed_length = None
+    kl, conc = losses(Y)
+    assert found.kl == pytest.approx(kl, rel=1e-9)
+    assert found.density == pytest.approx(conc, rel=1e-9)
+    # The gradient treats the smoothing length as a constant.
+    fixed_length = {}
+    for share, lists in zip((1.0, objective.embedding_weight), (in_data, *in_map), strict=False):
+        fixed_length[share] = 1e-3 * np.median(np.linalg.norm(Y[:, None] - Y[lists], axis=2).mean(axis=1)[EXPANDED])
+    for i in (0, 7, 21):
+        for c in range(2):
+            step = np.zeros_like(Y)
+            step[i, c] = 1e-5
+            (kl_above, above), (kl_below, below) = losses(Y + step), losses(Y - step)
+            slope = (kl_above - kl_below + weight * (above - below)) / 2e-5
+            assert found.gradient[i, c] * MASSES[i] / MASSES.sum() == pytest.approx(slope, rel=1e-4, abs=1e-8)
+
+
+def test_affinities_and_radii_are_those_of_the_expanded_rows():
+    with Workers(1) as workers:
+        found = prepared(Objective(precision="double"), 1.0, workers)
+        D = cdist(X, X)
+        near = expanded_neighbors(D, int(3 * PERPLEXITY + 0.5))
+        conditional, _, _ = conditional_affinities(
+            np.take_along_axis(D, near, axis=1), PERPLEXITY, DEFAULT_CALIBRATION, workers
+        )
+    C = np.zeros((40, 40))
+    for i in range(40):
+        np.add.at(C[i], near[i], conditional[i])
+    P = (MASSES[:, None] * C + (MASSES[:, None] * C).T) / (2 * MASSES.sum())
+    np.testing.assert_allclose(found.affinities.P.toarray(), P, atol=1e-12)
+    assert found.affinities.P.sum() == pytest.approx(1.0)
+    lists = expanded_neighbors(D, K)
+    whole = prepared(Objective(precision="double", small_groups=False), 1.0, workers)
+    np.testing.assert_allclose(whole.training.radii, np.take_along_axis(D, lists, axis=1).mean(axis=1))
+
+
+def test_statistics_are_those_of_repeated_values():
+    radii = RNG.uniform(0.5, 3, 40)
+    repeated = radii[EXPANDED]
+    smoothing = Objective().input_smoothing
+    assert weighted.mean(radii, MASSES) == pytest.approx(repeated.mean())
+    assert weighted.std(radii, MASSES) == pytest.approx(repeated.std())
+    levels = (0.0, 0.01, 0.3, 0.5, 0.99, 1.0)
+    np.testing.assert_allclose(weighted.quantiles(radii, levels, MASSES), np.quantile(repeated, levels))
+    assert contrast(radii, smoothing, MASSES) == contrast(repeated, smoothing)
+    log, logs = profile(radii, 1.3, smoothing, MASSES).log, profile(repeated, 1.3, smoothing).log
+    np.testing.assert_allclose(log[EXPANDED], logs)
+    np.testing.assert_allclose(winsorized(log, 0.05, MASSES)[EXPANDED], winsorized(logs, 0.05))
+    np.testing.assert_allclose(
+        log_scales(radii, 1.2, smoothing, masses=MASSES)[EXPANDED], log_scales(repeated, 1.2, smoothing)
+    )
+
+
+def test_entries_of_neighbours_by_mass():
+    graph = KnnGraph(np.array([[2, 0, 1]], np.int32), np.array([[1.0, 2.0, 3.0]]))
+    masses = np.array([2.0, 9.0, 3.0])
+    assert weighted.slots(graph, masses, 6).indices.tolist() == [[2, 2, 2, 0, 0, 1]]
+    assert weighted.slots(graph, masses, 28).indices.ravel().tolist().count(1) == 18  # all mass, 14, shares 28 entries
+    assert weighted.slots(graph, None, 2).indices.tolist() == [[2, 0]]
+
+
+def test_a_weighted_map_of_distinct_rows_resembles_the_map_of_all_rows():
+    rng = np.random.default_rng(3)
+    distinct = np.concatenate([rng.normal(0, 0.4, (60, 5)), rng.normal(5, 1.5, (60, 5))])
+    counts = np.where(np.arange(120) < 60, 3, 1)
+    short = {"perplexity": 15, "density_neighbors": 15, "max_iter": 250, "random_state": 0}
+    weighted_map = DRSNE(**short).fit(distinct, sample_weight=counts)
+    dense, sparse = weighted_map.input_concentration_[:60], weighted_map.input_concentration_[60:]
+    plain = DRSNE(**short).fit(distinct)
+    of_plain = plain.input_concentration_
+    assert dense.mean() - sparse.mean() > of_plain[:60].mean() - of_plain[60:].mean() + 0.1
+    assert np.corrcoef(weighted_map.input_concentration_, weighted_map.concentration_)[0, 1] > 0.8
+    new = distinct[:5] + 0.01
+    together = weighted_map.transform(new)
+    assert np.array_equal(np.concatenate([weighted_map.transform(new[i : i + 1]) for i in range(5)]), together)
+    assert np.linalg.norm(together - weighted_map.embedding_[:5], axis=1).max() < 0.3 * np.ptp(weighted_map.embedding_)
+
+
+def test_masses_of_one_change_nothing_and_others_are_checked():
+    short = {"perplexity": 5, "density_neighbors": 5, "max_iter": 30, "random_state": 0}
+    assert np.array_equal(DRSNE(**short).fit_transform(X, sample_weight=np.ones(40)), DRSNE(**short).fit_transform(X))
+    light = DRSNE(**short).fit(X, sample_weight=np.full(40, 0.5)).embedding_
+    assert np.isfinite(light).all()
+    with pytest.raises(ValueError, match="sample_weight must be above 0 for every row; got 0 in row 3"):
+        DRSNE(**short).fit(X, sample_weight=np.where(np.arange(40) == 3, 0.0, 1.0))
+    with pytest.raises(ValueError, match="support='symmetric'"):
+        DRSNE(objective=Objective(support="directed"), **short).fit(X, sample_weight=MASSES)
+    with pytest.raises(ValueError, match="sample_weight"):
+        DRSNE(**short).fit(X, sample_weight=np.ones(3))

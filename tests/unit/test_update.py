@@ -1,0 +1,106 @@
+"""Updates: known rows stay near their old places, new rows join their groups."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+from drsne import DRSNE, DenSNE, Objective
+from drsne.backends.numba.threads import Workers
+from drsne.estimators.preparation import prepare_drsne
+
+SHORT = {"perplexity": 10, "density_neighbors": 10, "max_iter": 200, "random_state": 0}
+RNG = np.random.default_rng(0)
+GROUP = RNG.integers(3, size=200)
+X = 9 * RNG.normal(size=(3, 5))[GROUP] + RNG.normal(size=(200, 5)) * np.array([0.3, 1, 2])[GROUP, None]
+OLD = np.arange(150)
+NEW = np.concatenate([np.arange(20, 150), np.arange(150, 200)])  # rows that remain, and new ones
+PREVIOUS = np.where(NEW < 150, NEW, -1)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return DRSNE(**SHORT).fit(X[OLD])
+
+
+def moved(model, stiffness):
+    after = copy.deepcopy(model).update(X[NEW], PREVIOUS, stiffness)
+    known = PREVIOUS >= 0
+    return np.linalg.norm(after.embedding_[known] - model.embedding_[PREVIOUS[known]], axis=1), after
+
+
+def test_a_stiffer_pull_keeps_known_rows_nearer(model):
+    (loose, _), (usual, after), (stiff, _) = moved(model, 0.0), moved(model, 1.0), moved(model, 100.0)
+    assert np.median(stiff) < np.median(usual) < np.median(loose)
+    assert np.median(stiff) < 0.002 * np.ptp(model.embedding_)
+    centres = [after.embedding_[:130][GROUP[NEW[:130]] == g].mean(axis=0) for g in range(3)]
+    own = np.array([np.argmin([np.linalg.norm(y - c) for c in centres]) for y in after.embedding_[130:]])
+    assert (own == GROUP[NEW[130:]]).mean() > 0.9
+    assert after.embedding_.shape == (180, 2)
+    assert np.array_equal(after.transform(X[NEW]), after.embedding_)
+
+
+def test_the_gradient_of_the_pull():
+    settings = DRSNE(perplexity=5, density_neighbors=5, random_state=0)._settings()
+    with Workers(1) as workers:
+        problem = prepare_drsne(settings, X[:30], Objective(precision="double"), 1.0, workers).problem
+        Y = RNG.normal(size=(30, 2))
+        without = problem.evaluate(Y).gradient
+        strength = np.where(np.arange(30) % 3, RNG.uniform(0.1, 2, 30), 0.0)
+        places = RNG.normal(size=(30, 2))
+        problem.hold(places, strength)
+        found = problem.evaluate(Y, losses=True)
+
+    def pull(Y):
+        return (strength * ((Y - places) ** 2).sum(axis=1)).mean()
+
+    assert found.pull == pytest.approx(pull(Y))
+    for i in (0, 1, 2):
+        step = np.zeros_like(Y)
+        step[i, 1] = 1e-6
+        slope = 30 * (pull(Y + step) - pull(Y - step)) / 2e-6
+        assert (found.gradient - without)[i, 1] == pytest.approx(slope, abs=1e-6)
+
+
+def test_large_maps_reorder_the_pull():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(8300, 3))
+    model = DRSNE(max_iter=20, random_state=0, n_jobs=2).fit(rows)
+    before = model.embedding_.copy()
+    model.update(rows, np.arange(8300), stiffness=1e4)
+    assert np.abs(model.embedding_ - before).max() < 0.05 * np.ptp(before)
+
+
+def test_other_estimators_and_automatic_weights():
+    densne = DenSNE(perplexity=10, max_iter=100, random_state=0).fit(X[OLD])
+    before = densne.embedding_.copy()
+    densne.update(X[NEW], PREVIOUS, 100.0)
+    assert np.abs(densne.embedding_[:130] - before[20:]).max() < 0.1 * np.ptp(before)
+    chosen = DRSNE(density_weight="auto", **{**SHORT, "max_iter": 60}).fit(X[OLD])
+    weight = chosen.density_weight_
+    assert chosen.update(X[NEW], PREVIOUS).density_weight_ == weight
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (PREVIOUS[:-1], "one integer for each"),
+        (PREVIOUS.astype(float), "one integer for each"),
+        (np.where(PREVIOUS == 30, 150, PREVIOUS), "between -1 and 149"),
+        (np.where(PREVIOUS == 30, -2, PREVIOUS), "between -1 and 149"),
+        (np.where(PREVIOUS == 30, 31, PREVIOUS), "at most once"),
+        (np.full(180, -1), "at least one row"),
+    ],
+)
+def test_wrong_numbers_of_rows(model, rows, message):
+    with pytest.raises(ValueError, match=message):
+        copy.deepcopy(model).update(X[NEW], rows)
+
+
+def test_wrong_stiffness_and_unfitted_models(model):
+    with pytest.raises(ValueError, match="stiffness"):
+        copy.deepcopy(model).update(X[NEW], PREVIOUS, -1.0)
+    with pytest.raises(ValueError, match="not fitted"):
+        DRSNE().update(X, np.full(200, -1))
