@@ -129,8 +129,10 @@ def offsets(
     distances: NDArray[np.float64], conditional: NDArray[Any], precisions: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return ``log p_{j|i} + precision_i d_ij^2`` of every row i, from its nearest neighbour j."""
-    with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(np.log(conditional[:, 0].astype(np.float64)) + precisions * distances[:, 0] ** 2)
+    with np.errstate(all="ignore"):
+        found = np.log(conditional[:, 0].astype(np.float64)) + precisions * distances[:, 0] ** 2
+    # If the data are so large or small that precisions overflow, new rows have no affinities from training rows.
+    return np.where(np.isfinite(found), found, -np.inf)
 
 
 def calibrated(

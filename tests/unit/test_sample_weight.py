@@ -32,7 +32,7 @@ def expanded_neighbors(distances, k):
     """Return the k nearest rows of every row, where rows of mass m are listed m times and the row itself is not."""
     indices = np.empty((len(X), k), int)
     for i in range(len(X)):
-        others = EXPANDED[EXPANDED != i]
+        others = EXPANDED[i != EXPANDED]
         indices[i] = others[np.argsort(distances[i, others], kind="stable")[:k]]
     return indices
 

@@ -180,10 +180,11 @@ def test_principal_components_of_extreme_data(factor, offset):
     from drsne.pca import fitted_pca, scores
 
     X = np.random.default_rng(0).normal(size=(200, 60)) * np.logspace(1, -1, 60)
-    plain = scores(fitted_pca(X, 3), X)
+    with Workers(1) as workers:
+        plain = scores(fitted_pca(X, 3), X, workers)
     Z = X * factor + offset
-    with np.errstate(all="raise"):
-        got = scores(fitted_pca(Z, 3), Z) / factor
+    with np.errstate(all="raise"), Workers(1) as workers:
+        got = scores(fitted_pca(Z, 3), Z, workers) / factor
     signs = np.sign((got * plain).sum(axis=0))
     np.testing.assert_allclose(got * signs, plain, atol=1e-5 if offset == 0 else 1e-2)
 

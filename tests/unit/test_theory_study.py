@@ -118,7 +118,7 @@ def test_a_profile_without_its_mean_is_noticed(name, monkeypatch):
     """What is not normalised changes with scale; what is only a constant stays under translation."""
     usual = objective.profile
 
-    def without_mean(radii, exponent, smoothing):
+    def without_mean(radii, exponent, smoothing, masses=None):
         found = usual(radii, exponent, smoothing)
         return found._replace(log=-exponent * np.log(found.radius))
 
@@ -132,7 +132,9 @@ def test_a_profile_without_its_mean_is_noticed(name, monkeypatch):
 
 def test_a_detached_mean_where_it_should_be_attached_is_noticed(monkeypatch):
     usual = objective.loss_and_slope
-    monkeypatch.setattr(objective, "loss_and_slope", lambda *given, attached: usual(*given, attached=False))
+    monkeypatch.setattr(
+        objective, "loss_and_slope", lambda *given, attached, masses=None: usual(*given, attached=False)
+    )
     assert not measured("scale_attached").holds
     assert not measured("gradient_exact").holds
     assert measured("scale_detached").holds

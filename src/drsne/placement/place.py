@@ -99,8 +99,9 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
     first = slots(graph, t.masses, t.affinity_neighbors)
     near = KnnGraph(np.ascontiguousarray(first.indices), np.ascontiguousarray(first.distances))
     own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, workers)
-    with np.errstate(over="ignore", under="ignore"):
+    with np.errstate(all="ignore"):
         back = np.exp(t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2)
+    back = np.where(np.isnan(back), 0.0, back)
     # A training row is already part of the sums by which the affinities of the others are divided.
     back = np.where(skipped[:, None] >= 0, np.minimum(back, 1.0), back / (1.0 + back))
     P = 0.5 * (own + back)

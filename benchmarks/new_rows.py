@@ -1,0 +1,204 @@
+"""Place held-out rows in a map of the others, and compare with a fit of all rows: ours, openTSNE and umap-learn.
+
+    python benchmarks/new_rows.py [--data digits pbmc3k] [--methods drsne umap]
+    python benchmarks/new_rows.py --times                 also time one row and 10,000 rows of MNIST
+    python benchmarks/new_rows.py --report
+
+The rules, fixed before the first run:
+
+- Data: Digits, Fashion-MNIST, PBMC and Shuttle as in the quality study. A random tenth of the rows is held out, with
+  the seeds 3, 4 and 5. Every method has its default settings and this seed.
+- A map of nine tenths of the rows is fitted, and the others are placed in it. Another map is fitted to all rows. Both
+  maps of all rows are scored.
+- The map of all rows is aligned with the other one by its training rows (rotation, reflection and scale). The distance
+  of a held-out row is that between its two places, divided by the root of the mean squared distance of the points of
+  the map from their mean. The table shows the medians over held-out rows and, for comparison, over training rows, which
+  differ between the two fits as well.
+- Times: MNIST (50 components), 60,000 rows are fitted and 10,000 are placed. One row is placed 20 times after a first
+  call, and the median is shown.
+
+Each fit is a line of results/new_rows.jsonl, so a killed study continues where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from data import EIGHT, large, prepare
+from report import Results, host, table, write
+
+from drsne import DRSNE, metrics
+
+DATA = ("digits", "fashion_mnist", "pbmc3k", "shuttle")
+SEEDS = (3, 4, 5)
+PACKAGES = {"drsne": "drsne", "opentsne": "openTSNE", "umap": "umap"}
+TITLES = {"drsne": "drsne", "opentsne": "openTSNE", "umap": "umap-learn"}
+SCORES = ("TW", "Cont", "CC", "rho30", "rho5")
+ROWS = Results("new_rows", "data", "method", "seed")
+TIMES = Results("new_rows_times", "method")
+
+
+class Fitted:
+    """A fitted map that places new rows."""
+
+    def __init__(self, method: str, X: np.ndarray, seed: int) -> None:
+        self._method = method
+        if method == "drsne":
+            self._model: Any = DRSNE(random_state=seed, n_jobs=-1).fit(X)
+            self.map = self._model.embedding_
+        elif method == "umap":
+            import umap
+
+            self._model = umap.UMAP(random_state=seed).fit(X)
+            self.map = self._model.embedding_
+        else:
+            import openTSNE
+
+            self._model = openTSNE.TSNE(random_state=seed, n_jobs=-1).fit(X)
+            self.map = np.asarray(self._model)
+
+    def place(self, X: np.ndarray) -> np.ndarray:
+        """Return the places of new rows."""
+        return np.asarray(self._model.transform(X))
+
+
+def scores(X: np.ndarray, Y: np.ndarray) -> dict[str, float]:
+    """Return the five scores of a map."""
+    found = (
+        metrics.trustworthiness(X, Y, 10),
+        metrics.continuity(X, Y, 10),
+        metrics.concentration_correlation(X, Y, 29),
+        metrics.density_rank_correlation(X, Y, 30),
+        metrics.density_rank_correlation(X, Y, 5),
+    )
+    return {name: float(value) for name, value in zip(SCORES, found, strict=True)}
+
+
+def distances(Y: np.ndarray, joint: np.ndarray, held: np.ndarray) -> tuple[float, float]:
+    """Return the median distances of held-out rows and of training rows between two maps, after an alignment."""
+    a, b = Y[~held], joint[~held]
+    a_mean, b_mean = a.mean(axis=0), b.mean(axis=0)
+    U, s, Vt = np.linalg.svd((b - b_mean).T @ (a - a_mean))
+    scale = s.sum() / ((b - b_mean) ** 2).sum()
+    aligned = scale * (joint - b_mean) @ (U @ Vt) + a_mean
+    moved = np.linalg.norm(aligned - Y, axis=1) / np.sqrt(((a - a_mean) ** 2).sum(axis=1).mean())
+    return float(np.median(moved[held])), float(np.median(moved[~held]))
+
+
+def compared(X: np.ndarray, method: str, seed: int) -> dict[str, Any]:
+    """Return the scores of the two maps of all rows, and the distances between them."""
+    held = np.zeros(len(X), bool)
+    held[np.random.default_rng(seed).permutation(len(X))[: len(X) // 10]] = True
+    Y = np.empty((len(X), 2))
+    fitted = Fitted(method, X[~held], seed)
+    start = time.perf_counter()
+    Y[~held], Y[held] = fitted.map, fitted.place(X[held])
+    seconds = time.perf_counter() - start
+    joint = Fitted(method, X, seed).map
+    of_held, of_training = distances(Y, joint, held)
+    return {
+        "placed": scores(X, Y),
+        "joint": scores(X, joint),
+        "distance": of_held,
+        "distance_of_training_rows": of_training,
+        "seconds": {"transform": seconds},
+    }
+
+
+def timed(method: str) -> dict[str, Any]:
+    """Return the seconds of one row and of 10,000 rows of MNIST."""
+    X = large("mnist", 70_000)
+    order = np.random.default_rng(0).permutation(len(X))
+    fitted, new = Fitted(method, X[order[:60_000]], 0), X[order[60_000:]]
+    fitted.place(new[:1])
+    one = []
+    for i in range(20):
+        start = time.perf_counter()
+        fitted.place(new[i : i + 1])
+        one.append(time.perf_counter() - start)
+    fitted.place(new[:100])
+    start = time.perf_counter()
+    fitted.place(new)
+    return {"seconds": {"one": float(np.median(one)), "many": time.perf_counter() - start}, "host": host()}
+
+
+def run(names: list[str], methods: list[str], folder: Path) -> None:
+    """Run what is missing."""
+    done = ROWS.keys()
+    for name, path in prepare(names, folder).items():
+        X = np.load(path)
+        for seed in SEEDS:
+            for method in methods:
+                wanted = {"data": name, "method": method, "seed": seed}
+                if ROWS.key(wanted) not in done:
+                    row = ROWS.append({**wanted, **compared(X, method, seed), "host": host()})
+                    print(name, method, seed, row["placed"], row["joint"], row["distance"], flush=True)
+
+
+def report() -> None:
+    """Write the tables."""
+    rows, lines = ROWS.read(), []
+    for name in DATA:
+        for method, title in TITLES.items():
+            found = [row for row in rows if (row["data"], row["method"]) == (name, method)]
+            if found:
+                pairs = [
+                    f"{np.mean([row['placed'][score] for row in found]):.3f} / "
+                    f"{np.mean([row['joint'][score] for row in found]):.3f}"
+                    for score in SCORES
+                ]
+                worst = [max(abs(row["placed"][score] - row["joint"][score]) for row in found) for score in SCORES]
+                moved = [f"{np.mean([row[key] for row in found]):.3f}" for key in _DISTANCES]
+                lines.append([EIGHT[name], title, *pairs, f"{max(worst[0], worst[1], worst[3], worst[4]):.3f}",
+                              f"{worst[2]:.3f}", *moved])  # fmt: skip
+    times = [
+        [TITLES[row["method"]], f"{1e3 * row['seconds']['one']:.1f}", f"{row['seconds']['many']:.1f}"]
+        for row in TIMES.read()
+    ]
+    rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
+    header = ["data", "method", *SCORES, "largest difference", "of CC", "distance", "of training rows"]
+    write(
+        "new_rows",
+        "New rows in a fitted map",
+        "python benchmarks/new_rows.py --times",
+        f"The rules:\n\n{rules}",
+        "Scores of the map with placed rows / of the map fitted to all rows, means over three seeds. The largest "
+        "difference is over TW, continuity, rho30 and rho5 of all seeds.",
+        table(header, lines),
+        "Times with MNIST: 60,000 rows in the map.",
+        table(["method", "one row, ms", "10,000 rows, s"], times),
+    )
+
+
+_DISTANCES = ("distance", "distance_of_training_rows")
+
+
+def main() -> None:
+    """Run what is missing and report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--methods", nargs="+", choices=list(PACKAGES), default=list(PACKAGES))
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where the data are kept")
+    parser.add_argument("--times", action="store_true")
+    parser.add_argument("--report", action="store_true")
+    options = parser.parse_args()
+    methods = [name for name in options.methods if importlib.util.find_spec(PACKAGES[name]) is not None]
+    if not options.report:
+        warnings.simplefilter("ignore")
+        run(options.data, methods, options.folder)
+        for method in methods if options.times else ():
+            done = TIMES.keys()
+            if TIMES.key({"method": method}) not in done:
+                print(TIMES.append({"method": method, **timed(method)}), flush=True)
+    report()
+
+
+if __name__ == "__main__":
+    main()
