@@ -1,4 +1,4 @@
-"""Place held-out rows in a map of the others, and compare with a fit of all rows: ours, openTSNE and umap-learn.
+"""Place held-out rows in a map of the others, and compare with a fit of all rows, for three packages.
 
     python benchmarks/new_rows.py [--data digits pbmc3k] [--methods drsne umap]
     python benchmarks/new_rows.py --times                 also time one row and 10,000 rows of MNIST
@@ -10,14 +10,14 @@ The rules, fixed before the first run:
   the seeds 3, 4 and 5. Every method has its default settings and this seed.
 - A map of nine tenths of the rows is fitted, and the others are placed in it. Another map is fitted to all rows. Both
   maps of all rows are scored.
-- The map of all rows is aligned with the other one by its training rows (rotation, reflection and scale). The distance
-  of a held-out row is that between its two places, divided by the root of the mean squared distance of the points of
-  the map from their mean. The table shows the medians over held-out rows and, for comparison, over training rows, which
-  differ between the two fits as well.
+- The two maps are aligned (translation, rotation, reflection and scale), so that the rows that are in both fits match
+  as closely as possible. The distance of a held-out row is that between its two positions, divided by the root mean
+  square distance of the points of the map from their mean. The table shows the median over held-out rows and, for
+  comparison, over the shared rows, whose positions also differ between the two fits.
 - Times: MNIST (50 components), 60,000 rows are fitted and 10,000 are placed. One row is placed 20 times after a first
   call, and the median is shown.
 
-Each fit is a line of results/new_rows.jsonl, so a killed study continues where it stopped.
+Each fit is a line of results/new_rows.jsonl, so an interrupted study resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def report() -> None:
         for row in TIMES.read()
     ]
     rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
-    header = ["data", "method", *SCORES, "largest difference", "of CC", "distance", "of training rows"]
+    header = ["data", "method", *SCORES, "largest difference", "of CC", "distance", "of shared rows"]
     write(
         "new_rows",
         "New rows in a fitted map",

@@ -1,13 +1,13 @@
-"""Time fits with given neighbours at several numbers of threads, phase by phase, beside the bounds of the machine.
+"""Measure how fits scale with the number of threads, for each phase, and compare with the limits of the machine.
 
     python benchmarks/threads.py [--data mnist gaussians] [--threads 16 8 4 2 1]
     python benchmarks/threads.py --report
 
-MNIST (70,000 points) is a whole default fit. With a million points (100 Gaussians in 50 dimensions), each phase has 100
-iterations. The neighbours are found before the clock starts, and a fit of 70,000 points has compiled everything. The
-bounds are the same for every program: a sum that needs no memory, and a sum over an array that does not fit into any
-cache. A row of results/threads.jsonl is written after every fit, and fits that are there are not repeated. Maps of all
-numbers of threads are compared bit by bit.
+On MNIST (70,000 points), a whole default fit is timed. With a million points (100 Gaussians in 50 dimensions), each
+phase has 100 iterations. Neighbours are found before the clock starts, and a short fit has compiled all code. Two loops
+show the best possible scaling: one is limited by arithmetic, and the other by the bandwidth of the memory. A row of
+results/threads.jsonl is written after every fit, and fits that are there are not repeated. Maps of all numbers of
+threads are compared bit by bit. ``--report`` only writes the tables from these rows.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def report() -> None:
     rules = (__doc__ or "").split("\n\n", 2)[2].strip()
     legend = (
         "Numbers in brackets, and the last two columns, say how many times as fast as one thread. The last two columns "
-        "are the bounds of the machine for programs that only compute, and that only read memory."
+        "are the limits of the machine: those of a loop that only computes, and of a loop that only reads memory."
     )
     write("threads", "Fits on many threads", "python benchmarks/threads.py", rules, legend, *parts)
 

@@ -147,22 +147,25 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     def update(self, X: ArrayLike, previous_rows: ArrayLike, stiffness: float = 1.0) -> Self:
-        """Fit the map again to data that have changed, and keep known rows near their old places.
+        """Fit the map again to data that have changed, and keep known rows near their old positions.
 
-        Use this for data that are refreshed regularly, so that readers find groups where they were. New rows begin at
-        the mean place of their neighbours. There is no early exaggeration, so an update takes less than half of the
-        iterations of a fit.
+        Use this for data that are refreshed regularly, so that readers find groups where they were. The estimator is
+        changed in place. All its parameters apply as in ``fit``, except that there is no early exaggeration and that an
+        update takes 300 iterations (150 without a density term), or those of ``schedule``. With
+        ``density_weight="auto"``, the weight of the old map is used. New rows start at the mean position of their
+        neighbours. Weights of rows are not supported.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             All rows of the new data, known and new ones.
         previous_rows : array-like of int of shape (n_samples,)
-            The number of each row of ``X`` in the old data, or -1 if the row is new. Old rows may be missing.
+            For each row of ``X``, its index (from 0) in the data of the last fit or update, or -1 for a new row. Rows
+            that were removed do not appear, and no index may occur twice. The features of a known row may have changed.
         stiffness : float, default=1.0
-            Strength of the pull of known rows towards their old places. A known row that moves by its mean distance to
-            its neighbours in the old map adds ``stiffness`` to its loss. With 0, the old places are only the start.
-            With 100, known rows hardly move.
+            Strength of the pull of known rows towards their old positions, at least 0. The penalty of a known row is
+            ``stiffness`` times the square of the distance that it has moved, in units of its mean distance to its
+            neighbours in the old map. With 0, the old positions are only the start. With 100, known rows hardly move.
 
         Returns
         -------
@@ -199,9 +202,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def transform(self, X: ArrayLike) -> Any:
         """Place new rows in the map, which stays fixed.
 
-        The place of a row does not depend on the other rows of ``X``. A row that equals a training row gets the place
-        of that row (of the first one, if several are equal). A row that is unlike all training rows is also placed
-        somewhere, so look at :meth:`novelty` as well.
+        The position of a row does not depend on the other rows of ``X``, on the number of threads or on the process,
+        bit for bit. A row that equals a training row gets the position of that row. If several training rows are equal,
+        it gets the position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have
+        no duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
+        position, so look at :meth:`novelty` as well.
 
         Parameters
         ----------
@@ -212,7 +217,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         ndarray of shape (n_rows, n_components)
-            The places of the rows.
+            The positions of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the model keeps nothing to compare new rows with: it was fitted with given ``neighbors``, saved without
+            its data, or interrupted. Also if ``X`` has the wrong number of columns, other feature names or NaN.
         """
         places, _ = self._placed_and_known(X)
         return places
@@ -231,9 +242,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def novelty(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return how far every new row is from the training rows.
 
-        This is the distance of the row to its nearest training row, in units of the radius of that training row (its
-        mean distance to its own neighbours). Rows like the training rows have values around 1 or below. Rows with much
-        larger values are unlike all training rows, and their places in the map mean little.
+        This is the distance of the row to its nearest training row, in units of the radius of that training row. The
+        radius is the mean distance to its ``density_neighbors`` nearest training rows (for ``DenSNE``, the root of the
+        mean squared distance, weighted by the affinities), and never less than a small length. The novelty is 0 for a
+        row that equals a training row, and has no upper limit. Values up to about 1 are typical of the training data.
+        Between 2 and 4, treat the position of the row with caution. Above 4, the row is unlike all training rows, and
+        its exact position means little.
 
         Parameters
         ----------
@@ -267,20 +281,25 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return placed_again(reference, rows, workers, lambda done: bar(done, {}))
 
     def save(self, path: str | PathLike[str], *, include_data: bool = True) -> None:
-        """Write the fitted model to a file, from which :func:`drsne.load` makes it again.
+        """Save the fitted model to a file. Use :func:`drsne.load` to restore it.
 
-        The file holds arrays and JSON, and loading it executes no code. It has the parameters and all fitted attributes
-        except ``affinities_``. The parameters ``callbacks`` and ``neighbors``, and a ``random_state`` that is not an
-        integer, are not saved. A two-dimensional map takes about 80 bytes per training row, in addition to the training
-        data.
+        The file holds arrays and JSON, and loading it executes no code. It contains all fitted attributes except
+        ``affinities_``, and all parameters except ``callbacks``, ``neighbors`` and a ``random_state`` that is not an
+        integer, which are None after loading. For a two-dimensional map, the file needs about 64 bytes per training
+        row, plus the size of the training data.
 
         Parameters
         ----------
         path : str or path
-            The file. An existing file is replaced.
+            Path of the file, with any extension. An existing file is replaced.
         include_data : bool, default=True
             Whether to save the training data, with which new rows are compared. Without them, pass the training data to
             :func:`drsne.load`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter cannot be saved, such as a function as ``metric``.
         """
         from drsne.files import save
 

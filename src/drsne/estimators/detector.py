@@ -20,11 +20,12 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     """Find outliers of data in a DR-SNE map.
 
     The data are embedded, and a detector of :mod:`drsne.anomaly` scores the points of the map. New rows are placed in
-    the map (:meth:`DRSNE.transform`) and scored there.
+    the map (:meth:`DRSNE.transform`) and scored by their positions. Rows that equal training rows get the scores of
+    these rows. Rows that are far from all training rows are drawn in sparse regions, so their scores are low.
 
-    A map helps if outliers are rows in sparse regions of the data: the map keeps their density, and a picture shows
-    them. It does not help if outliers are recognised only by a few of many features, because these rows have ordinary
-    neighbours. docs/reproduction.md compares detection in maps with detection in the data on six data sets.
+    Detection in a map works well if outliers lie in sparse regions of the data, because the map preserves density. It
+    works poorly if outliers differ from other rows in only a few of many features, because their nearest neighbours are
+    then ordinary rows. docs/models.md compares detection in maps with detection in the data on six data sets.
 
     Parameters
     ----------
@@ -32,14 +33,15 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with its default settings and this
         ``n_jobs``.
     detector : str, default="knn"
-        The detector, one of :func:`drsne.anomaly.detectors`.
+        The detector: "knn" (the sum of the distances to the 50 nearest points), "lof", "isolation_forest" or
+        "centroid", with the settings of :mod:`drsne.anomaly`.
     contamination : "auto" or float, default="auto"
         The fraction of outliers among the training rows, above 0 and at most 0.5. It sets the threshold of ``predict``.
-        "auto" stands for 0.1.
+        With "auto", a tenth of the training rows are outliers. (scikit-learn's "auto" means something else.)
     n_jobs : int, default=None
-        Number of threads of the default estimator.
+        Number of threads, if ``estimator`` is None.
     random_state : int, RandomState or None, default=None
-        Seed of the estimator of the map, if that has none.
+        Seed of the map. It is ignored if ``estimator`` has its own ``random_state``.
 
     Attributes
     ----------

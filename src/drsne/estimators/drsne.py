@@ -248,10 +248,11 @@ class DRSNE(MapEstimator):
         self.verbose = verbose
 
     def new_concentration(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the log relative concentration of new rows in the data.
+        """Return the natural logarithm of the relative concentration of new rows in the data.
 
-        It is measured over the nearest training rows, in the unit of ``input_concentration_``: 0 is average among the
-        training rows, and log 2 is twice the average.
+        It is computed from the ``density_neighbors`` nearest training rows, like ``input_concentration_``. Larger
+        values mean denser surroundings: 0 is the mean concentration of the training rows, and log 2 = 0.69 is twice
+        the mean.
 
         Parameters
         ----------
@@ -279,9 +280,11 @@ class DRSNE(MapEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Masses of the rows, for deduplicated data and for landmarks. A neighbour of mass m counts as m neighbours,
-            the row itself does not count, and the partition sum and the losses are weighted. Masses must be above 0.
-            The masses of neighbours are rounded to whole neighbours. If None, all masses are 1.
+            Weights of the rows, above 0, for data whose duplicates were removed and for landmarks. A row of weight m
+            counts as m identical rows in ``perplexity``, ``density_neighbors`` and the loss, but these copies are not
+            neighbours of each other. Weights are not normalised. They need not be integers, but neighbours are counted
+            in whole numbers: a neighbour fills about as many entries of a list of k neighbours as its weight. If None,
+            all weights are 1.
 
         Returns
         -------
@@ -304,7 +307,7 @@ class DRSNE(MapEstimator):
         y : None
             Ignored.
         sample_weight : array-like of shape (n_samples,), default=None
-            Masses of the rows, as in :meth:`fit`.
+            Weights of the rows, as in :meth:`fit`.
 
         Returns
         -------

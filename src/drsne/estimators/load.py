@@ -19,8 +19,9 @@ def load(path: str | os.PathLike[str], X: Any = None) -> Any:
     path : str or path
         The file.
     X : array-like or sparse matrix, default=None
-        The training data, for a model that was saved with ``include_data=False``. They are compared with a digest in
-        the file.
+        The training data, for a model that was saved with ``include_data=False``. They must be the same rows in the
+        same order and of the same type, which is verified with a checksum. Without them, the model is loaded, but it
+        cannot place new rows.
 
     Returns
     -------
@@ -30,7 +31,9 @@ def load(path: str | os.PathLike[str], X: Any = None) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is damaged, is not a model file, or was written by a newer version of drsne.
+        If the file is damaged, is not a model file, or has a newer format than this version of drsne can read.
+    ValueError
+        If ``X`` are not the training data.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The reliability of the places in a map: whether a row that is left out and placed again returns to its place."""
+"""The reliability of the positions in a map: whether a row that is left out and placed again returns."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _NEIGHBORS = (
 
 
 def reliability(model: Any, *, max_samples: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
-    """Return how reliable the place of every training row in a map is, between 0 and 1.
+    """Return how reliable the position of every training row in a map is, between 0 and 1.
 
     Each row is left out of the map and placed again as a new row (:meth:`drsne.DRSNE.transform`), while all other rows
-    stay where they are. If it moves by the distance d, and if its mean distance to its neighbours in the map is r, its
-    reliability is ``r / (r + d)``. A reliability of 1 means that the row returns to its place. A reliability below 0.2
-    means that it moves far beyond its neighbours. Such a row has another place in the map that suits it better, for
-    example because it lies between two groups, or because its group was torn apart.
+    stay where they are. If it moves by the distance d, and if its mean distance to its ``density_neighbors`` nearest
+    neighbours in the map is r (30 neighbours for ``DenSNE``), its reliability is ``r / (r + d)``. A reliability of 1
+    means that the row returns to its position. At 0.5, it moves as far as its neighbours are away, and below 0.2, it
+    moves more than four times as far. Such a row could also have been drawn elsewhere, for example because it lies
+    between two groups, or because its group is split in the map. A row with duplicates is placed among them.
 
     Parameters
     ----------
     model : DRSNE or DenSNE
-        A fitted model that can place new rows. It must have its training data, so ``metric="precomputed"`` is not
-        supported.
+        A fitted model that has its training data. Models with ``metric="precomputed"`` or with given neighbours, and
+        models that were saved without their data, are not supported.
     max_samples : int, default=None
         Use a random sample of this many rows. If None, use all rows.
     random_state : int or RandomState, default=None
