@@ -24,6 +24,19 @@ VERSION = 1  # version of the format; a change that older versions of drsne cann
 _FIXED = len(MAGIC) + 4 + 32 + 8
 _ALIGNED = 64  # bytes; arrays begin at multiples of this
 _KINDS = "biufU"  # kinds of NumPy types that a file can hold
+# Errors that a file with contents of another kind can raise.
+_UNREADABLE = (
+    KeyError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+    SystemError,
+    MemoryError,
+)
 _NOT_SAVED = ("callbacks", "neighbors")  # parameters that only matter during a fit
 
 
@@ -142,16 +155,25 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
     import drsne
 
     check_is_fitted(model, "embedding_")
+    if not type(model).__module__.startswith("drsne."):
+        raise ValueError(
+            f"Only DRSNE and DenSNE can be saved in this format; got the subclass {type(model).__name__}. Use pickle."
+        )
+    path = Path(path)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise ValueError(f"path must be a file in an existing folder; got {str(path)!r}. Create the folder first.")
     writer = _Writer()
     params = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_SAVED}
     if isinstance(params.get("random_state"), np.random.RandomState | np.random.Generator):
         params["random_state"] = None
     reference = model._reference
     digest = ""
-    if reference is not None and reference.training.rows is not None:
-        digest = data_digest(reference.training.rows)
-        if not include_data:
-            reference = replace(reference, training=replace(reference.training, rows=None))
+    if reference is not None:
+        digest = reference.digest  # of a model that was loaded without its data
+        if reference.training.rows is not None:
+            digest = data_digest(reference.training.rows)
+            if not include_data:
+                reference = replace(reference, training=replace(reference.training, rows=None))
     fitted = {
         name: value
         for name, value in vars(model).items()
@@ -163,12 +185,13 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
         "params": {name: writer.encoded(value, name) for name, value in params.items()},
         "fitted": {name: writer.encoded(value, name) for name, value in fitted.items()},
         "data": digest,
+        "output": getattr(model, "_sklearn_output_config", {}).get("transform"),
         "reference": None,
     }
     if reference is not None:
         names = ("training", "scales", "density")
         header["reference"] = {name: writer.encoded(getattr(reference, name), name) for name in names}
-    _write(Path(path), header, writer.arrays)
+    _write(path, header, writer.arrays)
 
 
 def data_digest(rows: Any) -> str:
@@ -202,6 +225,9 @@ def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
             stream.seek(0)
             stream.write(MAGIC + VERSION.to_bytes(4, "little") + digest.digest() + len(text).to_bytes(8, "little"))
             stream.close()
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(stream.name, 0o666 & ~mask)  # as for any new file; temporary files are private
             os.replace(stream.name, path)
         except BaseException:
             stream.close()
@@ -221,41 +247,83 @@ def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str
         kind = kinds[header["class"]]
         model = kind(**{name: _decoded(value, arrays, classes) for name, value in header["params"].items()})
         for name, value in header["fitted"].items():
+            if not name.endswith("_") or name.startswith("_") or hasattr(kind, name):
+                raise ValueError(f"{name} is not a fitted attribute")
             setattr(model, name, _decoded(value, arrays, classes))
         model._reference = None
         if header["reference"] is not None:
             parts = {name: _decoded(value, arrays, classes) for name, value in header["reference"].items()}
-            model._reference = Reference(places=np.asarray(model.embedding_, dtype=np.float64), **parts)
-        digest = str(header["data"])
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            digest = str(header["data"])
+            places = np.asarray(model.embedding_, dtype=np.float64)
+            model._reference = Reference(places=places, digest=digest, **parts)
+        _check_consistent(model)
+        if header["output"] is not None:
+            model.set_output(transform=header["output"])
+    except _UNREADABLE as error:
         raise ModelFileError(
             f"{path} is a model file of drsne {header.get('drsne', '(unknown version)')} that this version cannot "
             f"read ({type(error).__name__}: {error}). Fit the model again, or use the version that wrote it."
         ) from error
     if X is not None:
-        _give_data(model, X, digest)
+        _give_data(model, X)
     return model
 
 
-def _give_data(model: Any, X: Any, digest: str) -> None:
+def _check_consistent(model: Any) -> None:
+    """Raise an error unless the arrays of a loaded model fit together, so that later calls do not fail."""
+    n, d = model.embedding_.shape
+    if not np.isfinite(model.embedding_).all() or int(model.n_components) != d:
+        raise ValueError("the map is not finite, or has another number of dimensions than the parameters")
+    for name in ("precisions_", "pca_", "n_features_in_", "engine_", "kl_divergence_", "n_iter_", "history_"):
+        getattr(model, name)
+    if model._reference is None:
+        return
+    training, density = model._reference.training, model._reference.density
+    columns = model.n_features_in_ if model.pca_ is None else len(model.pca_.components_)
+    arrays = [training.radii, training.precisions, training.offsets, model._reference.scales]
+    arrays += [] if training.masses is None else [training.masses]
+    if any(array.shape != (n,) or array.dtype != np.float64 for array in arrays):
+        raise ValueError("an array has a wrong shape or type")
+    if not (model._reference.scales > 0.0).all():
+        raise ValueError("the scales are not positive")
+    if model.pca_ is not None and model.pca_.components_.shape != (columns, model.n_features_in_):
+        raise ValueError("the principal components have a wrong shape")
+    if training.rows is not None:
+        if training.rows.shape != (n, columns):
+            raise ValueError("the training data have a wrong shape")
+        if sp.issparse(training.rows):
+            training.rows.check_format(full_check=True)
+    searched, listed = int(training.searched_neighbors), int(training.affinity_neighbors)
+    of_density = int(training.density_neighbors)
+    few = training.masses is None and max(listed, of_density) > searched
+    if few or not 0 < searched < n or listed < 1 or of_density < 0:
+        raise ValueError("a number of neighbours is wrong")
+    float(training.perplexity + density.weight + density.exponent)
+
+
+def _give_data(model: Any, X: Any) -> None:
     """Give the training data to a model that was saved without them."""
     from dataclasses import replace
 
     from drsne.backends.numba.threads import Workers
     from drsne.pca import scores
 
-    rows, _ = model._check_data(X)
+    reference = model._reference
+    if reference is None or model._precomputed:
+        raise ValueError("X is not needed: this model places no new rows, or takes distances. Load it without X.")
+    rows = model._checked_columns(X)
+    rows = sp.csr_matrix(rows, dtype=np.float64) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
     if model.pca_ is not None:
         with Workers(model.n_jobs) as workers:
             rows = scores(model.pca_, rows, workers)
     elif model.embedding_.dtype == np.float32:
         rows = rows.astype(np.float32)
-    if data_digest(rows) != digest:
+    if data_digest(rows) != reference.digest:
         raise ValueError(
             f"X must be the training data of the saved model; got data of shape {rows.shape} that differ from them. "
             "Pass the same rows in the same order and of the same type."
         )
-    model._reference = replace(model._reference, training=replace(model._reference.training, rows=rows))
+    model._reference = replace(reference, training=replace(reference.training, rows=rows))
 
 
 def _checked_body(path: Path) -> memoryview:
@@ -288,5 +356,7 @@ def _parts(body: memoryview) -> tuple[dict[str, Any], list[Any]]:
             raise ValueError(f"an array has the type {dtype}")
         count = math.prod(described["shape"])
         array = np.frombuffer(body, dtype, count, 8 + size + described["at"]).reshape(described["shape"])
+        if dtype.kind == "U":
+            array.tolist()  # raises an error for characters that do not exist
         arrays.append(array.copy())
     return header, arrays

@@ -58,6 +58,7 @@ def test_rows_between_groups_are_less_reliable():
     assert found.shape == (161,)
     assert ((found > 0) & (found <= 1)).all()
     assert np.median(found[:160]) > 0.6
+    assert found[160] < np.quantile(found[:160], 0.2)
     some = metrics.reliability(model, max_samples=20, random_state=0)
     listed = ~np.isnan(some)
     assert listed.sum() == 20
@@ -73,6 +74,15 @@ def test_rows_in_a_wrong_group_are_unreliable():
     found = metrics.reliability(model)
     assert found[3] == found.min()
     assert found[3] < 0.3
+
+
+def test_wrong_models():
+    from sklearn.decomposition import PCA
+
+    with pytest.raises(ValueError, match="not fitted"):
+        metrics.reliability(DRSNE())
+    with pytest.raises(TypeError, match="estimator must be a DRSNE"):
+        DRSNEDetector(PCA()).fit(X)
 
 
 def test_reliability_needs_the_training_data():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import pickle
+import warnings
 from contextlib import suppress
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -100,6 +104,72 @@ def test_functions_and_unfitted_models_cannot_be_saved(tmp_path):
     assert drsne.load(tmp_path / "m").callbacks is None
 
 
+def signed(path, text, body):
+    """Write a file with any header and arrays, and a right checksum."""
+    content = len(text).to_bytes(8, "little") + text + body
+    path.write_bytes(files.MAGIC + (1).to_bytes(4, "little") + hashlib.sha256(content).digest() + content)
+    return path
+
+
+def test_mutations_with_a_right_checksum(saved, tmp_path):
+    """Such files are never made by accident. They load, or raise our error, and nothing else."""
+    content = saved.read_bytes()
+    start = files._FIXED
+    size = int.from_bytes(content[start - 8 : start], "little")
+    text, body = content[start : start + size], content[start + size :]
+    rng = np.random.default_rng(1)
+    for case in range(300):
+        header, arrays = bytearray(text.rstrip()), bytearray(body)
+        changed = header if case % 3 else arrays
+        at = int(rng.integers(len(changed)))
+        if case % 2:
+            changed[at] = int(rng.choice(bytearray(b'0123456789"{}[],:aeu_')))
+        else:
+            del changed[at : at + int(rng.integers(1, 9))]
+        with suppress(ModelFileError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            drsne.load(signed(tmp_path / "other", bytes(header), bytes(arrays)))
+    deep = b'{"class": ' + b"[" * 100_000
+    with pytest.raises(ModelFileError):
+        drsne.load(signed(tmp_path / "other", deep, body))
+
+
+def test_ordinary_files(saved, tmp_path):
+    assert saved.stat().st_mode & 0o777 == 0o666 & ~_umask()
+    with pytest.raises(ValueError, match="existing folder"):
+        DRSNE(**SHORT).fit(X).save(tmp_path / "none" / "m")
+    with pytest.raises(ValueError, match="existing folder"):
+        DRSNE(**SHORT).fit(X).save(tmp_path)
+
+    class Mine(DRSNE):
+        pass
+
+    with pytest.raises(ValueError, match="subclass Mine"):
+        Mine(**SHORT).fit(X).save(tmp_path / "m")
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_data_frames_and_output_settings_survive(tmp_path):
+    frame = pd.DataFrame(X, columns=list("abcdefg"))
+    model = DRSNE(**SHORT).set_output(transform="pandas").fit(frame)
+    model.save(tmp_path / "m", include_data=False)
+    drsne.load(tmp_path / "m").save(tmp_path / "again")
+    loaded = drsne.load(tmp_path / "again", X=frame)
+    assert list(loaded.feature_names_in_) == list("abcdefg")
+    assert loaded.transform(frame.iloc[:2]).equals(model.transform(frame.iloc[:2]))
+    with pytest.raises(ValueError, match="feature names"):
+        drsne.load(tmp_path / "again", X=frame.rename(columns={"a": "z"}))
+    distances = DRSNE(metric="precomputed", **SHORT).fit(np.abs(X[:, :1] - X[:, 0]))
+    distances.save(tmp_path / "m")
+    with pytest.raises(ValueError, match="X is not needed"):
+        drsne.load(tmp_path / "m", X=X)
+
+
 def test_a_thousand_mutations_of_a_file(saved, tmp_path):
     content = saved.read_bytes()
     whole = drsne.load(saved).transform(NEW)
@@ -132,13 +202,7 @@ def test_changed_files_with_a_right_checksum(saved, tmp_path):
     header, rest = json.loads(content[start : start + size]), content[start + size :]
 
     def written(changed: dict, body: bytes = rest):
-        text = json.dumps(changed).encode()
-        files_ = len(text).to_bytes(8, "little") + text + body
-        import hashlib
-
-        path = tmp_path / "other"
-        path.write_bytes(files.MAGIC + (1).to_bytes(4, "little") + hashlib.sha256(files_).digest() + files_)
-        return path
+        return signed(tmp_path / "other", json.dumps(changed).encode(), body)
 
     assert np.array_equal(drsne.load(written(header)).transform(NEW), drsne.load(saved).transform(NEW))
     for name, value in (

@@ -167,3 +167,25 @@ def test_masses_of_one_change_nothing_and_others_are_checked():
         DRSNE(objective=Objective(support="directed"), **short).fit(X, sample_weight=MASSES)
     with pytest.raises(ValueError, match="sample_weight"):
         DRSNE(**short).fit(X, sample_weight=np.ones(3))
+
+
+@pytest.mark.parametrize("pair", [(0.1, 0.3), (0.3, 0.9), (1.1, 3.3)])
+def test_fractional_weights_place_rows_independently_of_the_batch(pair):
+    rows = np.random.default_rng(5).normal(size=(150, 4))
+    weights = np.where(np.arange(150) % 2, *pair)
+    model = DRSNE(perplexity=5, density_neighbors=5, max_iter=30, random_state=0).fit(rows, sample_weight=weights)
+    new = np.random.default_rng(6).normal(size=(20, 4))
+    together = model.transform(new)
+    assert np.array_equal(np.concatenate([model.transform(new[i : i + 1]) for i in range(20)]), together)
+
+
+def test_few_heavy_rows():
+    model = DRSNE(perplexity=20, density_neighbors=30, max_iter=30, random_state=0)
+    model.fit(X[:20], sample_weight=np.full(20, 10.0))
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.transform(X[20:25])).all()
+    assert model.engine_ == "tree"
+    with pytest.warns(UserWarning, match="the sample_weight of the other rows adds up to only about 2"):
+        DRSNE(max_iter=10).fit(X, sample_weight=np.full(40, 0.06))
+    with pytest.raises(ValueError, match="between 1e-06 and 1e"):
+        DRSNE().fit(X, sample_weight=np.full(40, 1e9))

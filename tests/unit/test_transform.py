@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
@@ -18,6 +20,7 @@ import drsne
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.backends.numba.threads import Workers
+from drsne.neighbors import queries
 from drsne.placement import place
 
 SHORT = {"max_iter": 150, "random_state": 0, "perplexity": 15, "density_neighbors": 15}
@@ -95,13 +98,44 @@ def test_new_rows_land_in_their_groups(model):
     assert np.mean(shared) > 0.6
 
 
-def test_foreign_rows_are_flagged_and_stay_out_of_dense_groups(model):
-    foreign = np.random.default_rng(3).uniform(-1, 1, (50, X.shape[1])) * 20 + 200
-    places = NearestNeighbors(n_neighbors=30).fit(model.embedding_)
-    own = NearestNeighbors(n_neighbors=31).fit(model.embedding_).kneighbors(model.embedding_)[0][:, -1]
-    assert places.kneighbors(model.transform(foreign))[0][:, -1].min() > np.quantile(own, 0.9)
-    assert model.novelty(foreign).min() > 10 * np.quantile(model.novelty(NEW), 0.9)
-    assert model.new_concentration(foreign).max() < np.quantile(model.input_concentration_, 0.01)
+FOREIGN = [
+    np.random.default_rng(3).uniform(-1, 1, (50, X.shape[1])) * 20 + 200,
+    np.random.default_rng(4).uniform(-1, 1, (50, X.shape[1])) * 20 - 60,
+    np.random.default_rng(5).normal(size=(50, X.shape[1])) * 500,
+]
+
+
+def test_foreign_rows_are_flagged(model):
+    for foreign in FOREIGN:
+        assert model.novelty(foreign).min() > 10 * np.quantile(model.novelty(NEW), 0.9)
+        assert model.new_concentration(foreign).max() < np.quantile(model.input_concentration_, 0.01)
+
+
+def test_a_row_near_an_isolated_training_row_gets_its_place():
+    rows = np.concatenate([X, np.full((1, X.shape[1]), 3000.0)])
+    for model in (DRSNE(**SHORT), DRSNE(density_weight=0.0, **SHORT), DenSNE(max_iter=60, perplexity=15)):
+        placed = model.fit(rows).transform(rows[-1:] + 0.5)
+        assert np.isfinite(placed).all()
+
+
+def test_rows_are_placed_through_lists(monkeypatch):
+    rows = blobs(1500, seed=2)
+    usual = DRSNE(**SHORT).fit(rows)
+    monkeypatch.setattr(queries, "APPROXIMATE_FROM", 1000)
+    through_lists = copy.deepcopy(usual)
+    whole = through_lists.transform(NEW)
+    assert np.array_equal(one_by_one(through_lists, NEW[:10]), whole[:10])
+    assert np.array_equal(through_lists.transform(rows), usual.embedding_)
+    assert np.median(np.linalg.norm(whole - usual.transform(NEW), axis=1)) < 0.1
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=")
+@pytest.mark.parametrize("metric", ["correlation", "cosine", "braycurtis"])
+def test_equal_rows_have_equal_places_with_every_metric(metric):
+    rows = np.abs(X)
+    rows[4] = 0.0 if metric == "cosine" else rows[4]
+    model = DRSNE(metric=metric, **SHORT).fit(rows)
+    assert np.array_equal(model.transform(rows[:60]), model.embedding_[:60])
 
 
 CASES = {
@@ -134,6 +168,11 @@ def test_every_kind_of_map_places_rows_one_by_one_as_together(name):
     assert np.isfinite(whole).all()
     assert np.array_equal(one_by_one(model, NEW[:8]), whole[:8])
     assert np.array_equal(model.transform(X[:9]), model.embedding_[:9])
+    own = NearestNeighbors(n_neighbors=31).fit(model.embedding_).kneighbors(model.embedding_)[0][:, -1]
+    places = NearestNeighbors(n_neighbors=30).fit(model.embedding_)
+    if name != "cosine":  # rows that are far away can have the same direction
+        for foreign in FOREIGN:
+            assert places.kneighbors(model.transform(foreign))[0][:, -1].min() > np.quantile(own, 0.9)
     near = NearestNeighbors(n_neighbors=len(X) // 4).fit(model.embedding_).kneighbors(whole, return_distance=False)
     twins = pairwise_distances(NEW, X).argmin(axis=1)
     # The map of the paper is torn, so that neighbours in the data are far apart.
@@ -182,7 +221,7 @@ def test_pipelines_output_and_names():
 
 
 def test_errors_and_empty_batches(model):
-    with pytest.raises(drsne_not_fitted(), match="not fitted"):
+    with pytest.raises(NotFittedError, match="not fitted"):
         DRSNE().transform(X)
     with pytest.raises(ValueError, match="features"):
         model.transform(X[:, :3])
@@ -201,10 +240,12 @@ def test_errors_and_empty_batches(model):
         model_without.transform(NEW)
 
 
-def drsne_not_fitted():
-    from sklearn.exceptions import NotFittedError
-
-    return NotFittedError
+def test_a_failed_fit_leaves_the_model_usable():
+    model = DRSNE(**SHORT).fit(X)
+    whole = model.transform(NEW)
+    with pytest.raises(ValueError, match="init"):
+        model.set_params(init=np.zeros((3, 2))).fit(X[:, :3])
+    assert np.array_equal(model.transform(NEW), whole)
 
 
 def test_progress_is_shown(capsys, model):
@@ -227,22 +268,21 @@ def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
 
     monkeypatch.setattr(place.kernels, "descend", keep)
     model.transform(NEW[:5])
-    Y, near, p, a, listed, in_map, target, lam, skipped = captured[0][:9]
-    fixed = captured[0][9:13]
+    Y, near, p, a, listed, in_map, target, lam, apart, skipped, (fixed, tree, constants, density) = captured[0][:11]
+    stretch, delta, repulsion, _, *outside = constants
+    in_map = near[:, ::3].copy() if in_map.shape[1] == 0 else in_map
     d = Y.shape[1]
     rng = np.random.default_rng(0)
     for r in range(5):
         y = Y[r] + rng.normal(size=d)
-        # The tree is approximate, so that its value and its gradient differ from those of the sum; for the density and
-        # attraction alone, the repulsion is left out.
+        # The tree is approximate, so its value and its gradient do not agree exactly. The other terms are also checked
+        # without it, with weights for all density terms.
         for factor in (0.0, 1.0):
-            stretch, delta, repulsion = fixed[2]
-            own = (near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r] + 0.5, skipped[r])
-            shared = (*fixed[:2], (stretch, delta, factor * repulsion), fixed[3])
-            buffers = np.empty(d), np.empty(d)
+            own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r] + 0.5, apart[r] + 0.7, skipped[r]
+            shared = fixed, tree, (stretch, delta, factor * repulsion, 1.3, *outside), density
 
             def value(at, gradient):
-                return kernels.loss(at, *own, *shared, gradient, *buffers)  # noqa: B023
+                return kernels.loss(at, *own, shared, gradient, np.empty(d), np.empty(d))  # noqa: B023
 
             gradient, unused, step = np.empty(d), np.empty(d), 1e-5
             value(y, gradient)

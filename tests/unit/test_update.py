@@ -84,6 +84,43 @@ def test_other_estimators_and_automatic_weights():
 
 
 @pytest.mark.parametrize(
+    "settings", [{}, {"density_weight": 0.0}, {"kernel": "fixed"}], ids=["default", "plain", "fixed"]
+)
+def test_a_new_isolated_group_spreads(settings):
+    model = DRSNE(**SHORT, **settings).fit(X[OLD])
+    group = RNG.normal(size=(40, 5)) + 500
+    after = model.update(np.concatenate([X[OLD], group]), np.concatenate([OLD, np.full(40, -1)]))
+    spread = after.embedding_[150:].std(axis=0)
+    assert spread.min() > 0.02 * np.ptp(after.embedding_)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+@pytest.mark.parametrize("stiffness", [100.0, 1e4, 1e6])
+def test_a_stiff_pull_does_not_overshoot(weight, stiffness):
+    model = DRSNE(**SHORT, density_weight=weight).fit(X[OLD])
+    before = model.embedding_.copy()
+    model.update(X[OLD], OLD, stiffness)
+    near = np.sort(np.linalg.norm(before[:, None] - before, axis=2), axis=1)[:, 1:11].mean(axis=1)
+    assert (np.linalg.norm(model.embedding_ - before, axis=1) / near).max() < 0.2
+
+
+def test_parameters_of_an_update():
+    model = DRSNE(**SHORT, init=np.random.default_rng(0).normal(size=(150, 2))).fit(X[OLD])
+    assert model.update(X[NEW], PREVIOUS).embedding_.shape == (180, 2)
+    model.set_params(density_weight=5.0).update(X[NEW], np.arange(180))
+    assert model.density_weight_ == 5.0
+    with pytest.raises(ValueError, match="n_components must stay 2"):
+        model.set_params(n_components=3).update(X[NEW], np.arange(180))
+    weighted = DRSNE(**SHORT).fit(X, sample_weight=np.full(200, 2.0))
+    with pytest.raises(ValueError, match="sample_weight cannot be updated"):
+        weighted.update(X, np.arange(200))
+    whole = DRSNE(**SHORT).fit(X)
+    with pytest.raises(ValueError, match="one integer"):
+        whole.update(X[:, :3], [0])
+    assert np.array_equal(whole.transform(X), whole.embedding_)
+
+
+@pytest.mark.parametrize(
     ("rows", "message"),
     [
         (PREVIOUS[:-1], "one integer for each"),

@@ -6,6 +6,8 @@ ones, and ``_fit`` runs the optimisation. It also provides the class attributes 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, signature
 from os import PathLike
@@ -26,6 +28,7 @@ from drsne.objectives.added_row import Density
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
 from drsne.optimization.schedule import Schedule
+from drsne.pca import scores
 from drsne.placement.reference import Reference
 from drsne.presets import (
     FIXED_MOMENTUM,
@@ -141,9 +144,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         estimator
             The fitted estimator.
         """
-        data, dtype = self._checked(X)
-        with logs.shown(self.verbose > 1):
-            self._fit(data, dtype)
+        with self._unchanged_on_failure(), logs.shown(self.verbose > 1):
+            self._fit(*self._checked(X))
         return self
 
     def update(self, X: ArrayLike, previous_rows: ArrayLike, stiffness: float = 1.0) -> Self:
@@ -175,12 +177,34 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self, "embedding_")
         stiffness = checks.number("stiffness", stiffness, at_least=0)
         old = np.asarray(self.embedding_, dtype=np.float64)
-        data, dtype = self._checked(X)
-        rows = _checked_previous(previous_rows, data.shape[0], len(old))
-        held = Held.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
-        with logs.shown(self.verbose > 1):
+        if old.shape[1] != self.n_components:
+            raise ValueError(
+                f"n_components must stay {old.shape[1]}, the number of dimensions of the old map, in an update; got "
+                f"{self.n_components}. Call fit instead."
+            )
+        reference: Reference | None = getattr(self, "_reference", None)
+        if reference is not None and reference.training.masses is not None:
+            raise ValueError("A map that was fitted with sample_weight cannot be updated. Call fit instead.")
+        with self._unchanged_on_failure(), logs.shown(self.verbose > 1):
+            data, dtype = self._checked(X, update=True)
+            rows = _checked_previous(previous_rows, data.shape[0], len(old))
+            held = Held.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
             self._fit(data, dtype, held)
         return self
+
+    @contextmanager
+    def _unchanged_on_failure(self) -> Iterator[None]:
+        """Restore what is known of the columns of the data if a fit fails, so that the last fit stays usable."""
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        try:
+            yield
+        except BaseException:
+            if "embedding_" in self.__dict__ and len(self.__dict__.get("embedding_", ())) and before:
+                for name in names:
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
+            raise
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
         """Embed ``X`` and return the map.
@@ -206,7 +230,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         bit for bit. A row that equals a training row gets the position of that row. If several training rows are equal,
         it gets the position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have
         no duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
-        position, so look at :meth:`novelty` as well.
+        position, so look at :meth:`novelty` as well. The model keeps the training data without copying them, so do not
+        change the array in place after the fit.
 
         Parameters
         ----------
@@ -246,7 +271,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         radius is the mean distance to its ``density_neighbors`` nearest training rows (for ``DenSNE``, the root of the
         mean squared distance, weighted by the affinities), and never less than a small length. The novelty is 0 for a
         row that equals a training row, and has no upper limit. Values up to about 1 are typical of the training data.
-        Between 2 and 4, treat the position of the row with caution. Above 4, the row is unlike all training rows, and
+        Between 1.5 and 3, treat the position of the row with caution. Above 3, the row is unlike all training rows, and
         its exact position means little.
 
         Parameters
@@ -265,8 +290,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         with Workers(self.n_jobs) as workers:
             return novelty(reference, data, workers, pca=self.pca_)
 
-    def _placed_again(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the places of training rows if each is left out of the map and placed as a new row."""
+    def _placed_again(self, rows: NDArray[np.intp], X: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the positions of training rows if each is left out of the map and placed as a new row.
+
+        ``X`` are other values of these rows, before a PCA. If None, the rows have their values of the fit.
+        """
         from drsne.placement.place import placed_again
 
         check_is_fitted(self, "embedding_")
@@ -274,11 +302,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if reference is None or reference.training.rows is None or reference.training.given:
             raise ValueError(
                 "Placing training rows again needs a model that keeps its training data; this one was fitted with "
-                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the data."
+                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the "
+                "data, or load it with drsne.load(path, X=...)."
             )
         bar = ProgressBar(len(rows), "placing rows again", visible=bool(self.verbose))
         with Workers(self.n_jobs) as workers, bar:
-            return placed_again(reference, rows, workers, lambda done: bar(done, {}))
+            if X is not None and self.pca_ is not None:
+                X = scores(self.pca_, X, workers)
+            return placed_again(reference, rows, workers, lambda done: bar(done, {}), X)
 
     def save(self, path: str | PathLike[str], *, include_data: bool = True) -> None:
         """Save the fitted model to a file. Use :func:`drsne.load` to restore it.
@@ -328,11 +359,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 "drsne. Fit it again."
             )
         reference.check_placeable()
+        return reference, self._checked_columns(X)
+
+    def _checked_columns(self, X: Any) -> Any:
+        """Return data that have the columns of the training data."""
         checks.refuse_other_data("X", X)
-        X = validate_data(
+        return validate_data(
             self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=0
         )
-        return reference, X
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
@@ -365,10 +399,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _checked(self, X: Any) -> tuple[Any, type]:
-        """Check parameters and data, and return the data as float64 and the type of the returned map."""
+    def _checked(self, X: Any, *, update: bool = False) -> tuple[Any, type]:
+        """Check parameters and data, and return the data as float64 and the type of the returned map.
+
+        An ``update`` begins with the old map and does not use ``init``.
+        """
         defaults = self._defaults()
         params = {name: getattr(self, name) for name in defaults}
+        if update and not isinstance(self.init, str):
+            params["init"] = defaults["init"]
         self._check_parameters(params, defaults)
         data, dtype = self._check_data(X)
         parameters.check_for(params, data.shape[0], dtype)
@@ -384,8 +423,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
-    def _settings(self) -> PreparationSettings:
-        return PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
+    def _settings(self, *, update: bool = False) -> PreparationSettings:
+        settings = PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
+        return replace(settings, init="pca") if update and not isinstance(settings.init, str) else settings
 
     def _schedule(
         self, n_samples: int, *, density: bool, share: float, adaptive: bool = False, update: bool = False
@@ -440,7 +480,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Set the fitted attributes that every map has."""
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
         self.precisions_ = prepared.affinities.precisions
-        self.engine_ = engines.resolve(self.engine, len(outcome.embedding), outcome.embedding.shape[1], adaptive)
+        n, d = outcome.embedding.shape
+        self.engine_ = engines.resolve(self.engine, n, d, adaptive)
+        if prepared.problem.masses is not None:
+            self.engine_ = "tree" if d <= 3 else "exact"  # the only one for rows with weights
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
             self.affinities_ = prepared.affinities.P

@@ -232,7 +232,7 @@ class DenSNE(MapEstimator):
         schedule = self._schedule(X.shape[0], density=weight > 0, share=share, update=held is not None)
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             prepared = prepare_densne(
-                self._settings(),
+                self._settings(update=held is not None),
                 X,
                 weight=weight,
                 variance_shift=float(self.variance_shift),

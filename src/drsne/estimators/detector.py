@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from drsne import checks
 from drsne.anomaly import _detector
+from drsne.estimators.base import MapEstimator
 from drsne.estimators.drsne import DRSNE
 
 Array = NDArray[np.float64]
@@ -52,7 +53,8 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     embedding_ : ndarray of shape (n_samples, n_components)
         The map.
     training_scores_ : ndarray of shape (n_samples,)
-        The scores of the training rows. More abnormal rows have lower scores.
+        The scores of the training rows. More abnormal rows have lower scores. ``score_samples`` returns the same for
+        training rows, except for duplicates, which get the score of the first one.
     offset_ : float
         The threshold: ``decision_function`` is ``score_samples - offset_``.
     n_features_in_ : int
@@ -103,6 +105,11 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         """
         chosen = _detector.find(self.detector)
         share = self._share()
+        if not isinstance(self.estimator, MapEstimator | None):
+            raise TypeError(
+                f"estimator must be a DRSNE, a DenSNE or None; got {type(self.estimator).__name__}. Pass None for the "
+                "default map."
+            )
         estimator = DRSNE(n_jobs=self.n_jobs) if self.estimator is None else clone(self.estimator)
         if estimator.random_state is None:
             estimator.set_params(random_state=self.random_state)
@@ -133,7 +140,8 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
             -1 for outliers and 1 for other rows.
         """
-        return self.fit(X).predict(X)
+        self.fit(X)
+        return np.where(self.training_scores_ < self.offset_, -1, 1)
 
     def score_samples(self, X: ArrayLike) -> Array:
         """Return the scores of rows. More abnormal rows have lower scores, as in scikit-learn.
@@ -205,4 +213,5 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.estimator is not None and bool(self.estimator._precomputed)
         return tags

@@ -23,6 +23,8 @@ from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
 from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 
+_LARGEST_WEIGHT = 1e6  # largest weight of a row, and the inverse of the smallest one
+
 
 class DRSNE(MapEstimator):
     """Density-regularised stochastic neighbour embedding.
@@ -291,10 +293,9 @@ class DRSNE(MapEstimator):
         DRSNE
             The fitted estimator.
         """
-        data, dtype = self._checked(X)
-        masses = self._checked_masses(sample_weight, data)
-        with logs.shown(self.verbose > 1):
-            self._fit(data, dtype, masses=masses)
+        with self._unchanged_on_failure(), logs.shown(self.verbose > 1):
+            data, dtype = self._checked(X)
+            self._fit(data, dtype, masses=self._checked_masses(sample_weight, data))
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
@@ -328,6 +329,11 @@ class DRSNE(MapEstimator):
                 f"sample_weight must be above 0 for every row; got {masses.min():g} in row {int(masses.argmin())}. "
                 "Drop rows that should not count."
             )
+        if masses.min() < 1.0 / _LARGEST_WEIGHT or masses.max() > _LARGEST_WEIGHT:
+            raise ValueError(
+                f"sample_weight must be between {1.0 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; got values from "
+                f"{masses.min():g} to {masses.max():g}. A weight is a number of rows, so rescale the weights."
+            )
         if (masses == 1.0).all():
             return None
         objective = self._objective(1.0)
@@ -347,7 +353,8 @@ class DRSNE(MapEstimator):
 
     def _fit(self, X: Any, dtype: type, held: Held | None = None, masses: NDArray[np.float64] | None = None) -> None:
         if held is not None:
-            self._fit_one(X, dtype, self.density_weight_, held=held)
+            weight = self.density_weight_ if isinstance(self.density_weight, str) else float(self.density_weight)
+            self._fit_one(X, dtype, weight, held=held)
         elif isinstance(self.density_weight, str):
             self._fit_path(X, dtype, masses)
         else:
@@ -370,7 +377,8 @@ class DRSNE(MapEstimator):
             X.shape[0], density=weight > 0, share=share, adaptive=adaptive, update=held is not None
         )
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
-            prepared = prepare_drsne(self._settings(), X, objective, weight, workers, masses)
+            settings = self._settings(update=held is not None)
+            prepared = prepare_drsne(settings, X, objective, weight, workers, masses)
             if held is not None:
                 prepared = held.applied(prepared)
             outcome, state = self._minimize(prepared, schedule, bar)

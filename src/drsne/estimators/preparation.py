@@ -37,6 +37,8 @@ _NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; a
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
 _LIGHT = 0.05  # quantile of the masses that determines how many neighbours are searched for
+_OUTSIDE = 1.2  # distance from the centre at which new rows can start, in units of the radius of the old map
+_JITTER = 0.01  # distance by which new rows are moved at the start of an update, in units of the neighbour distances
 _SPREADING_ROUNDS = 20  # largest number of steps from a known row to a new row without known neighbours
 
 AnyProblem = TypeVar("AnyProblem", DRSNEProblem, DenSNEProblem)
@@ -196,21 +198,37 @@ class Held(NamedTuple):
 
     places: Array  # (n, d); nan for new rows
     strength: Array  # strength of the pull towards them, (n,); 0 for new rows
+    unit: float  # median distance of points to their neighbours in the old map
 
-    def start(self, P: sp.csr_matrix) -> Array:
-        """Return a map to start from: the old places, and for new rows the means of those of their neighbours."""
-        places, known = self.places.copy(), ~np.isnan(self.places[:, 0])
-        places[~known] = 0.0
-        fixed = known.copy()
+    def start(self, P: sp.csr_matrix, usual: Array) -> Array:
+        """Return a map to start from: the old places, and for new rows the means of those of their neighbours.
+
+        New rows that no known row reaches start where the ``usual`` initial map would have them, after an affine
+        transformation that brings its known rows near their old places, but not far outside of the old map. All new
+        rows are moved a little, in the directions of the usual initial map, because points that coincide do not repel
+        each other.
+        """
+        old = ~np.isnan(self.places[:, 0])
+        base = np.column_stack([usual, np.ones(len(usual))])
+        affine = base @ np.linalg.lstsq(base[old], self.places[old], rcond=None)[0]
+        centre = self.places[old].mean(axis=0)
+        reach = _OUTSIDE * float(np.linalg.norm(self.places[old] - centre, axis=1).max())
+        away = affine - centre
+        length = np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-300)
+        affine = centre + away * np.minimum(1.0, reach / length)
+        places, known = np.where(old[:, None], self.places, affine), old.copy()
+        new = P[np.flatnonzero(~old)]
         for _ in range(_SPREADING_ROUNDS):
             if known.all():
                 break
-            weights = P[~fixed] @ known
-            means = (P[~fixed] @ (places * known[:, None])) / np.where(weights > 0.0, weights, 1.0)[:, None]
+            weights = new @ known
             reached = weights > 0.0
-            places[np.flatnonzero(~fixed)[reached]] = means[reached]
-            known[np.flatnonzero(~fixed)[reached]] = True
-        return places
+            means = (new @ (places * known[:, None]))[reached] / weights[reached, None]
+            places[np.flatnonzero(~old)[reached]] = means
+            known[np.flatnonzero(~old)[reached]] = True
+        away = usual - usual.mean(axis=0)
+        spread = float(np.sqrt((away**2).mean())) or 1.0
+        return np.where(old[:, None], places, places + (_JITTER * self.unit / spread) * away)
 
     @classmethod
     def of(cls, old: Array, rows: NDArray[np.intp], k: int, stiffness: float) -> Held:
@@ -223,11 +241,12 @@ class Held(NamedTuple):
         distances, _ = cKDTree(old).query(old, min(k, len(old) - 1) + 1)  # the first one is the row itself
         radii = np.maximum(distances[:, 1:].mean(axis=1), 1e-6 * float(np.ptp(old)) + 1e-300)
         known = rows >= 0
-        return cls(np.where(known[:, None], old[rows], np.nan), np.where(known, stiffness / radii[rows] ** 2, 0.0))
+        places = np.where(known[:, None], old[rows], np.nan)
+        return cls(places, np.where(known, stiffness / radii[rows] ** 2, 0.0), float(np.median(radii)))
 
     def applied(self, prepared: Prepared[Any]) -> Prepared[Any]:
         """Return a problem with the pull towards the old places, and the map to start from."""
-        start = self.start(prepared.affinities.P)
+        start = self.start(prepared.affinities.P, prepared.start)
         prepared.problem.hold(start, self.strength)
         return prepared._replace(start=start)
 
@@ -316,12 +335,20 @@ def _sizes(
         k = most
         lowered.append(f"density_neighbors from {settings.density_neighbors} to {k}")
     if lowered:
-        checks.warn(f"Lowered {' and '.join(lowered)}, because {_why_lowered(settings, X.shape[0], most, supplied)}")
+        checks.warn(
+            f"Lowered {' and '.join(lowered)}, because {_why_lowered(settings, X.shape[0], most, supplied, masses)}"
+        )
     return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, n_samples)), k)
 
 
-def _why_lowered(settings: PreparationSettings, n_samples: int, most: int, supplied: KnnGraph | None) -> str:
+def _why_lowered(
+    settings: PreparationSettings, n_samples: int, most: int, supplied: KnnGraph | None, masses: Array | None
+) -> str:
     """Return the reason why there are too few neighbours, and what to do about it."""
+    if masses is not None:
+        return (
+            f"the sample_weight of the other rows adds up to only about {most}. Pass larger weights, or smaller values."
+        )
     if supplied is None and most == n_samples - 1:
         return f"X has only {n_samples} samples. Pass smaller values to avoid this warning."
     needed = int(max(np.ceil(_NEIGHBORS_PER_PERPLEXITY * settings.perplexity), settings.density_neighbors))

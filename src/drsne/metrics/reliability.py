@@ -50,7 +50,11 @@ def reliability(model: Any, *, max_samples: int | None = None, random_state: Any
     True
     """
     from scipy.spatial import cKDTree
+    from sklearn.utils.validation import check_is_fitted
 
+    check_is_fitted(model, "embedding_")
+    if not hasattr(model, "_placed_again"):
+        raise TypeError(f"model must be a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass one of these.")
     places = np.asarray(model.embedding_, dtype=np.float64)
     rows = sampled_rows(len(places), max_samples, random_state)
     again = model._placed_again(rows)

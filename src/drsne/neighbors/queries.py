@@ -145,6 +145,9 @@ def _other(X: Any, metric: Any) -> Search:
     boolean, options = metric in PAIRWISE_BOOLEAN_FUNCTIONS, metric_options(X, metric)
     X = canonical(X) if sp.issparse(X) else X
     X = X.astype(bool) if boolean else X
+    first: dict[int, int] = {}
+    for i in range(X.shape[0]):
+        first.setdefault(hash(_contents(X, i)), i)
 
     def distances(row: Any, workers: Workers) -> NDArray[np.float64]:
         if sp.issparse(row) and metric in MANHATTAN:
@@ -156,6 +159,7 @@ def _other(X: Any, metric: Any) -> Search:
             return np.asarray(pairwise_distances(row, X, metric=metric, **options), dtype=np.float64)
 
     def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
+        Q = canonical(Q) if sp.issparse(Q) else Q
         Q = Q.astype(bool) if boolean else Q
         graph = KnnGraph(np.empty((Q.shape[0], k), np.int32), np.empty((Q.shape[0], k)))
         for i in range(Q.shape[0]):
@@ -165,9 +169,31 @@ def _other(X: Any, metric: Any) -> Search:
             workers.run(
                 kernels.nearest_in_rows, 1, D, np.array([-1]), graph.indices[i : i + 1], graph.distances[i : i + 1]
             )
+            # By rounding, or by the definition of a metric, equal rows can have a distance.
+            twin = first.get(hash(_contents(Q, i)))
+            same = twin is not None and _contents(X, twin) == _contents(Q, i)
+            _put_first(twin if same else None, graph.indices[i], graph.distances[i])
         return graph
 
     return search
+
+
+def _contents(X: Any, i: int) -> bytes:
+    """Return the values of a row."""
+    if not sp.issparse(X):
+        return bytes(np.ascontiguousarray(X[i]).data)
+    some = slice(X.indptr[i], X.indptr[i + 1])
+    return X.indices[some].astype(np.int64).tobytes() + X.data[some].tobytes()
+
+
+def _put_first(twin: int | None, indices: NDArray[np.int32], distances: NDArray[np.float64]) -> None:
+    """Put a training row that equals a new row in front of its neighbours, at the distance 0."""
+    if twin is None or (indices[0] == twin and distances[0] == 0.0):
+        return
+    at = np.flatnonzero(indices == twin)
+    last = int(at[0]) if len(at) else len(indices) - 1
+    indices[1 : last + 1], distances[1 : last + 1] = indices[:last].copy(), distances[:last].copy()
+    indices[0], distances[0] = twin, 0.0
 
 
 def among_distances(D: Any, k: int, workers: Workers) -> KnnGraph:

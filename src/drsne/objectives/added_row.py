@@ -38,12 +38,12 @@ class Law(NamedTuple):
         slope, intercept, low, high, shift, smoothing = self
         return Law(factor * slope, factor * intercept, factor * low, factor * high, factor * shift, smoothing)
 
-    def at(self, log_radii: Array, beyond: Array | float = 0.0) -> Array:
-        """Return the values of the function. Both bounds are moved outwards by ``beyond``."""
+    def at(self, log_radii: Array) -> Array:
+        """Return the values of the function."""
         values = self.slope * log_radii + self.intercept
         if self.smoothing:
             values = np.log(np.exp(values) + self.smoothing)
-        return np.asarray(np.clip(values, self.low - beyond, self.high + beyond) + self.shift)
+        return np.asarray(np.clip(values, self.low, self.high) + self.shift)
 
 
 class MapTerm(NamedTuple):

@@ -48,10 +48,10 @@ def slots(graph: KnnGraph, masses: Array | None, k: int) -> KnnGraph:
     n, listed = graph.indices.shape
     ends = np.cumsum(masses[graph.indices], axis=1)
     at = (np.arange(k) + 0.5) * np.minimum(1.0, ends[:, -1:] / k)
-    apart = float(ends[:, -1].max()) + 1.0
-    base = apart * np.arange(n)[:, None]
-    columns = np.searchsorted((ends + base).ravel(), (at + base).ravel(), side="right").reshape(n, k)
-    columns = np.minimum(columns - listed * np.arange(n)[:, None], listed - 1)
+    columns = np.empty((n, k), np.intp)
+    for entry in range(k):  # each row is searched on its own, so that it does not depend on the other rows
+        columns[:, entry] = (ends <= at[:, entry : entry + 1]).sum(axis=1)
+    np.minimum(columns, listed - 1, out=columns)
     return KnnGraph(
         np.take_along_axis(graph.indices, columns, axis=1), np.take_along_axis(graph.distances, columns, axis=1)
     )

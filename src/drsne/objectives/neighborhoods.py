@@ -152,7 +152,7 @@ class EmbeddingNeighborhoods:
 
     def table(self, Y: NDArray[Any], memory: Memory, backend: Backend) -> NeighborTable:
         """Search for the neighbours in this map and return them; they are not stored in ``memory``."""
-        near = backend.nearest_in_map(Y, self.k)
+        near = backend.nearest_in_map(Y, min(self.k, len(Y) - 1))
         if self.masses is not None:
             near = slots(KnnGraph(near, np.zeros(near.shape)), self.masses, self.k).indices
         return NeighborTable(repeated(near, self.kept), backend, self.sample)

@@ -20,6 +20,7 @@ from drsne.precision import pair_type
 
 Array = NDArray[np.float64]
 LARGE_MAP = 8192  # smallest number of points for which maps are reordered and neighbours are summed in shares
+_OVERSHOOT = 10.0  # product of the largest rate and the curvature of a pull at which steps would overshoot
 _REORDERED_EVERY = 50  # number of iterations between two reorderings
 
 
@@ -31,6 +32,7 @@ class Evaluation(NamedTuple):
     density: float | None  # the density term: the concentration loss of DR-SNE or the correlation of den-SNE
     scales: Array | None = None  # (n,), or None for the fixed kernel
     pull: float | None = None  # the pull towards given places
+    damping: Array | None = None  # factors by which steps are divided, so that a strong pull does not overshoot, (n,)
 
 
 class Pull(NamedTuple):
@@ -42,6 +44,10 @@ class Pull(NamedTuple):
     def reordered(self, order: Order) -> Pull:
         """Return the pull with the points in a different order."""
         return Pull(order.reordered(self.places), order.reordered(self.strength))
+
+    def damping(self, scales: Array | None) -> Array:
+        """Return factors by which the steps of points must be divided, in the units of the scales of the kernel."""
+        return np.asarray(1.0 + _OVERSHOOT * self.strength * (1.0 if scales is None else scales**2))
 
     def add_gradient(self, Y: Array, gradient: Array) -> float:
         """Add the gradient of n times the pull to ``gradient``, and return the pull."""
@@ -248,13 +254,15 @@ class Problem:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
         if self.masses is not None:
             gradient /= self.masses[:, None]
-        pull = None if state.terms.pull is None else state.terms.pull.add_gradient(Y, gradient)
         if not power:
             scales = None
+        pull, damping = None, None
+        if state.terms.pull is not None:
+            pull, damping = state.terms.pull.add_gradient(Y, gradient), state.terms.pull.damping(scales)
         if ordered:
-            return Evaluation(gradient, kl, value, scales, pull)
-        restored = None if scales is None else state.restored(scales)
-        return Evaluation(state.restored(gradient), kl, value, restored, pull)
+            return Evaluation(gradient, kl, value, scales, pull, damping)
+        scales, damping = (None if each is None else state.restored(each) for each in (scales, damping))
+        return Evaluation(state.restored(gradient), kl, value, scales, pull, damping)
 
     def typed(self, Y: Array) -> NDArray[Any]:
         """Return a map converted to the dtype used for its pairwise computations."""

@@ -249,6 +249,8 @@ class _Run:
         gradient, backend = at.gradient, self.problem.backend
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
+        if at.damping is not None:
+            gradient = gradient / at.damping[:, None]
         units = at.scales if self.schedule.local_steps else None
         step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), backend, units)
         return backend.moved(Y, step, units=units, longest=phase.max_step, center=self.schedule.center)

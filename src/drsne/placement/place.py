@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from drsne.affinities import conditional_affinities
 from drsne.backends.numba.fields import field_tree
@@ -24,10 +25,15 @@ Array = NDArray[np.float64]
 CHUNK = 4096  # number of new rows that are placed at once
 _GRAIN = 16  # number of new rows per block
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
-# A row is foreign if its nearest training row is much farther away than the neighbours of that row. Its affinities say
-# little, so it is placed by its density: its weight rises with the novelty, and its radius may exceed the largest ones.
-_FOREIGN = 2.0, 4.0  # novelty at which a row begins to be foreign, and at which it is foreign
-_FOREIGN_WEIGHT, _FOREIGN_RADIUS = 10.0, 2.0  # weight that is added, and the factor on the largest radius
+_FAR_ROUNDS, _FAR_STEPS, _SHORTENED = 12, 6, 6  # the same for novel rows, and how often a round is shortened
+# A row is novel if its nearest training row is much farther away than the neighbours of that row. Its affinities say
+# little, so it is kept apart from the points of the map: instead of a density term, it has a term that pulls its mean
+# distance to the nearest points to a length that is larger than the distance of nearly all points to their 30th
+# neighbour.
+_NOVEL = 1.5, 3.0  # novelty at which a row begins to be kept apart, and at which it is fully kept apart
+_APART_WEIGHT, _APART_RADIUS, _APART_QUANTILE = 10.0, 1.5, 0.99
+_OUTER = 0.5  # share of that weight with which a row starts outside of the map
+_NEIGHBORS = 30
 
 
 class _Field(NamedTuple):
@@ -37,6 +43,13 @@ class _Field(NamedTuple):
     tree: tuple[Any, ...]
     stretch: float
     partition: float
+
+    @property
+    def extent(self) -> tuple[Array, float]:
+        """The centre of the map, and the largest distance of a point from it."""
+        places = self.fixed[0]
+        centre = places.mean(axis=0)
+        return centre, float(np.linalg.norm(places - centre, axis=1).max())
 
     @classmethod
     def of(cls, reference: Reference, workers: Workers) -> _Field:
@@ -62,9 +75,9 @@ class NewRows(NamedTuple):
     skipped: NDArray[np.int32]  # the training row that is left out while a row is placed, or -1, (m,)
 
     @property
-    def foreign(self) -> Array:
-        """How foreign each row is, from 0 to 1."""
-        first, last = _FOREIGN
+    def novel(self) -> Array:
+        """How far each row is kept apart from the points of the map, from 0 to 1."""
+        first, last = _NOVEL
         return np.asarray(np.clip((self.novelty - first) / (last - first), 0.0, 1.0))
 
     @property
@@ -100,11 +113,10 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
     near = KnnGraph(np.ascontiguousarray(first.indices), np.ascontiguousarray(first.distances))
     own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, workers)
     with np.errstate(all="ignore"):
-        back = np.exp(t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2)
-    back = np.where(np.isnan(back), 0.0, back)
-    # A training row is already part of the sums by which the affinities of the others are divided.
-    back = np.where(skipped[:, None] >= 0, np.minimum(back, 1.0), back / (1.0 + back))
-    P = 0.5 * (own + back)
+        log_ratio = t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2
+        # A training row is already part of the sums by which the affinities of the others are divided.
+        back = np.where(skipped[:, None] >= 0, np.exp(np.minimum(log_ratio, 0.0)), expit(log_ratio))
+    P = 0.5 * (own + np.where(np.isnan(back), 0.0, back))
     least = max(t.added, float(np.finfo(np.float64).tiny))  # duplicates have no radius of their own
     novelty = graph.distances[:, 0] / np.maximum(t.radii[graph.indices[:, 0]], least)
     if not t.density_neighbors:  # den-SNE
@@ -119,23 +131,28 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
 
 
 def _check_finite(graph: KnnGraph, metric: Any) -> None:
-    worst = graph.distances.max(initial=0.0)
-    if not np.isfinite(worst) or graph.distances.min(initial=0.0) < 0:
+    wrong = ~(np.isfinite(graph.distances) & (graph.distances >= 0)).all(axis=1)
+    if wrong.any():
+        row = int(wrong.argmax())
         raise ValueError(
             f"Distances between new rows and training rows must be finite and non-negative; metric={metric!r} gave "
-            f"{worst}. Rescale or drop the rows that the metric cannot compare."
+            f"{graph.distances[row].max()} for {int(wrong.sum())} rows (inf can also stand for nan), for example for "
+            f"row {row} of its chunk. Rescale or drop these rows."
         )
 
 
 def placed_again(
-    reference: Reference, rows: NDArray[np.intp], workers: Workers, progress: Callable[[int], None]
+    reference: Reference, rows: NDArray[np.intp], workers: Workers, progress: Callable[[int], None], X: Any = None
 ) -> Array:
-    """Return the places of some training rows if each is left out of the map and placed as a new row."""
+    """Return the places of some training rows if each is left out of the map and placed as a new row.
+
+    ``X`` are other values of these rows, or None for those of the fit.
+    """
     places = np.empty((len(rows), reference.places.shape[1]))
     k, among = min(reference.training.searched_neighbors, len(reference.places) - 2), _search(reference, workers)
     for start in range(0, len(rows), CHUNK):
         some = rows[start : start + CHUNK].astype(np.int32)
-        data = reference.training.rows[some]
+        data = reference.training.rows[some] if X is None else X[start : start + CHUNK]
         found = among(data if sp.issparse(data) else np.asarray(data, np.float64), k + 1, workers)
         # The row itself is removed. If it is not listed, because it has many duplicates, the last one is removed.
         others = found.indices != some[:, None]
@@ -166,31 +183,11 @@ def placed(
 
 def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins: bool = True) -> Array:
     """Return the places of a chunk of rows. With ``keep_twins``, rows that equal training rows get their places."""
-    training, field, m = reference.training, _field(reference, workers), len(rows.radii)
-    log_radii = _log_radii(reference, rows.radii)
-    foreign, density = rows.foreign, reference.density
-    scales = np.exp(training.log_scale.at(log_radii))
-    targets = training.target.at(log_radii, foreign * np.log(_FOREIGN_RADIUS) * abs(training.target.slope))
-    weights = density.weight + foreign * _FOREIGN_WEIGHT
-    near = np.ascontiguousarray(slots(rows.graph, training.masses, training.affinity_neighbors).indices)
-    listed = slots(rows.graph, training.masses, training.density_neighbors).indices
-    listed = np.ascontiguousarray(repeated(listed, rows.kept))
-    total = len(reference.places) if training.masses is None else float(training.masses.sum())
-    constants = (
-        field.stretch,
-        training.affinity_smoothing * field.partition,
-        training.mass * total / field.partition,
-    )
-    terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
-    Y = np.empty((m, reference.places.shape[1]))
-    own = near, rows.affinities, scales, listed
-    shared = targets, weights, rows.skipped, field.fixed, field.tree, constants, terms
-    workers.run(kernels.begin, m, Y, *own, *shared, grain=_GRAIN)
-    for _ in range(_ROUNDS):
-        in_map = np.empty((m, 0), np.int32)
-        if density.of_map.share:
-            in_map = _nearest_in_map(reference, Y, rows, weights > 0.0, workers)
-        workers.run(kernels.descend, m, Y, *own, in_map, *shared, _STEPS, grain=_GRAIN)
+    losses, Y = _Losses.of(reference, rows, workers), np.empty((len(rows.radii), reference.places.shape[1]))
+    for novel in (False, True):
+        some = np.flatnonzero((losses.apart > 0.0) == novel)
+        if len(some):
+            Y[some] = (_far_places if novel else _usual_places)(losses.of_rows(some), Y.shape[1])
     if keep_twins:
         twins = rows.twins
         known = twins >= 0
@@ -198,20 +195,129 @@ def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins
     return Y
 
 
-def _nearest_in_map(
-    reference: Reference, Y: Array, rows: NewRows, needed: NDArray[np.bool_], workers: Workers
-) -> NDArray[np.int32]:
-    """Return the points of the map that are nearest to those of ``Y`` that are ``needed``, without skipped points."""
-    k = min(reference.training.density_neighbors, len(reference.places) - 1)
-    near = np.zeros((len(Y), k), np.int32)
-    if needed.any():
-        _, found = _tree(reference).query(Y[needed], np.arange(1, k + 2), workers=workers.n_threads)
-        others = found != rows.skipped[needed, None]
-        others[others.all(axis=1), -1] = False
-        near[needed] = found[others].reshape(-1, k)
-    if reference.training.masses is not None:
-        near = slots(KnnGraph(near, np.zeros(near.shape)), reference.training.masses, k).indices
-    return np.ascontiguousarray(repeated(near, rows.kept))
+def _usual_places(losses: _Losses, d: int) -> Array:
+    Y = losses.begin(d)
+    for _ in range(_ROUNDS):
+        losses.descend(Y, losses.nearest(Y), _STEPS)
+    return Y
+
+
+def _far_places(losses: _Losses, d: int) -> Array:
+    """Return the places of novel rows.
+
+    With the nearest points of the start of a round, a row can run into a group of other points. A round is therefore
+    shortened until the loss at its end, with the nearest points there, is not larger than at its start.
+    """
+    Y = losses.begin(d)
+    near = losses.nearest(Y)
+    value = losses.values(Y, near)
+    for _ in range(_FAR_ROUNDS):
+        after = Y.copy()
+        losses.descend(after, near, _FAR_STEPS)
+        for _ in range(_SHORTENED):
+            near_after = losses.nearest(after)
+            value_after = losses.values(after, near_after)
+            worse = value_after > value
+            if not worse.any():
+                break
+            after[worse] = 0.5 * (after + Y)[worse]
+        better = ~worse
+        Y[better], near[better], value[better] = after[better], near_after[better], value_after[better]
+    return Y
+
+
+class _Losses(NamedTuple):
+    """The losses of some rows, as functions of their places."""
+
+    reference: Reference
+    workers: Workers
+    near: NDArray[np.int32]  # neighbours that have an affinity, (m, k)
+    affinities: Array
+    scales: Array  # (m,)
+    listed: NDArray[np.int32]  # density neighbours in the data, (m, k')
+    targets: Array
+    weights: Array  # density weights
+    apart: Array  # weights with which rows are kept apart from the map
+    skipped: NDArray[np.int32]
+    kept: NDArray[np.int32] | None
+    shared: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, reference: Reference, rows: NewRows, workers: Workers) -> _Losses:
+        """Return the losses of new rows."""
+        training, field, density = reference.training, _field(reference, workers), reference.density
+        log_radii = _log_radii(reference, rows.radii)
+        apart = _APART_WEIGHT * rows.novel
+        radius = _APART_RADIUS * _large_radius(reference, workers) if apart.any() else 1.0
+        centre, reach = field.extent
+        listed = slots(rows.graph, training.masses, training.density_neighbors).indices
+        total = len(reference.places) if training.masses is None else float(training.masses.sum())
+        constants = (
+            field.stretch,
+            training.affinity_smoothing * field.partition,
+            training.mass * total / field.partition,
+            float(np.log(radius)),
+            _OUTER * _APART_WEIGHT,
+            reach + 2.0 * radius,
+            centre,
+        )
+        terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
+        return cls(
+            reference,
+            workers,
+            np.ascontiguousarray(slots(rows.graph, training.masses, training.affinity_neighbors).indices),
+            rows.affinities,
+            np.exp(training.log_scale.at(log_radii)),
+            np.ascontiguousarray(repeated(listed, rows.kept)),
+            training.target.at(log_radii),
+            density.weight * (1.0 - rows.novel),
+            apart,
+            rows.skipped,
+            rows.kept,
+            (field.fixed, field.tree, constants, terms),
+        )
+
+    def of_rows(self, some: NDArray[np.intp]) -> _Losses:
+        """Return the losses of some of the rows."""
+        parts: list[Any] = [each[some] if isinstance(each, np.ndarray) else each for each in self]
+        return _Losses(*parts)
+
+    def begin(self, d: int) -> Array:
+        """Return the places at which the rows start."""
+        Y = np.empty((len(self.scales), d))
+        own = self.near, self.affinities, self.scales, self.listed, self.targets, self.weights, self.apart, self.skipped
+        self.workers.run(kernels.begin, len(Y), Y, *own, self.shared, grain=_GRAIN)
+        return Y
+
+    def descend(self, Y: Array, in_map: NDArray[np.int32], steps: int) -> None:
+        """Move the rows by at most so many steps."""
+        self.workers.run(kernels.descend, len(Y), Y, *self._arguments(in_map), steps, grain=_GRAIN)
+
+    def values(self, Y: Array, in_map: NDArray[np.int32]) -> Array:
+        """Return the losses at these places."""
+        out = np.empty(len(Y))
+        self.workers.run(kernels.losses, len(Y), Y, *self._arguments(in_map), out, grain=_GRAIN)
+        return out
+
+    def _arguments(self, in_map: NDArray[np.int32]) -> tuple[Any, ...]:
+        lists = self.near, self.affinities, self.scales, self.listed, in_map
+        return *lists, self.targets, self.weights, self.apart, self.skipped, self.shared
+
+    def nearest(self, Y: Array) -> NDArray[np.int32]:
+        """Return the points of the map that are nearest to the places, where a term needs them."""
+        reference, n = self.reference, len(self.reference.places)
+        needed = (self.apart > 0.0) | (self.weights * reference.density.of_map.share > 0.0)
+        wanted = reference.training.density_neighbors or _NEIGHBORS
+        k = min(wanted, n - 1)
+        near = np.zeros((len(Y), k), np.int32)
+        if needed.any():
+            _, found = _tree(reference).query(Y[needed], np.arange(1, k + 2), workers=self.workers.n_threads)
+            others = found != self.skipped[needed, None]
+            others[others.all(axis=1), -1] = False
+            near[needed] = found[others].reshape(-1, k)
+        if reference.training.masses is not None:
+            near = slots(KnnGraph(near, np.zeros(near.shape)), reference.training.masses, wanted).indices
+        return np.ascontiguousarray(repeated(near, self.kept))
 
 
 def novelty(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
@@ -232,6 +338,17 @@ def concentration(reference: Reference, X: Any, workers: Workers, *, pca: Any) -
 
 def _log_radii(reference: Reference, radii: Array) -> Array:
     return np.asarray(np.log(np.maximum(radii + reference.training.added, np.finfo(np.float64).tiny)))
+
+
+def _large_radius(reference: Reference, workers: Workers) -> float:
+    """Return a distance that few points of the map have to their 30th neighbour."""
+    if "radius" not in reference._derived:
+        k = min(_NEIGHBORS, len(reference.places) - 1)
+        distances, _ = _tree(reference).query(reference.places, [k + 1], workers=workers.n_threads)
+        found = float(np.quantile(distances, _APART_QUANTILE))  # the first neighbour is the point itself
+        reference._derived["radius"] = found or float(np.ptp(reference.places)) or 1.0
+    radius: float = reference._derived["radius"]
+    return radius
 
 
 def _field(reference: Reference, workers: Workers) -> _Field:

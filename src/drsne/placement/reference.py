@@ -50,6 +50,7 @@ class Reference:
     places: Array  # (n, d)
     scales: Array  # (n,)
     density: Density
+    digest: str = ""  # of the training rows, for a model that was loaded without them
     _derived: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def check_placeable(self) -> None:

@@ -229,6 +229,18 @@ def _profile_loss(y, near, places, target, lam, term, alpha, floor, smoothing, g
 
 
 @kernel
+def _apart_loss(y, near, places, weight, log_radius, floor, gradient, part):  # type: ignore[no-untyped-def]
+    """Return ``weight / 2`` times the squared difference of the log radius from a value, and add its gradient."""
+    if weight == 0.0 or near.shape[0] == 0:
+        return 0.0
+    radius = max(_mean_distance(y, near, places, floor, part), 1e-300)
+    e = np.log(radius) - log_radius
+    for c in range(y.shape[0]):
+        gradient[c] += weight * e / radius * part[c]
+    return 0.5 * weight * e * e
+
+
+@kernel
 def _radius_loss(y, near, places, target, lam, term, gradient, part):  # type: ignore[no-untyped-def]
     """Return ``-lam * share`` times the change of the correlation of den-SNE by the row, and add its gradient.
 
@@ -262,15 +274,17 @@ def _radius_loss(y, near, places, target, lam, term, gradient, part):  # type: i
 
 
 @kernel
-def loss(y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, constants, density, gradient, part, scaled):  # type: ignore[no-untyped-def]
+def loss(y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, gradient, part, scaled):  # type: ignore[no-untyped-def]
     """Return the loss of a row at ``y`` and write its gradient.
 
     ``near`` are the neighbours that have the affinities ``p``, ``a`` is the scale of the row, ``listed`` are its
-    density neighbours in the data and ``in_map`` those in the map, and ``lam`` is its density weight. ``fixed`` holds
-    the places of the map, its places divided by the stretch, its scales and its masses.
+    density neighbours in the data and ``in_map`` those in the map, ``lam`` is its density weight, and ``apart`` is the
+    weight with which it is kept apart from the points of the map. ``shared`` is the same for all rows: the places of
+    the map, its places divided by the stretch, its scales and its masses; the tree; constants; and the density terms.
     """
+    fixed, tree, constants, density = shared
     places, _, scales, _ = fixed
-    stretch, delta, repulsion = constants
+    stretch, delta, repulsion, apart_radius, _, _, _ = constants
     of_data, of_map, of_radii, alpha, floor, smoothing = density
     d = y.shape[0]
     base = stretch * stretch
@@ -291,13 +305,29 @@ def loss(y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, const
     value += _profile_loss(y, listed, places, target, lam, of_data, alpha, floor, smoothing, gradient, part)
     value += _profile_loss(y, in_map, places, target, lam, of_map, alpha, floor, smoothing, gradient, part)
     value += _radius_loss(y, near, places, target, lam, of_radii, gradient, part)
+    value += _apart_loss(y, in_map, places, apart, apart_radius, floor, gradient, part)
     return value
 
 
 @kernel
-def begin(Y, near, p, a, listed, target, lam, skipped, fixed, tree, constants, density, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them."""
-    places = fixed[0]
+def losses(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the losses of rows lo to hi."""
+    d = Y.shape[1]
+    gradient, part, scaled = np.empty(d), np.empty(d), np.empty(d)
+    for r in range(lo, hi):
+        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r], apart[r], skipped[r]
+        out[r] = loss(Y[r], *own, shared, gradient, part, scaled)
+
+
+@kernel
+def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them.
+
+    A row that is kept apart with a weight of at least ``outer`` starts outside of the map, in the direction of its
+    neighbours. From the inside of a group, it would not find a way out.
+    """
+    places = shared[0][0]
+    _, _, _, _, outer, rim, centre = shared[2]
     d, none = Y.shape[1], np.empty(0, np.int32)
     y, gradient, part, scaled = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
     for r in range(lo, hi):
@@ -315,16 +345,24 @@ def begin(Y, near, p, a, listed, target, lam, skipped, fixed, tree, constants, d
             else:
                 for c in range(d):
                     y[c] = places[near[r, candidate], c]
-            own = near[r], p[r], a[r], listed[r], none, target[r], lam[r], skipped[r]
-            value = loss(y, *own, fixed, tree, constants, density, gradient, part, scaled)
+            own = near[r], p[r], a[r], listed[r], none, target[r], lam[r], apart[r], skipped[r]
+            value = loss(y, *own, shared, gradient, part, scaled)
             if value < least or candidate < 0:
                 least = value
                 for c in range(d):
                     Y[r, c] = y[c]
+            if candidate < 0 and apart[r] >= outer:
+                length = 0.0
+                for c in range(d):
+                    length += (y[c] - centre[c]) ** 2
+                length = np.sqrt(length)
+                for c in range(d):
+                    Y[r, c] = centre[c] + (rim * (y[c] - centre[c]) / length if length > 0.0 else rim * (c == 0))
+                break
 
 
 @kernel
-def descend(Y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, constants, density, steps, block, lo, hi):  # type: ignore[no-untyped-def]
+def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, steps, block, lo, hi):  # type: ignore[no-untyped-def]
     """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
 
     A step is halved until the loss decreases enough. The inverse Hessian begins as that of the attraction to neighbours
@@ -337,9 +375,8 @@ def descend(Y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, co
     for r in range(lo, hi):
         for c in range(d):
             y[c] = Y[r, c]
-        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r], skipped[r]
-        rows = *own, fixed, tree, constants, density
-        value = loss(y, *rows, gradient, part, scaled)
+        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r], apart[r], skipped[r]
+        value = loss(y, *own, shared, gradient, part, scaled)
         fresh = True
         for _ in range(steps):
             if fresh:
@@ -365,7 +402,7 @@ def descend(Y, near, p, a, listed, in_map, target, lam, skipped, fixed, tree, co
             for _ in range(_HALVINGS):
                 for c in range(d):
                     trial[c] = y[c] + step * direction[c]
-                moved = loss(trial, *rows, after, part, scaled)
+                moved = loss(trial, *own, shared, after, part, scaled)
                 if moved <= value + _ARMIJO * step * slope:
                     accepted = True
                     break
