@@ -183,7 +183,7 @@ def _contents(X: Any, i: int) -> bytes:
     if not sp.issparse(X):
         return bytes(np.ascontiguousarray(X[i]).data)
     some = slice(X.indptr[i], X.indptr[i + 1])
-    return X.indices[some].astype(np.int64).tobytes() + X.data[some].tobytes()
+    return bytes(X.indices[some].astype(np.int64).data) + bytes(X.data[some].data)
 
 
 def _put_first(twin: int | None, indices: NDArray[np.int32], distances: NDArray[np.float64]) -> None:
