@@ -297,6 +297,33 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         from drsne.placement.place import placed_again
 
+        reference = self._with_rows()
+        with Workers(self.n_jobs) as workers:
+            if X is not None and self.pca_ is not None:
+                X = scores(self.pca_, X, workers)
+            return placed_again(reference, rows, workers, lambda done: None, X)
+
+    def _movements(self, rows: NDArray[np.intp], n_neighbors: int) -> NDArray[np.float64]:
+        """Return how far training rows move if each is left out and placed again, on average.
+
+        A row is placed again with its own values, and halfway to each of its nearest neighbours.
+        """
+        from drsne.placement.place import halfway, placed_again
+
+        reference = self._with_rows()
+        n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
+        moved = np.zeros(len(rows))
+        bar = ProgressBar((n_neighbors + 1) * len(rows), "reliability", visible=bool(self.verbose))
+        with Workers(self.n_jobs) as workers, bar:
+            for turn in range(n_neighbors + 1):
+                X = halfway(reference, rows, turn - 1, workers) if turn else None
+                base = turn * len(rows)
+                places = placed_again(reference, rows, workers, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
+                moved += np.linalg.norm(places - reference.places[rows], axis=1)
+        return moved / (n_neighbors + 1)
+
+    def _with_rows(self) -> Reference:
+        """Return what new rows need, or raise an error if the training data are not there."""
         check_is_fitted(self, "embedding_")
         reference: Reference | None = getattr(self, "_reference", None)
         if reference is None or reference.training.rows is None or reference.training.given:
@@ -305,11 +332,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the "
                 "data, or load it with drsne.load(path, X=...)."
             )
-        bar = ProgressBar(len(rows), "placing rows again", visible=bool(self.verbose))
-        with Workers(self.n_jobs) as workers, bar:
-            if X is not None and self.pca_ is not None:
-                X = scores(self.pca_, X, workers)
-            return placed_again(reference, rows, workers, lambda done: bar(done, {}), X)
+        return reference
 
     def save(self, path: str | PathLike[str], *, include_data: bool = True) -> None:
         """Save the fitted model to a file. Use :func:`drsne.load` to restore it.

@@ -24,9 +24,8 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     the map (:meth:`DRSNE.transform`) and scored by their positions. Rows that equal training rows get the scores of
     these rows. Rows that are far from all training rows are drawn in sparse regions, so their scores are low.
 
-    Detection in a map works well if outliers lie in sparse regions of the data, because the map preserves density. It
-    works poorly if outliers differ from other rows in only a few of many features, because their nearest neighbours are
-    then ordinary rows. docs/models.md compares detection in maps with detection in the data on six data sets.
+    A map does not always help. On six data sets, detection in the map was better than detection in the data on four
+    (docs/models.md).
 
     Parameters
     ----------

@@ -43,13 +43,8 @@ class _Field(NamedTuple):
     tree: tuple[Any, ...]
     stretch: float
     partition: float
-
-    @property
-    def extent(self) -> tuple[Array, float]:
-        """The centre of the map, and the largest distance of a point from it."""
-        places = self.fixed[0]
-        centre = places.mean(axis=0)
-        return centre, float(np.linalg.norm(places - centre, axis=1).max())
+    centre: Array  # of the map, (d,)
+    reach: float  # largest distance of a point from the centre
 
     @classmethod
     def of(cls, reference: Reference, workers: Workers) -> _Field:
@@ -61,7 +56,10 @@ class _Field(NamedTuple):
         tree = field_tree(fixed, workers)
         out, forces = np.empty(len(masses)), np.empty_like(reference.places)
         workers.run(kernels.potentials, len(masses), fixed, tree, stretch, out, forces)
-        return cls(fixed, tree, stretch, max(float(out.sum()), float(np.finfo(np.float64).tiny)))
+        partition = max(float(out.sum()), float(np.finfo(np.float64).tiny))
+        centre = reference.places.mean(axis=0)
+        reach = float(np.linalg.norm(reference.places - centre, axis=1).max())
+        return cls(fixed, tree, stretch, partition, centre, reach)
 
 
 class NewRows(NamedTuple):
@@ -149,19 +147,31 @@ def placed_again(
     ``X`` are other values of these rows, or None for those of the fit.
     """
     places = np.empty((len(rows), reference.places.shape[1]))
-    k, among = min(reference.training.searched_neighbors, len(reference.places) - 2), _search(reference, workers)
     for start in range(0, len(rows), CHUNK):
         some = rows[start : start + CHUNK].astype(np.int32)
-        data = reference.training.rows[some] if X is None else X[start : start + CHUNK]
-        found = among(data if sp.issparse(data) else np.asarray(data, np.float64), k + 1, workers)
-        # The row itself is removed. If it is not listed, because it has many duplicates, the last one is removed.
-        others = found.indices != some[:, None]
-        others[others.all(axis=1), -1] = False
-        graph = KnnGraph(*(each[others].reshape(len(some), k) for each in found))
+        graph = _others(reference, some, None if X is None else X[start : start + CHUNK], workers)
         new = _new_rows(reference, graph, some, workers)
         places[start : start + len(some)] = _placed(reference, new, workers, keep_twins=False)
         progress(start + len(some))
     return places
+
+
+def _others(reference: Reference, some: NDArray[np.int32], X: Any, workers: Workers) -> KnnGraph:
+    """Return the neighbours of training rows, or of other values ``X`` of them, among the other training rows."""
+    k = min(reference.training.searched_neighbors, len(reference.places) - 2)
+    data = reference.training.rows[some] if X is None else X
+    found = _search(reference, workers)(data if sp.issparse(data) else np.asarray(data, np.float64), k + 1, workers)
+    # The row itself is removed. If it is not listed, because it has many duplicates, the last one is removed.
+    others = found.indices != some[:, None]
+    others[others.all(axis=1), -1] = False
+    return KnnGraph(*(each[others].reshape(len(some), k) for each in found))
+
+
+def halfway(reference: Reference, rows: NDArray[np.intp], rank: int, workers: Workers) -> Any:
+    """Return some training rows after they were moved halfway to their neighbour of this rank."""
+    near = _others(reference, rows.astype(np.int32), None, workers).indices[:, rank]
+    data = reference.training.rows
+    return (data[rows] + data[near]) * 0.5
 
 
 def placed(
@@ -249,7 +259,6 @@ class _Losses(NamedTuple):
         log_radii = _log_radii(reference, rows.radii)
         apart = _APART_WEIGHT * rows.novel
         radius = _APART_RADIUS * _large_radius(reference, workers) if apart.any() else 1.0
-        centre, reach = field.extent
         listed = slots(rows.graph, training.masses, training.density_neighbors).indices
         total = len(reference.places) if training.masses is None else float(training.masses.sum())
         constants = (
@@ -258,8 +267,8 @@ class _Losses(NamedTuple):
             training.mass * total / field.partition,
             float(np.log(radius)),
             _OUTER * _APART_WEIGHT,
-            reach + 2.0 * radius,
-            centre,
+            field.reach + 2.0 * radius,
+            field.centre,
         )
         terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
         return cls(
