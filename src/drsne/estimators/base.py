@@ -144,8 +144,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         estimator
             The fitted estimator.
         """
-        with self._unchanged_on_failure(), logs.shown(self.verbose > 1):
-            self._fit(*self._checked(X))
+        with self._unchanged_on_failure():
+            data, dtype = self._checked(X)
+            with logs.shown(self.verbose > 1):
+                self._fit(data, dtype)
         return self
 
     def update(self, X: ArrayLike, previous_rows: ArrayLike, stiffness: float = 1.0) -> Self:
@@ -185,11 +187,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         reference: Reference | None = getattr(self, "_reference", None)
         if reference is not None and reference.training.masses is not None:
             raise ValueError("A map that was fitted with sample_weight cannot be updated. Call fit instead.")
-        with self._unchanged_on_failure(), logs.shown(self.verbose > 1):
+        with self._unchanged_on_failure():
             data, dtype = self._checked(X, update=True)
             rows = _checked_previous(previous_rows, data.shape[0], len(old))
             held = Held.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
-            self._fit(data, dtype, held)
+            with logs.shown(self.verbose > 1):
+                self._fit(data, dtype, held)
         return self
 
     @contextmanager

@@ -293,9 +293,11 @@ class DRSNE(MapEstimator):
         DRSNE
             The fitted estimator.
         """
-        with self._unchanged_on_failure(), logs.shown(self.verbose > 1):
+        with self._unchanged_on_failure():
             data, dtype = self._checked(X)
-            self._fit(data, dtype, masses=self._checked_masses(sample_weight, data))
+            masses = self._checked_masses(sample_weight, data)
+            with logs.shown(self.verbose > 1):
+                self._fit(data, dtype, masses=masses)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:

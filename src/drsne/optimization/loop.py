@@ -249,8 +249,9 @@ class _Run:
         gradient, backend = at.gradient, self.problem.backend
         if phase.clip is not None:
             gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
-        if at.damping is not None:
-            gradient = gradient / at.damping[:, None]
+        damping = getattr(at, "damping", None)  # only a pull towards given places has one
+        if damping is not None:
+            gradient = gradient / damping[:, None]
         units = at.scales if self.schedule.local_steps else None
         step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), backend, units)
         return backend.moved(Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
