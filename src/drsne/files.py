@@ -270,35 +270,61 @@ def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str
 
 
 def _check_consistent(model: Any) -> None:
-    """Raise an error unless the arrays of a loaded model fit together, so that later calls do not fail."""
+    """Raise an error unless the parts of a loaded model have the right types and fit together."""
     n, d = model.embedding_.shape
-    if not np.isfinite(model.embedding_).all() or int(model.n_components) != d:
-        raise ValueError("the map is not finite, or has another number of dimensions than the parameters")
+    if model.embedding_.dtype not in (np.float32, np.float64) or not np.isfinite(model.embedding_).all():
+        raise ValueError("the map is not made of finite numbers")
+    if int(model.n_components) != d:
+        raise ValueError("the map has another number of dimensions than the parameters")
     for name in ("precisions_", "pca_", "n_features_in_", "engine_", "kl_divergence_", "n_iter_", "history_"):
         getattr(model, name)
+    model._check_parameters({name: getattr(model, name) for name in model._defaults()}, model._defaults())
+    if model.pca_ is not None:
+        wanted = {"components_": (len(model.pca_.components_), model.n_features_in_), "mean_": (model.n_features_in_,)}
+        for name, shape in wanted.items():
+            _check_array(getattr(model.pca_, name), shape)
     if model._reference is None:
         return
-    training, density = model._reference.training, model._reference.density
+    training = model._reference.training
+    _check_types(training)
+    _check_types(model._reference.density)
     columns = model.n_features_in_ if model.pca_ is None else len(model.pca_.components_)
-    arrays = [training.radii, training.precisions, training.offsets, model._reference.scales]
-    arrays += [] if training.masses is None else [training.masses]
-    if any(array.shape != (n,) or array.dtype != np.float64 for array in arrays):
-        raise ValueError("an array has a wrong shape or type")
-    if not (model._reference.scales > 0.0).all():
-        raise ValueError("the scales are not positive")
-    if model.pca_ is not None and model.pca_.components_.shape != (columns, model.n_features_in_):
-        raise ValueError("the principal components have a wrong shape")
+    masses = np.ones(n) if training.masses is None else training.masses
+    for array in (training.radii, training.precisions, training.offsets, model._reference.scales, masses):
+        _check_array(array, (n,))
+    positive = (masses, model._reference.scales, training.radii + 1.0)
+    if not all(np.isfinite(array).all() and (array > 0.0).all() for array in positive):
+        raise ValueError("an array has values that are not finite or not positive")
     if training.rows is not None:
         if training.rows.shape != (n, columns):
             raise ValueError("the training data have a wrong shape")
         if sp.issparse(training.rows):
             training.rows.check_format(full_check=True)
-    searched, listed = int(training.searched_neighbors), int(training.affinity_neighbors)
-    of_density = int(training.density_neighbors)
-    few = training.masses is None and max(listed, of_density) > searched
-    if few or not 0 < searched < n or listed < 1 or of_density < 0:
+    searched, listed = training.searched_neighbors, max(training.affinity_neighbors, training.density_neighbors)
+    most = searched if training.masses is None else max(searched, int(masses.sum()) + 1)
+    if not 0 < searched < n or not 1 <= training.affinity_neighbors <= most or not 0 <= listed <= most:
         raise ValueError("a number of neighbours is wrong")
-    float(training.perplexity + density.weight + density.exponent)
+
+
+def _check_array(array: Any, shape: tuple[int, ...]) -> None:
+    if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != np.float64:
+        raise ValueError("an array has a wrong shape or type")
+
+
+def _check_types(value: Any) -> None:
+    """Raise an error unless the fields of a dataclass or NamedTuple have the types of their annotations."""
+    plain = {"float": (int, float), "int": (int,), "bool": (bool,), "str": (str,)}
+    for name, annotation in type(value).__annotations__.items():
+        field, kind = getattr(value, name), str(getattr(annotation, "__forward_arg__", annotation))
+        known = _classes().get(kind)
+        if known is not None:
+            if not isinstance(field, known[0]):
+                raise ValueError(f"{name} has a wrong type")
+            _check_types(field)
+        elif kind in plain and (not isinstance(field, plain[kind]) or (kind != "bool" and isinstance(field, bool))):
+            raise ValueError(f"{name} has a wrong type")
+        elif kind == "float" and not math.isfinite(field):
+            raise ValueError(f"{name} is not finite")
 
 
 def _give_data(model: Any, X: Any) -> None:

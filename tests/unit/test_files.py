@@ -104,6 +104,13 @@ def test_functions_and_unfitted_models_cannot_be_saved(tmp_path):
     assert drsne.load(tmp_path / "m").callbacks is None
 
 
+def changed_in(value, name, to):
+    """Return JSON in which every value of a name is changed."""
+    if isinstance(value, dict):
+        return {key: to if key == name else changed_in(each, name, to) for key, each in value.items()}
+    return [changed_in(each, name, to) for each in value] if isinstance(value, list) else value
+
+
 def signed(path, text, body):
     """Write a file with any header and arrays, and a right checksum."""
     content = len(text).to_bytes(8, "little") + text + body
@@ -214,6 +221,10 @@ def test_changed_files_with_a_right_checksum(saved, tmp_path):
         ("arrays", [{"type": "<f8", "shape": [10**12], "at": 0}]),
         ("reference", {"training": 1}),
         ("reference", 7),
+        ("reference", changed_in(header["reference"], "density_neighbors", 0.5)),
+        ("reference", changed_in(header["reference"], "searched_neighbors", 10**7)),
+        ("reference", changed_in(header["reference"], "mass", "one")),
+        ("reference", changed_in(header["reference"], "slope", None)),
     ):
         with pytest.raises(ModelFileError):
             drsne.load(written({**header, name: value}))

@@ -200,10 +200,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Restore what is known of the columns of the data if a fit fails, so that the last fit stays usable."""
         names = ("n_features_in_", "feature_names_in_")
         before = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        last = self.__dict__.get("embedding_")
         try:
             yield
         except BaseException:
-            if "embedding_" in self.__dict__ and len(self.__dict__.get("embedding_", ())) and before:
+            if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map
                 for name in names:
                     self.__dict__.pop(name, None)
                 self.__dict__.update(before)

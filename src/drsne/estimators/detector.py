@@ -118,6 +118,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.__dict__.pop("feature_names_in_", None)
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
+        self._chosen = chosen
         self.detector_, self.training_scores_ = chosen.fitted(self.embedding_)
         self.offset_ = float(np.percentile(self.training_scores_, 100.0 * share))
         return self
@@ -164,7 +165,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         old = known >= 0
         scores[old] = self.training_scores_[known[old]]
         if (~old).any():
-            scores[~old] = _detector.find(self.detector).scores_of_new(self.detector_, places[~old])
+            scores[~old] = self._chosen.scores_of_new(self.detector_, places[~old])
         return scores
 
     def decision_function(self, X: ArrayLike) -> Array:

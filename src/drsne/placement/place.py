@@ -26,6 +26,7 @@ CHUNK = 4096  # number of new rows that are placed at once
 _GRAIN = 16  # number of new rows per block
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
 _FAR_ROUNDS, _FAR_STEPS, _SHORTENED = 12, 6, 6  # the same for novel rows, and how often a round is shortened
+_FAR_GAIN = 1e-2  # decrease of the loss in a round, below which a novel row stays where it is
 # A row is novel if its nearest training row is much farther away than the neighbours of that row. Its affinities say
 # little, so it is kept apart from the points of the map: instead of a density term, it has a term that pulls its mean
 # distance to the nearest points to a length that is larger than the distance of nearly all points to their 30th
@@ -221,18 +222,23 @@ def _far_places(losses: _Losses, d: int) -> Array:
     Y = losses.begin(d)
     near = losses.nearest(Y)
     value = losses.values(Y, near)
+    moving = np.arange(len(Y))
     for _ in range(_FAR_ROUNDS):
-        after = Y.copy()
-        losses.descend(after, near, _FAR_STEPS)
+        some, after = losses.of_rows(moving), Y[moving]
+        some.descend(after, near[moving], _FAR_STEPS)
         for _ in range(_SHORTENED):
-            near_after = losses.nearest(after)
-            value_after = losses.values(after, near_after)
-            worse = value_after > value
+            near_after = some.nearest(after)
+            value_after = some.values(after, near_after)
+            worse = value_after > value[moving]
             if not worse.any():
                 break
-            after[worse] = 0.5 * (after + Y)[worse]
-        better = ~worse
-        Y[better], near[better], value[better] = after[better], near_after[better], value_after[better]
+            after[worse] = 0.5 * (after + Y[moving])[worse]
+        better = moving[~worse]
+        gained = value[better] - value_after[~worse]
+        Y[better], near[better], value[better] = after[~worse], near_after[~worse], value_after[~worse]
+        moving = better[gained > _FAR_GAIN]
+        if not len(moving):
+            break
     return Y
 
 
