@@ -105,6 +105,12 @@ FOREIGN = [
 ]
 
 
+def test_places_of_novel_rows_do_not_depend_on_the_batch(model):
+    rows = np.concatenate([NEW[:5], NEW[:5] + 3.0, *(foreign[:5] for foreign in FOREIGN)])
+    assert ((model.novelty(rows) > 1.5) & (model.novelty(rows) < 3.0)).any()
+    assert np.array_equal(one_by_one(model, rows), model.transform(rows))
+
+
 def test_foreign_rows_are_flagged(model):
     for foreign in FOREIGN:
         assert model.novelty(foreign).min() > 10 * np.quantile(model.novelty(NEW), 0.9)
