@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+import numpy as np
 import pytest
 
 # A program that runs in the background of a shell ignores interrupts unless it asks for them.
@@ -85,6 +86,26 @@ def test_interrupts_at_any_moment_never_hang():
         process.kill()
         error_output.seek(0)
         assert not hung, error_output.read()
+
+
+def test_a_fit_starts_no_threads_of_other_packages(monkeypatch):
+    """Such threads would go on after an interrupt and write to memory that is released."""
+    from threading import Thread
+
+    from drsne import DRSNE
+    from drsne.backends.numba.threads import _Helper
+
+    started = []
+    start = Thread.start
+
+    def noted(thread):
+        started.append(type(thread))
+        start(thread)
+
+    monkeypatch.setattr(Thread, "start", noted)
+    X = np.random.default_rng(0).normal(size=(600, 4))
+    DRSNE(max_iter=20, n_jobs=2, random_state=0).fit(X)
+    assert set(started) == {_Helper}
 
 
 def test_workers_pass_on_what_a_block_raises_and_go_on():

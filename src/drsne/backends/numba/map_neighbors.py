@@ -38,7 +38,14 @@ def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int3
 def _by_scipy(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int32]:
     from scipy.spatial import cKDTree
 
-    nearest = cKDTree(Y).query(Y, k + 1, workers=workers.n_threads)[1]
+    tree = cKDTree(Y)
+    nearest = np.empty((len(Y), k + 1), np.intp)
+
+    def search(block: int, lo: int, hi: int) -> None:
+        nearest[lo:hi] = tree.query(Y[lo:hi], k + 1)[1]
+
+    # The tree's own threads are not used: after an interrupt they would go on writing to memory that is released.
+    workers.run(search, len(Y))
     own = nearest == np.arange(len(Y))[:, None]
     own[~own.any(axis=1), -1] = True  # a point with many duplicates may not be among its own neighbours
     return np.ascontiguousarray(nearest[~own].reshape(len(Y), k), dtype=np.int32)
