@@ -12,6 +12,8 @@ The rules, fixed before the first run:
 - Each fit is in a process of its own, after a fit of the same method on fewer points that compiles what the method
   compiles. Methods take turns, so that a change of the machine's speed affects all of them.
 - Three fits up to 70,000 points, one for larger data. scikit-learn's t-SNE is run up to 70,000 points.
+- From 70,000 points on, a fit of a peer is stopped after three times the median of our fits. The tables then show
+  "> seconds", and there are no scores.
 - A fit is repeated if other programs used more than 15 % of a core during the fit, at most twice. If the slowest of
   three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.
 - The maps are scored after the clock has stopped: the five scores of 2,000 sampled points, with neighbours among all
@@ -28,6 +30,7 @@ import argparse
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,17 +68,18 @@ METHODS = {
 DATA = {280_000: "covertype", 1_000_000: "gaussians"}  # MNIST for all other sizes
 SIZES = (1000, 2000, 5000, 10_000, 20_000, 70_000, 280_000, 1_000_000)
 MANY = 100_000  # smallest number of points with one repeat
+LARGE, PATIENCE = 70_000, 3  # smallest number of points with a limit, and the limit in units of our time
 SEEDS = (3, 4, 5, 6, 7)
 REPEATS, MORE = 3, 5  # number of fits, and the number if they differ much
 SPREAD, FOREIGN = 1.25, 0.15  # slowest over fastest fit, and cores used by other programs, that lead to more fits
 ROWS = Results("speed", "method", "n", "repeat", "threads", "cores")
 SCORES = {"trustworthiness": "TW", "continuity": "Cont", "cc": "CC", "rho30": "rho30", "rho5": "rho5"}
 PROGRAM = """
-import json, os, resource, sys, time, warnings
+import json, os, resource, signal, sys, time, warnings
 import numpy as np
 import {package}
 warnings.simplefilter("ignore")
-X, seed, threads = np.load(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+X, seed, threads, limit = np.load(sys.argv[1]), *map(int, sys.argv[2:5])
 
 def fitted(data):
     model = {call}
@@ -96,10 +100,12 @@ if "drsne" in sys.modules and len(X) > len(small):
     if len(X) >= 50000:
         drsne.DRSNE(random_state=seed, n_jobs=threads, max_iter=5).fit(X[:50000])
 before, start = busy(), time.perf_counter()
+signal.alarm(limit)  # ends the process; 0 stands for no limit
 Y = fitted(X)
+signal.alarm(0)
 seconds = time.perf_counter() - start
 foreign = (busy() - before) / seconds
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) / 2**20
 from drsne import metrics
 sample = dict(max_samples=2000, random_state=0)
 scores = dict(
@@ -124,13 +130,18 @@ def data(n: int, folder: Path) -> Path:
     return path
 
 
-def timed(method: str, path: Path, seed: int, threads: int) -> dict[str, Any]:
-    """Return the seconds and the scores of one fit, made in a process of its own."""
+def timed(method: str, path: Path, seed: int, threads: int, limit: int) -> dict[str, Any]:
+    """Return the seconds and the scores of one fit, made in a process of its own and stopped after ``limit`` seconds.
+
+    A limit of 0 stands for no limit.
+    """
     program = PROGRAM.format(package=METHODS[method].package, call=METHODS[method].call)
-    words = [sys.executable, "-c", program, str(path), str(seed), str(threads)]
+    words = [sys.executable, "-c", program, str(path), str(seed), str(threads), str(limit)]
     found: dict[str, Any] = {}
     for _ in range(3):
         done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode == -signal.SIGALRM:
+            return {"seconds": {"total": float(limit)}, "stopped": True}
         if done.returncode:
             raise RuntimeError(f"{method} failed on {path.name}: {done.stderr[-2000:]}")
         found = json.loads(done.stdout.splitlines()[-1])
@@ -156,10 +167,16 @@ def run(sizes: list[int], names: list[str], threads: int, folder: Path) -> None:
                 rows = [row for row in _here(threads) if (row["method"], row["n"]) == (name, n)]
                 if repeat < len(rows) or repeat >= wanted(rows, n) or n > METHODS[name].most:
                     continue
-                found = timed(name, data(n, folder), SEEDS[repeat], threads)
+                found = timed(name, data(n, folder), SEEDS[repeat], threads, limit(_here(threads), name, n))
                 row = {"method": name, "n": n, "repeat": repeat, "threads": threads, "cores": os.cpu_count()}
                 ROWS.append({**row, **found, "machine": machine()})
                 print(f"{name}, n = {n}, repeat {repeat}: {found['seconds']['total']:.2f} s", flush=True)
+
+
+def limit(rows: list[dict[str, Any]], method: str, n: int) -> int:
+    """Return the seconds after which a fit is stopped, or 0."""
+    ours = times(rows, "drsne", n)
+    return int(PATIENCE * np.median(ours)) if ours and n >= LARGE and not method.startswith("drsne") else 0
 
 
 def _installed(method: Method) -> bool:
@@ -190,10 +207,15 @@ def report() -> None:
         seconds, ratios = [], []
         for name in shown:
             found = [times(rows, name, n) for n in sizes]
-            seconds.append([METHODS[name].title, *(_range(each) for each in found)])
+            stopped = [any("stopped" in row for row in rows if (row["method"], row["n"]) == (name, n)) for n in sizes]
+            marks = ["> " if each else "" for each in stopped]
+            shown_times = [mark + _range(each) for mark, each in zip(marks, found, strict=True)]
+            seconds.append([METHODS[name].title, *shown_times])
             ours = [times(rows, "drsne", n) for n in sizes]
             pairs = zip(ours, found, strict=True)
-            ratios.append([METHODS[name].title, *(_ratio(a, b) for a, b in pairs)])
+            shown_ratios = [_ratio(a, b) for a, b in pairs]
+            marked = ["< " + each if stop else each for each, stop in zip(shown_ratios, stopped, strict=True)]
+            ratios.append([METHODS[name].title, *marked])
         header = ["method", *(f"{n:,}" for n in sizes)]
         used = "all threads" if threads == -1 else f"{threads} threads"
         parts += [
@@ -201,8 +223,11 @@ def report() -> None:
             table(header, seconds),
             "The time of `DRSNE()` divided by that of each method.",
             table(header, ratios),
-            "Peak memory in GB, the interpreter and all packages included.",
-            table(header, [[METHODS[name].title, *(_peak(rows, name, n) for n in sizes)] for name in shown]),
+            "Peak memory in GB from 70,000 points on, the interpreter and all packages included.",
+            table(
+                ["method", *(f"{n:,}" for n in sizes if n >= LARGE)],
+                [[METHODS[name].title, *(_peak(rows, name, n) for n in sizes if n >= LARGE)] for name in shown],
+            ),
             "Means of the scores of the same fits.",
             table(["n", "method", *SCORES.values()], _scores(rows, sizes, shown)),
         ]
@@ -224,7 +249,7 @@ def _ratio(ours: list[float], other: list[float]) -> str:
 
 
 def _peak(rows: list[dict[str, Any]], method: str, n: int) -> str:
-    found = [row["peak_gb"] for row in rows if (row["method"], row["n"]) == (method, n)]
+    found = [row["peak_gb"] for row in rows if (row["method"], row["n"]) == (method, n) and "peak_gb" in row]
     return f"{max(found):.2f}" if found else "-"
 
 
@@ -232,7 +257,7 @@ def _scores(rows: list[dict[str, Any]], sizes: list[int], shown: list[str]) -> l
     lines = []
     for n in sizes:
         for name in shown:
-            found = [row for row in rows if (row["method"], row["n"]) == (name, n)]
+            found = [row for row in rows if (row["method"], row["n"]) == (name, n) and "stopped" not in row]
             if found:
                 means = [f"{np.mean([row[score] for row in found]):.4f}" for score in SCORES]
                 lines.append([f"{n:,}", METHODS[name].title, *means])
