@@ -7,19 +7,24 @@ third-party package.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from drsne.registry import Registry
 
+EXIT_CODES = "Exit codes: 0 success, 1 an error in the input or the data, 2 a wrong command line, 130 interrupted."
+
 
 class Command(NamedTuple):
-    """A command: its help text, a function that adds its arguments, and a function that runs it."""
+    """A command: its help text, a function that adds its arguments, a function that runs it, and examples."""
 
     help: str
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
+    examples: str = ""
 
 
 REGISTRY: Registry[Command] = Registry("drsne.cli", "COMMAND", parameter="command")
@@ -31,25 +36,69 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = _parser(words).parse_args(words)
     try:
-        return int(options.run(options))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning  # type: ignore[assignment]
+            return int(options.run(options))
     except KeyboardInterrupt:
         print("drsne: interrupted. All finished results are kept.", file=sys.stderr)
         return 130
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        print(f"drsne: {error}", file=sys.stderr)
+    except BrokenPipeError:  # the program that reads our output has ended
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except (ValueError, TypeError, ImportError, OSError, MemoryError, FloatingPointError) as error:
+        if options.debug:
+            raise
+        print(f"drsne: {_one_line(error)}", file=sys.stderr)
+        return 1
+    except Exception as error:
+        if options.debug:
+            raise
+        print(
+            f"drsne: unexpected {type(error).__name__}: {_one_line(error)}. This is a mistake in drsne. Please report "
+            "it with the output of the same command with --debug, and of drsne doctor.",
+            file=sys.stderr,
+        )
+        return 1
+
+
+def note(text: str) -> None:
+    """Print a sentence for the user to standard error."""
+    print(f"drsne: {text}", file=sys.stderr, flush=True)
+
+
+def _one_line(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error or 'no details'}). Use fewer rows, or a machine with more memory."
+    return " ".join(str(error).split())
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+    """Print our own warnings as notes. Those of other packages are not for the user of a command."""
+    if issubclass(category, UserWarning):
+        note(" ".join(str(message).split()))
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser for the command line. It has only the arguments of commands that occur in ``words``."""
-    parser = argparse.ArgumentParser(prog="drsne", description="Make and compare maps that also show density.")
+    parser = argparse.ArgumentParser(
+        prog="drsne",
+        description="Make, compare and explore maps that also show density.",
+        epilog=f"Run drsne COMMAND --help for examples. {EXIT_CODES}",
+    )
     parser.add_argument("--version", action="version", version=_version())
     parsers = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name in REGISTRY:
         command = REGISTRY.load(name)
-        subparser = parsers.add_parser(name, help=command.help, description=command.help)
+        subparser = parsers.add_parser(
+            name,
+            help=command.help,
+            description=f"{command.help[0].upper()}{command.help[1:]}.",
+            epilog=f"examples:\n{command.examples.rstrip()}\n\n{EXIT_CODES}" if command.examples else EXIT_CODES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name in words:  # adding the arguments of a command may import packages
             command.arguments(subparser)
+        subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         subparser.set_defaults(run=command.run)
     return parser
 

@@ -27,4 +27,4 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMAND = Command("list the data sets with their state and size", arguments, run)
+COMMAND = Command("list the data sets with their state and size", arguments, run, "  drsne datasets")

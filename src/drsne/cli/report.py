@@ -39,4 +39,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMAND = Command("write one page with all results and with verdicts on the paper's claims", arguments, run)
+COMMAND = Command(
+    "write one page with all results and with verdicts on the paper's claims",
+    arguments,
+    run,
+    "  drsne report --folder paper --output report.html",
+)

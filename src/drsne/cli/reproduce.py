@@ -68,4 +68,9 @@ def run(options: argparse.Namespace) -> int:
     return 1 if skipped else 0
 
 
-COMMAND = Command("run or resume a study of the paper, and write its tables and figures", arguments, run)
+COMMAND = Command(
+    "run or resume a study of the paper, and write its tables and figures",
+    arguments,
+    run,
+    "  drsne reproduce main --quick\n  drsne reproduce main --datasets digits --methods tsne drsne_both --seeds 0 1",
+)

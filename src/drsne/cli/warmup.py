@@ -62,4 +62,6 @@ def _place() -> str:
     return str(folder) if folder else "the folders __pycache__ of the package, or in the cache folder of the user"
 
 
-COMMAND = Command("compile what fits need, so that the first fit does not wait for it", arguments, run)
+COMMAND = Command(
+    "compile what fits need, so that the first fit does not wait for it", arguments, run, "  drsne warmup --small"
+)

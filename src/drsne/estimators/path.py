@@ -181,11 +181,6 @@ class DensityPath:
             hint = "Pass the result of select()."
             if checks.integer("chosen", chosen, at_least=0, hint=hint) >= len(self):
                 raise ValueError(f"chosen must be below {len(self)}, the number of maps; got {chosen}. {hint}")
-        else:
-            chosen = self.select(
-                max_trustworthiness_drop=max(0.01, self.baseline - self.metrics["trustworthiness"].max()),
-                criterion=criterion,
-            )
         return pl.trade_off(self, labels, chosen=chosen, criterion=criterion)
 
 

@@ -95,6 +95,29 @@ def fragmentation(
 
 def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
     """Compute the score from the nearest neighbours of ``rows`` in the data."""
+    ends, torn, wide, scaled = _unconnected(graph, Y, rows)
+    across, checked = _crossing(scaled, ends[0][~torn], ends[1][~torn], wide[~torn])
+    return float((torn.sum() + len(across) * checked) / len(torn))
+
+
+def torn_pairs(X: ArrayLike, Y: ArrayLike, *, metric: Any = "euclidean") -> tuple[NDArray[np.int64], float]:
+    """Return the pairs of points that :func:`fragmentation` counts, of shape (n_pairs, 2), and the score.
+
+    If there are very many pairs whose line may pass through an empty disc, only some of these are checked and returned.
+    """
+    data, low = check_pair(X, Y, metric)
+    rows = np.arange(len(low))
+    with Workers() as workers:
+        graph = nearest(data, check_neighbors(N_NEIGHBORS, len(low)), metric=metric, workers=workers)
+    ends, torn, wide, scaled = _unconnected(graph, low, rows)
+    others = np.flatnonzero(~torn)
+    across, checked = _crossing(scaled, ends[0][others], ends[1][others], wide[others])
+    found = np.sort(np.concatenate((np.flatnonzero(torn), others[across])))
+    return np.column_stack([each[found] for each in ends]), float((torn.sum() + len(across) * checked) / len(torn))
+
+
+def _unconnected(graph: KnnGraph, Y: Array, rows: Rows) -> tuple[tuple[Any, Any], Any, Array, Array]:
+    """Return pairs of neighbours, which of them no chain connects, the widths of their gaps, and the scaled map."""
     third = graph.distances[:, min(_THIRD, graph.distances.shape[1]) - 1, None]
     place, column = np.nonzero(graph.distances <= _APART * third)
     ends = rows[place].astype(np.int64), graph.indices[place, column].astype(np.int64)
@@ -102,8 +125,7 @@ def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
     wide = _AREA ** (1.0 / Y.shape[1]) * np.maximum(linked.spacing[ends[0]], linked.spacing[ends[1]])
     steps = np.empty(len(wide))
     linkage.widest_steps(linked.parent, linked.length, *ends, steps, whole(len(wide)))
-    torn = steps > wide
-    return float((torn.sum() + _crossing(linked.Y, ends[0][~torn], ends[1][~torn], wide[~torn])) / len(torn))
+    return ends, steps > wide, wide, linked.Y
 
 
 class _Linked(NamedTuple):
@@ -130,26 +152,26 @@ def _linked(Y: Array) -> _Linked:
     return _Linked(Y, spacing, parent, length)
 
 
-def _crossing(Y: Array, a: Rows, b: Rows, wide: Array) -> float:
-    """Return how many of the lines from ``a`` to ``b`` pass through an empty ball of radius ``wide``.
+def _crossing(Y: Array, a: Rows, b: Rows, wide: Array) -> tuple[NDArray[np.intp], float]:
+    """Return which lines from ``a`` to ``b`` pass through an empty ball of radius ``wide``.
 
     The places that are checked on a line are half of this radius apart. If there are very many lines, only every m-th
-    line is checked, and the count is scaled up.
+    line is checked. The second result is the number of lines for which each line that was checked stands.
     """
     from scipy.spatial import cKDTree
 
     span = np.sqrt(((Y[a] - Y[b]) ** 2).sum(axis=1))
     long = np.flatnonzero(span > 2.0 * wide)  # an end of a shorter line would lie inside the ball
     if len(long) == 0:
-        return 0.0
+        return np.empty(0, np.intp), 1.0
     some = long[:: -(-len(long) // _MAX_LINES)]
     with np.errstate(divide="ignore"):
         steps = np.minimum(np.ceil(2.0 * span[some] / wide[some]), _MAX_PLACES).astype(np.intp)
-    tree, crossing = cKDTree(Y), 0
+    tree, crossing = cKDTree(Y), []
     for count in np.unique(steps):
         lines = some[steps == count]
         share = (np.arange(1, count) / count)[:, None]
         places = Y[a[lines], None] * (1.0 - share) + Y[b[lines], None] * share  # (lines, count - 1, d)
         empty = tree.query(places.reshape(-1, Y.shape[1]))[0].reshape(len(lines), -1)
-        crossing += int((empty.max(axis=1) > wide[lines]).sum())
-    return crossing * len(long) / len(some)
+        crossing.append(lines[empty.max(axis=1) > wide[lines]])
+    return np.concatenate(crossing), len(long) / len(some)

@@ -1,0 +1,50 @@
+"""The command ``drsne demo``, which shows what the package does, on data that need no download."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from drsne.cli import Command, note
+from drsne.cli._tables import Outputs, add_output
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
+    parser.add_argument("--folder", type=Path, default=Path("drsne-demo"), help="where to write (default: drsne-demo)")
+    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)")
+    add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Embed scikit-learn's Digits, and write a table, a picture and a page."""
+    options.folder.mkdir(parents=True, exist_ok=True)
+    places = {name: str(options.folder / name) for name in ("digits.csv", "digits.png", "digits.html")}
+    outputs = Outputs(options, [])
+    for name, place in places.items():
+        outputs.check(place, name)
+    from sklearn.datasets import load_digits
+
+    from drsne import DRSNE, explorer
+    from drsne.cli._pictures import two_panels
+
+    X, digit = load_digits(return_X_y=True)
+    if not options.quiet:
+        note(f"Embedding {len(X):,} images of handwritten digits.")
+    model = DRSNE(random_state=0, n_jobs=options.jobs, verbose=0 if options.quiet else 1).fit(X)
+    columns = {
+        **{f"drsne{place + 1}": model.embedding_[:, place] for place in range(2)},
+        "concentration_data": model.input_concentration_,
+        "concentration_map": model.concentration_,
+        "digit": digit,
+    }
+    outputs.table(places["digits.csv"], columns)
+    outputs.figure(places["digits.png"], two_panels(model, digit, "digit"))
+    explorer.page(model, labels=digit, title="Digits").save(places["digits.html"], force=options.force)
+    outputs.wrote(places["digits.html"])
+    if not options.quiet:
+        note(f"Open {places['digits.html']} in a browser to explore the map.")
+    return 0
+
+
+COMMAND = Command("embed handwritten digits, and write a table, a picture and a page", arguments, run, "  drsne demo")

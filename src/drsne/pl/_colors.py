@@ -1,0 +1,117 @@
+"""Colours of points: by class or by value, with a missing-value colour."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The palette of Okabe and Ito (2008) without black, which people with any kind of colour vision can tell apart.
+_FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#555555")
+# More classes: the same hues in lighter and darker shades, so that neighbouring classes differ in lightness as well.
+_MANY = (
+    *_FEW,
+    *("#003F63", "#8C6000", "#005C43", "#8A3D68", "#1F6E9C", "#8A3D00", "#9A9000", "#000000"),
+    *("#8FC7E8", "#F7D58B", "#7FD1B9", "#E9BFD6", "#B5DDF4", "#F0A878", "#FAF4A6", "#AAAAAA"),
+    *("#4B3FA0", "#A0203C", "#6B8E23", "#B08CD9", "#C9A06C", "#2F4F4F"),
+)
+_MISSING = "#D9D9D9"
+MOST_CLASSES = len(_MANY)  # largest number of classes with a colour of their own
+_WHOLE_NUMBERS = 30  # whole numbers with more different values are shown as a continuous scale
+CONTINUOUS, DIVERGING = "viridis", "RdBu_r"
+_OTHER = "other"
+
+
+class Colors(NamedTuple):
+    """The colours of points, and what a legend or a colour bar needs."""
+
+    rgba: NDArray[Any]  # (n, 4)
+    names: list[str]  # of the classes, in the order of the legend; empty for values
+    of_names: list[Any]
+    mapped: Any = None  # a ScalarMappable for the colour bar
+    more: int = 0  # number of classes that are drawn as "other"
+
+
+def single(n: int) -> Colors:
+    """Return one colour for all points."""
+    from matplotlib.colors import to_rgba
+
+    return Colors(np.tile(to_rgba(_FEW[0]), (n, 1)), [], [])
+
+
+def is_categorical(values: NDArray[Any]) -> bool:
+    """Return whether values are classes: text, booleans, or a few whole numbers."""
+    if values.dtype.kind in "fc":
+        return False
+    return values.dtype.kind not in "iu" or len(np.unique(values)) <= _WHOLE_NUMBERS
+
+
+def by_class(color: Any, cmap: Any = None) -> Colors:
+    """Return colours for classes. The order of a pandas categorical is kept; other classes are sorted."""
+    from matplotlib.colors import to_rgba
+
+    names, codes = _classes(color)
+    more = max(0, len(names) - MOST_CLASSES)
+    if more:  # the most frequent classes keep their colours
+        counts = np.bincount(codes[codes >= 0], minlength=len(names))
+        kept = np.sort(np.argsort(-counts, kind="stable")[: MOST_CLASSES - 1])
+        places = np.full(len(names), len(kept))
+        places[kept] = np.arange(len(kept))
+        codes = np.where(codes >= 0, places[codes], -1)
+        more = len(names) - len(kept)
+        names = [*(names[place] for place in kept), f"{_OTHER} ({more})"]
+    palette = _palette(len(names) - bool(more), cmap) + ([to_rgba("#BBBBBB")] if more else [])
+    table = np.array([*palette, to_rgba(_MISSING)])
+    return Colors(table[codes], names, palette, more=more)
+
+
+def by_value(
+    values: NDArray[Any], cmap: Any, limits: tuple[float, float] | None = None, center: float | None = None
+) -> Colors:
+    """Return colours for values. The scale leaves out the most extreme percent at each end."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize, to_rgba
+
+    finite = values[np.isfinite(values)]
+    if limits is None:
+        low, high = np.quantile(finite, (0.01, 0.99)) if len(finite) else (0.0, 1.0)
+        if center is not None:
+            high = max(abs(low - center), abs(high - center)) or 1.0
+            low, high = center - high, center + high
+        limits = (float(low), float(high if high > low else low + 1.0))
+    mapped = ScalarMappable(Normalize(*limits), cmap or (CONTINUOUS if center is None else DIVERGING))
+    rgba = mapped.to_rgba(np.where(np.isfinite(values), values, limits[0]))
+    rgba[~np.isfinite(values)] = to_rgba(_MISSING)
+    return Colors(rgba, [], [], mapped)
+
+
+def _palette(count: int, cmap: Any) -> list[Any]:
+    from matplotlib import colormaps
+    from matplotlib.colors import Colormap, to_rgba
+
+    if cmap is None:
+        chosen = _FEW if count <= len(_FEW) else _MANY
+        return [to_rgba(each) for each in chosen[:count]]
+    made = cmap if isinstance(cmap, Colormap) else colormaps[cmap]
+    if getattr(made, "N", 256) <= 20:  # a list of colours
+        return [made(place % made.N) for place in range(count)]
+    return [made(place / max(1, count - 1)) for place in range(count)]
+
+
+def _classes(color: Any) -> tuple[list[str], NDArray[Any]]:
+    """Return the names of the classes, and the class of each point, or -1 if it is missing."""
+    categories = getattr(getattr(color, "cat", color), "categories", None)
+    if categories is not None:  # a pandas categorical
+        codes = np.asarray(getattr(color, "cat", color).codes)
+        return [str(each) for each in categories], codes
+    values = np.asarray(color)
+    if values.dtype.kind == "O":  # None and mixed types cannot be sorted
+        missing = np.array([value is None or value != value for value in values])
+        text = np.array([str(value) for value in values])
+    else:
+        missing, text = np.zeros(len(values), bool), values
+    names, codes = np.unique(text[~missing], return_inverse=True)
+    out = np.full(len(values), -1)
+    out[~missing] = codes
+    return [str(name) for name in names], out

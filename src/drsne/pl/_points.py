@@ -1,0 +1,123 @@
+"""Drawing of points: their size, the order in which they are drawn, and a picture of cells for very many points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.pl._colors import Colors
+
+_RASTERIZED = 5000  # smallest number of points that are stored as a picture in PDF and SVG files
+_CELLS = 150_000  # smallest number of points that are drawn as a picture of cells
+_RESOLUTION = 700  # number of cells along the longer side of a map
+_FAINTEST = 0.25  # opacity of a cell with one point
+_COLUMN = 15  # largest number of entries in a column of a legend
+
+
+def framed(Y: NDArray[Any]) -> NDArray[Any]:
+    """Return a map with outlying points moved to the edge of a frame.
+
+    In each direction, the frame contains the middle 99 % of the points. On each side, it has a margin of a quarter of
+    the largest extent of these points.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_samples, 2)
+        The map.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, 2)
+        The map within the frame.
+    """
+    low, high = np.quantile(Y, (0.005, 0.995), axis=0)
+    room = 0.25 * float((high - low).max())
+    return np.asarray(np.clip(Y, low - room, high + room))
+
+
+def draw(axis: Any, Y: NDArray[Any], colors: Colors, size: float | None, title: str | None) -> None:
+    """Draw the points of a map. Their order is random, so that no class covers another one as a whole."""
+    Y = framed(Y)
+    if len(Y) >= _CELLS and size is None:
+        _draw_cells(axis, Y, colors.rgba)
+    else:
+        order = np.random.default_rng(0).permutation(len(Y))
+        axis.scatter(
+            *Y[order].T,
+            s=point_size(axis, len(Y)) if size is None else size,
+            c=colors.rgba[order],
+            linewidths=0,
+            rasterized=len(Y) >= _RASTERIZED,
+        )
+    axis.set_aspect("equal", adjustable="datalim")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    for side in axis.spines.values():
+        side.set_visible(False)
+    if title:
+        axis.set_title(title)
+
+
+def point_size(axis: Any, n: int) -> float:
+    """Return an area, in square points, such that all points together cover about a quarter of the axes."""
+    box = axis.get_position()
+    width, height = axis.figure.get_size_inches()
+    inches = box.width * width * box.height * height
+    return float(np.clip(0.25 * inches * 72**2 / n, 0.6, 36))
+
+
+def _draw_cells(axis: Any, Y: NDArray[Any], rgba: NDArray[Any]) -> None:
+    """Draw a picture in which a cell has the mean colour of its points, and is the more opaque the more it has."""
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    cell = float((high - low).max()) / _RESOLUTION or 1.0
+    width, height = (np.ceil((high - low) / cell).astype(int) + 1).tolist()
+    at = ((Y - low) / cell).astype(np.intp)
+    place = at[:, 1] * width + at[:, 0]
+    counts = np.bincount(place, minlength=width * height)
+    picture = np.ones((width * height, 4))
+    filled = counts > 0
+    for channel in range(3):
+        total = np.bincount(place, rgba[:, channel], minlength=width * height)
+        picture[filled, channel] = total[filled] / counts[filled]
+    typical = np.quantile(counts[filled], 0.95)
+    strength = np.log1p(counts) / np.log1p(typical)
+    picture[:, 3] = np.where(filled, np.clip(_FAINTEST + (1 - _FAINTEST) * strength, 0, 1), 0.0)
+    edges = (low[0], low[0] + width * cell, low[1], low[1] + height * cell)
+    axis.imshow(
+        picture.reshape(height, width, 4), origin="lower", extent=edges, interpolation="nearest", aspect="equal"
+    )
+    axis.margins(0.02)
+
+
+def add_key(axis: Any, colors: Colors, title: str | None = None) -> None:
+    """Add the legend of classes, or the colour bar of values."""
+    if colors.mapped is not None:
+        bar = axis.figure.colorbar(colors.mapped, ax=axis, shrink=0.7, pad=0.02, extend="both")
+        bar.outline.set_visible(False)
+        if title:
+            bar.set_label(title)
+    elif len(colors.names) > 1:
+        from matplotlib.lines import Line2D
+
+        handles = [
+            Line2D([], [], linestyle="", marker="o", markersize=6, markeredgewidth=0, color=color, label=_short(name))
+            for name, color in zip(colors.names, colors.of_names, strict=True)
+        ]
+        axis.legend(
+            handles=handles,
+            loc="center left",
+            bbox_to_anchor=(1.0, 0.5),
+            frameon=False,
+            ncols=-(-len(handles) // _COLUMN),
+            fontsize="medium" if len(handles) <= _COLUMN else "small",
+            columnspacing=0.8,
+            handletextpad=0.2,
+            title=title,
+        )
+
+
+def _short(name: str, most: int = 24) -> str:
+    name = name.replace("$", r"\$")  # matplotlib would read the text between two dollar signs as mathematics
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,69 @@
+"""The plot of the density of the data beside that of the map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from drsne.pl import _colors
+from drsne.pl._figure import new_figure
+from drsne.pl._inputs import concentrations, map_of
+from drsne.pl._points import draw
+
+
+def density(
+    model: Any,
+    *,
+    figsize: tuple[float, float] | None = None,
+    cmap: Any = None,
+    point_size: float | None = None,
+) -> Any:
+    """Draw a map three times, coloured by the density of the data, by that of the map, and by their difference.
+
+    The first two panels have the same scale of colours, so a map that shows density well looks the same in both. In
+    the third panel, red points are drawn denser than they are in the data, and blue points sparser.
+
+    Parameters
+    ----------
+    model : DRSNE or DenSNE
+        The fitted model.
+    figsize : tuple of float, default=None
+        Width and height of the figure in inches. If None, (15, 4.6).
+    cmap : str or matplotlib.colors.Colormap, default=None
+        Colours of the first two panels. If None, "viridis".
+    point_size : float, default=None
+        Area of a point. If None, it depends on the number of points.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure. A notebook shows it; ``figure.savefig(...)`` saves it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne import DRSNE, pl
+    >>> X = np.random.default_rng(0).normal(size=(60, 4))
+    >>> model = DRSNE(perplexity=10, density_neighbors=10, max_iter=100, random_state=0).fit(X)
+    >>> len(pl.density(model).axes)
+    5
+    """
+    Y = map_of(model, "model")
+    data, shown = concentrations(model)
+    both = np.concatenate((data, shown))
+    low, high = np.quantile(both, (0.01, 0.99))
+    limits = (float(low), float(high if high > low else low + 1.0))
+    figure = new_figure(figsize or (15.0, 4.6))
+    axes = figure.subplots(1, 3)
+    for axis, values, title in ((axes[0], data, "Density of the data"), (axes[1], shown, "Density of the map")):
+        colors = _colors.by_value(values, cmap, limits)
+        draw(axis, Y, colors, point_size, title)
+    bar = figure.colorbar(colors.mapped, ax=list(axes[:2]), shrink=0.8, pad=0.02, extend="both")
+    bar.set_label("log relative concentration (0 is average)")
+    correlation = np.corrcoef(data, shown)[0, 1] if data.std() > 0 and shown.std() > 0 else np.nan
+    residual = _colors.by_value(shown - data, None, center=0.0)
+    draw(axes[2], Y, residual, point_size, f"Map minus data (correlation {correlation:.2f})")
+    bar = figure.colorbar(residual.mapped, ax=axes[2], shrink=0.8, pad=0.02, extend="both")
+    bar.set_label("difference of the logs (red: drawn too dense)")
+    return figure

@@ -1,0 +1,73 @@
+"""Writing of columns: checks before any work is done, and files that appear only when they are complete."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from drsne.tables._formats import FORMATS, TableError, by_extension
+
+
+def check_output(path: Path, *, force: bool, table: bool = False, extensions: tuple[str, ...] = ()) -> None:
+    """Raise an error if a file cannot be written, or exists and ``force`` is False.
+
+    A ``table`` must have the extension of a format that can be written. Other files must have one of ``extensions``,
+    if any are given.
+    """
+    if table:
+        named = by_extension(path)
+        if named is None:
+            known = [each for name in FORMATS for each in FORMATS.load(name).extensions]
+            raise TableError(f"{path} must end with one of {', '.join(known)}. Choose another name.")
+    if extensions and not path.name.lower().endswith(extensions):
+        raise TableError(f"{path} must end with {' or '.join(extensions)}. Choose another name.")
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise TableError(f"{path} is a folder. Pass the name of a file.")
+    if not folder.is_dir():
+        raise TableError(f"{path} cannot be written: the folder {folder} does not exist. Create it first.")
+    if not os.access(folder, os.W_OK):
+        raise TableError(f"{path} cannot be written: there is no permission to write to {folder}.")
+    if path.exists() and not force:
+        raise TableError(f"{path} exists already. Choose another name, or pass --force to replace it.")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary name in the same folder, which becomes ``path`` if the block succeeds."""
+    extension = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
+    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=extension)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)  # as for any new file; temporary files are private
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write(path: Path, columns: Mapping[str, Any], *, force: bool = False) -> None:
+    """Write columns to a file whose format follows from its extension.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    columns : mapping of str to array of shape (n_rows,)
+        The columns by their names.
+    force : bool, default=False
+        Whether to replace an existing file.
+    """
+    check_output(path, force=force, table=True)
+    written = FORMATS.load(by_extension(path)).write
+    assert written is not None
+    with replacing(path) as temporary:
+        written(temporary, columns)
