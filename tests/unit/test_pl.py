@@ -60,3 +60,122 @@ def test_drawing_loads_no_pyplot():
 def test_wrong_arguments(arguments, kind, message):
     with pytest.raises(kind, match=message):
         pl.compare(*arguments)
+
+
+class Model:
+    """What plots need of a fitted DRSNE."""
+
+    embedding_ = Y
+    input_concentration_ = np.linspace(-1, 1, 60)
+    concentration_ = np.linspace(-1.5, 1.5, 60)
+    contrast_ = 1.5
+
+
+def colors(axis):
+    return axis.collections[0].get_facecolors()
+
+
+def test_single_panels_return_axes_that_a_notebook_shows():
+    for axis in (
+        pl.embedding(Y),
+        pl.embedding(Model(), "concentration", figsize=(3, 3), cmap="magma"),
+        pl.reliability(Model(), np.linspace(0, 1, 60)),
+        pl.fragmentation(np.c_[Y, Y], Y),
+    ):
+        assert type(axis).__name__ == "Axes"
+        assert axis._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_given_axes_are_used_and_not_shown_twice():
+    figure = pl.new_figure((4, 4))
+    axis = figure.subplots()
+    assert pl.embedding(Y, ax=axis) is axis
+    assert not hasattr(axis, "_repr_png_")
+    with pytest.raises(ValueError, match="figsize must be None"):
+        pl.embedding(Y, ax=axis, figsize=(3, 3))
+
+
+@pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
+def test_classes_have_colours_of_their_own(n_classes):
+    labels = np.arange(60) % n_classes
+    axis = pl.embedding(Y, labels)
+    assert len(np.unique(colors(axis), axis=0)) == n_classes
+    assert len(axis.get_legend().get_texts()) == n_classes
+
+
+def test_many_classes_share_a_colour_and_the_legend_says_so():
+    labels = [f"type {number}" for number in np.arange(60) % 55]
+    texts = [text.get_text() for text in pl.embedding(Y, labels).get_legend().get_texts()]
+    assert len(texts) <= 30
+    assert texts[-1] == "other (26)"
+    assert texts[:3] == ["type 0", "type 1", "type 2"]  # in the order of the numbers
+
+
+def test_missing_labels_are_grey_and_categories_keep_their_order():
+    pd = pytest.importorskip("pandas", reason="draws a pandas categorical")
+    labels = pd.Series(pd.Categorical(["b", "a", None] * 20, categories=["b", "a"]), name="kind")
+    axis = pl.embedding(Y, labels)
+    assert [text.get_text() for text in axis.get_legend().get_texts()] == ["b", "a"]
+    assert axis.get_legend().get_title().get_text() == "kind"
+    assert len(np.unique(colors(axis), axis=0)) == 3
+
+
+def test_outliers_do_not_shrink_the_map():
+    far = Y.copy()
+    far[0] = 1e6
+    low, high = pl.embedding(far).get_xlim()
+    assert high - low < 20
+
+
+def test_values_have_a_bar_and_text_with_dollars_is_not_mathematics():
+    assert len(pl.embedding(Y, Y[:, 0]).figure.axes) == 2
+    assert pl.embedding(Y, ["$x", "a$"] * 30)._repr_png_()[:4] == b"\x89PNG"
+
+
+def test_many_points_are_drawn_as_cells():
+    many = np.random.default_rng(0).normal(size=(160_000, 2))
+    axis = pl.embedding(many, many[:, 0] > 0)
+    assert len(axis.images) == 1
+    assert not axis.collections
+    picture = axis.images[0].get_array()
+    left, right = picture[:, : picture.shape[1] // 3], picture[:, -picture.shape[1] // 3 :]
+    assert abs(left[..., 0][left[..., 3] > 0].mean() - right[..., 0][right[..., 3] > 0].mean()) > 0.3
+
+
+def test_the_density_has_one_scale_and_a_residual():
+    figure = pl.density(Model())
+    first, second, third = figure.axes[:3]
+    np.testing.assert_allclose(colors(first), colors(second))  # the map is the data times the contrast
+    assert np.ptp(colors(third)[:, :3], axis=0).max() < 0.01  # no residual
+
+
+def test_scores_are_below_the_maps():
+    X = np.c_[Y, Y]
+    figure = pl.compare({"a": Y, "b": Y[::-1]}, X=X)
+    first, second = (axis.get_xlabel() for axis in figure.axes[:2])
+    assert "TW 1.00" in first
+    assert "TW 1.00" not in second
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pl.embedding(Y[:, 0]), r"map of shape \(n_samples, 2\)"),
+        (lambda: pl.embedding(np.full((5, 2), np.nan)), "finite"),
+        (lambda: pl.embedding(Y, [1, 2]), r"color must .* 60 .*got shape \(2,\)"),
+        (lambda: pl.embedding(Y, "concentration"), "Pass the model"),
+        (lambda: pl.embedding(Model(), "concentraton"), "Did you mean 'concentration'"),
+        (lambda: pl.density(Y), "Pass the model"),
+        (lambda: pl.reliability(Model(), [1.0]), "values must"),
+    ],
+)
+def test_wrong_arguments_of_single_maps(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_an_unfitted_model():
+    from drsne import DRSNE
+
+    with pytest.raises(ValueError, match="must be fitted"):
+        pl.embedding(DRSNE())

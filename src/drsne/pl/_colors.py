@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,6 +113,15 @@ def _classes(color: Any) -> tuple[list[str], NDArray[Any]]:
     else:
         missing, text = np.zeros(len(values), bool), values
     names, codes = np.unique(text[~missing], return_inverse=True)
+    if names.dtype.kind == "U":  # "type 2" comes before "type 10"
+        order = np.array(sorted(range(len(names)), key=lambda place: _natural(names[place])), dtype=np.intp)
+        names, codes = names[order], np.argsort(order)[codes]
     out = np.full(len(values), -1)
     out[~missing] = codes
     return [str(name) for name in names], out
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers within text by their value."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

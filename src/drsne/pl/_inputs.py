@@ -16,7 +16,7 @@ CONCENTRATION = "log relative concentration (0 is average)"
 _NAMED = {
     "concentration": ("input_concentration_", "concentration of the data: " + CONCENTRATION),
     "map_concentration": ("concentration_", "concentration of the map: " + CONCENTRATION),
-    "residual": ("", "concentration of the map minus that of the data (log)"),
+    "residual": ("", "concentration of the map minus its target (log; red: drawn too dense)"),
 }
 
 
@@ -58,22 +58,25 @@ def _named(source: Any, color: str, cmap: Any) -> tuple[Colors, str]:
         hint = did_you_mean(color, _NAMED)
         names = ", ".join(map(repr, _NAMED))
         raise ValueError(f"color must be an array or one of {names}; got {color!r}. {hint}".rstrip())
-    data, shown = concentrations(source)
-    values = {"concentration": data, "map_concentration": shown, "residual": shown - data}[color]
+    data, shown, contrast = concentrations(source)
+    values = {"concentration": data, "map_concentration": shown, "residual": shown - contrast * data}[color]
     center = 0.0 if color == "residual" else None
     return _colors.by_value(values, cmap, center=center), _NAMED[color][1]
 
 
-def concentrations(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the log relative concentrations of the data and of the map of a model.
+def concentrations(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    """Return the log relative concentrations of the data and of the map of a model, and the contrast of the map.
 
-    For den-SNE, these are the negative log radii, shifted to a mean of 0.
+    The concentration of the map should be that of the data times the contrast. For den-SNE, the concentrations are the
+    negative log radii, shifted to a mean of 0. It has no contrast, so that of the best line is returned.
     """
     if hasattr(model, "input_concentration_"):
-        return np.asarray(model.input_concentration_, float), np.asarray(model.concentration_, float)
+        data, shown = np.asarray(model.input_concentration_, float), np.asarray(model.concentration_, float)
+        return data, shown, float(model.contrast_)
     if hasattr(model, "input_log_radii_"):
         data, shown = np.asarray(model.input_log_radii_, float), np.asarray(model.log_radii_, float)
-        return data.mean() - data, shown.mean() - shown
+        data, shown = data.mean() - data, shown.mean() - shown
+        return data, shown, float(data @ shown / (data @ data)) if data.any() else 1.0
     raise ValueError(
         f"The concentration needs a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass the model instead of its "
         "map."

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from drsne.pl._colors import Colors
 
 _RASTERIZED = 5000  # smallest number of points that are stored as a picture in PDF and SVG files
+_FEW = 20  # smallest number of points with a frame
 _CELLS = 150_000  # smallest number of points that are drawn as a picture of cells
 _RESOLUTION = 700  # number of cells along the longer side of a map
 _FAINTEST = 0.25  # opacity of a cell with one point
@@ -32,7 +33,10 @@ def framed(Y: NDArray[Any]) -> NDArray[Any]:
     ndarray of shape (n_samples, 2)
         The map within the frame.
     """
-    low, high = np.quantile(Y, (0.005, 0.995), axis=0)
+    if len(Y) < _FEW:
+        return Y
+    low = np.quantile(Y, 0.005, axis=0, method="higher")  # a single outlier among few points is outside of the frame
+    high = np.quantile(Y, 0.995, axis=0, method="lower")
     room = 0.25 * float((high - low).max())
     return np.asarray(np.clip(Y, low - room, high + room))
 

@@ -11,6 +11,8 @@ from drsne.pl._figure import new_figure
 from drsne.pl._inputs import concentrations, map_of
 from drsne.pl._points import draw
 
+_LEAST = 0.05  # smallest range of the difference that is shown, as a fraction of the range of the density
+
 
 def density(
     model: Any,
@@ -21,8 +23,9 @@ def density(
 ) -> Any:
     """Draw a map three times, coloured by the density of the data, by that of the map, and by their difference.
 
-    The first two panels have the same scale of colours, so a map that shows density well looks the same in both. In
-    the third panel, red points are drawn denser than they are in the data, and blue points sparser.
+    The first two panels have the same scale of colours, so a map that shows density well looks the same in both. For
+    this purpose, the log concentration of the data is multiplied by the contrast of the map (``contrast_``, between 1
+    and 2). In the third panel, red points are drawn denser than they should be, and blue points sparser.
 
     Parameters
     ----------
@@ -50,19 +53,22 @@ def density(
     5
     """
     Y = map_of(model, "model")
-    data, shown = concentrations(model)
+    data, shown, contrast = concentrations(model)
+    data = contrast * data
     both = np.concatenate((data, shown))
     low, high = np.quantile(both, (0.01, 0.99))
     limits = (float(low), float(high if high > low else low + 1.0))
     figure = new_figure(figsize or (15.0, 4.6))
     axes = figure.subplots(1, 3)
-    for axis, values, title in ((axes[0], data, "Density of the data"), (axes[1], shown, "Density of the map")):
+    title = "Density of the data" + (f" (contrast {contrast:.1f})" if contrast != 1.0 else "")
+    for axis, values, title in ((axes[0], data, title), (axes[1], shown, "Density of the map")):
         colors = _colors.by_value(values, cmap, limits)
         draw(axis, Y, colors, point_size, title)
     bar = figure.colorbar(colors.mapped, ax=list(axes[:2]), shrink=0.8, pad=0.02, extend="both")
     bar.set_label("log relative concentration (0 is average)")
     correlation = np.corrcoef(data, shown)[0, 1] if data.std() > 0 and shown.std() > 0 else np.nan
-    residual = _colors.by_value(shown - data, None, center=0.0)
+    widest = max(float(np.quantile(np.abs(shown - data), 0.98)), _LEAST * (limits[1] - limits[0]))
+    residual = _colors.by_value(shown - data, _colors.DIVERGING, (-widest, widest))
     draw(axes[2], Y, residual, point_size, f"Map minus data (correlation {correlation:.2f})")
     bar = figure.colorbar(residual.mapped, ax=axes[2], shrink=0.8, pad=0.02, extend="both")
     bar.set_label("difference of the logs (red: drawn too dense)")
