@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
+            warnings.simplefilter("always", UserWarning)
             return int(options.run(options))
     except KeyboardInterrupt:
         print("drsne: interrupted. All finished results are kept.", file=sys.stderr)
