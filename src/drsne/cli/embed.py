@@ -29,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="OUT", help="the map, both concentrations and the label: CSV, TSV, Parquet, Feather, "
         "NPY, NPZ or H5AD; - for standard output"
     )  # fmt: skip
-    parser.add_argument("--weight", default=None, metavar="auto|F", help="weight of the density term (default: 2.1)")
+    parser.add_argument("--weight", default=None, metavar="auto|F", help="weight of the density term (default: 1)")
     parser.add_argument("--plot", metavar="FILE", help="draw the map: PNG, PDF or SVG")
     parser.add_argument("--explore", metavar="FILE", help="write a page (HTML) to explore the map in a browser")
     parser.add_argument("--model", metavar="FILE", help="save the model, with which drsne transform places new rows")
