@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -44,6 +46,8 @@ SLOW = (
     "tests/unit/test_theory_study.py",
 )
 
+NEEDS = {"src/drsne/tl/": "anndata", "src/drsne/pl/": "matplotlib"}  # optional packages in the examples of docstrings
+
 
 def is_slow(nodeid):
     """Return whether a test is in the list."""
@@ -56,6 +60,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if is_slow(item.nodeid):
             item.add_marker(pytest.mark.slow)
+        for folder, package in NEEDS.items():
+            if item.nodeid.startswith(folder) and find_spec(package) is None:
+                item.add_marker(pytest.mark.skip(reason=f"the examples need {package}"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drsne import affinities, anomaly, concentration, datasets, graph, metrics, pl, presets
+    from drsne import affinities, anomaly, concentration, datasets, explorer, graph, metrics, pl, presets, tl
     from drsne.affinities import Calibration
     from drsne.estimators.density_path import density_path
     from drsne.estimators.densne import DenSNE
@@ -43,7 +43,18 @@ _HOME = {
     "Phase": "drsne.optimization.schedule",
     "Schedule": "drsne.optimization.schedule",
 }
-_MODULES = ("affinities", "anomaly", "concentration", "datasets", "graph", "metrics", "pl", "presets")
+_MODULES = (
+    "affinities",
+    "anomaly",
+    "concentration",
+    "datasets",
+    "explorer",
+    "graph",
+    "metrics",
+    "pl",
+    "presets",
+    "tl",
+)
 
 __all__ = [
     "DRSNE",
@@ -64,12 +75,14 @@ __all__ = [
     "concentration",
     "datasets",
     "density_path",
+    "explorer",
     "graph",
     "load",
     "memory_estimate",
     "metrics",
     "pl",
     "presets",
+    "tl",
 ]
 
 

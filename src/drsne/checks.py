@@ -96,7 +96,8 @@ def refuse_other_data(name: str, values: Any) -> None:
     if hasattr(values, "obsm") and hasattr(values, "n_obs"):
         raise TypeError(
             f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
-            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix."
+            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix. Or use "
+            "drsne.tl.drsne(adata)."
         )
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         _refuse_missing_in_sparse(name, values)

@@ -44,6 +44,7 @@ ORDER = {
         "parameters", "memory", "preparation", "path", "base", "densne", "drsne", "density_path", "memory_estimate",
         "detector", "load",
     ),
+    "tl": ("representation", "graph", "objects", "fitting", "cells", "new_cells"),
 }  # fmt: skip
 
 
