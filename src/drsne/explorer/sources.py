@@ -1,0 +1,171 @@
+"""The maps of a page: what a model, a path, an array or several named arrays contribute.
+
+A source is recognised by its attributes, so that estimators of other packages work as well, and so that a page of plain
+arrays does not load the estimators of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.objectives.concentration import DEFAULT_SMOOTHING, profile
+
+Array = NDArray[np.float64]
+N_NEIGHBORS = 30  # number of neighbours in a map over which its concentration is measured
+_FEWEST = 3  # smallest number of rows for which a concentration is measured
+_WAY_OUT = (
+    "Pass a fitted estimator, a DensityPath, an array of shape (n_samples, 2), or a mapping from names to such arrays."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Maps:
+    """Maps of the same rows, in the order of the slider.
+
+    Attributes
+    ----------
+    embeddings : list of ndarray of shape (n_samples, 2)
+        The maps.
+    titles, ticks : list of str
+        The name of every map, and its short form beside the slider.
+    start : int
+        Index of the map that is shown first.
+    scores : dict of str to list of float
+        Scores of the maps, named as in :func:`drsne.metrics.evaluate`.
+    baseline : float
+        Trustworthiness of the map at lambda = 0, or nan if it is not known.
+    concentrations : list of ndarray of shape (n_samples,)
+        Log relative concentration of every map. The list is empty if it cannot be measured.
+    measured_in : {"data", "map", "radii"}
+        The neighbours over which these were measured. "radii" stands for den-SNE's local radii.
+    input_concentration : ndarray of shape (n_samples,) or None
+        Log relative concentration of the data, if it is known.
+    contrast : float
+        Factor on ``input_concentration`` that gives the concentration that the map should have.
+    """
+
+    embeddings: list[Array]
+    titles: list[str]
+    ticks: list[str]
+    start: int = 0
+    scores: dict[str, list[float]] = field(default_factory=dict)
+    baseline: float = float("nan")
+    concentrations: list[Array] = field(default_factory=list)
+    measured_in: str = "map"
+    input_concentration: Array | None = None
+    contrast: float = 1.0
+
+    @property
+    def n_samples(self) -> int:
+        """Return the number of rows."""
+        return len(self.embeddings[0])
+
+
+def maps_of(source: Any) -> Maps:
+    """Return the maps of any source that :func:`drsne.explorer.page` accepts."""
+    if hasattr(source, "embeddings") and hasattr(source, "weights"):
+        maps = _of_path(source)
+    elif hasattr(source, "embedding_"):
+        maps = _of_model(source)
+    elif hasattr(source, "fit"):
+        raise ValueError(
+            f"source must be fitted; got {type(source).__name__} without embedding_. Call fit first, and pass a method "
+            "that stores its map in embedding_."
+        )
+    elif isinstance(source, Mapping):
+        maps = _of_mapping(source)
+    else:
+        maps = _single(source, "")
+    if not maps.concentrations and maps.n_samples >= _FEWEST:
+        maps = replace(maps, concentrations=[measured_concentration(Y) for Y in maps.embeddings])
+    return maps
+
+
+def measured_concentration(Y: Array) -> Array:
+    """Return the log relative concentration of a map, measured over the nearest neighbours in the map."""
+    from scipy.spatial import cKDTree
+
+    centred = Y - Y.mean(axis=0)
+    centred /= np.abs(centred).max() or 1.0
+    k = min(N_NEIGHBORS, len(Y) - 1)
+    distances, _ = cKDTree(centred).query(centred, k + 1, workers=-1)  # the first one is the row itself
+    return profile(distances[:, 1:].mean(axis=1), 1.0, DEFAULT_SMOOTHING).log
+
+
+def _of_path(path: Any) -> Maps:
+    ticks = [f"{weight:g}" for weight in path.weights]
+    return Maps(
+        embeddings=_checked(dict(zip(ticks, path.embeddings, strict=True))),
+        titles=[f"λ = {tick}" for tick in ticks],
+        ticks=ticks,
+        scores={name: [float(value) for value in values] for name, values in path.metrics.items()},
+        baseline=float(path.baseline),
+    )
+
+
+def _of_model(model: Any) -> Maps:
+    known = getattr(model, "input_concentration_", None)
+    data = None if known is None else np.asarray(known, dtype=np.float64)
+    path = getattr(model, "path_", None)
+    if path is not None:
+        start = int(np.argmin(np.abs(np.asarray(path.weights) - model.density_weight_)))
+        return replace(_of_path(path), start=start, input_concentration=data)
+    weight = getattr(model, "density_weight_", None)
+    maps = _single(model.embedding_, type(model).__name__ if weight is None else f"λ = {weight:g}")
+    if hasattr(model, "log_radii_") and hasattr(model, "input_log_radii_"):
+        of_map, data = (_from_radii(model, name) for name in ("log_radii_", "input_log_radii_"))
+        return replace(maps, concentrations=[of_map], measured_in="radii", input_concentration=data)
+    found = np.asarray(getattr(model, "concentration_", np.nan), dtype=np.float64)
+    if found.shape == (maps.n_samples,) and np.isfinite(found).all():  # it is nan if the fit was interrupted
+        over = "map" if getattr(model, "neighborhoods", None) == "embedding" else "data"
+        maps = replace(maps, concentrations=[found], measured_in=over, contrast=float(getattr(model, "contrast_", 1.0)))
+    return replace(maps, input_concentration=data)
+
+
+def _from_radii(model: Any, name: str) -> Array:
+    """Return the log relative concentration that belongs to the logarithms of squared radii."""
+    log_c = -0.5 * np.asarray(getattr(model, name), dtype=np.float64)
+    log_c -= log_c.max()
+    return np.asarray(log_c - np.log(np.exp(log_c).mean()))
+
+
+def _of_mapping(source: Mapping[Any, Any]) -> Maps:
+    if not source:
+        raise ValueError(f"source must hold at least one map; got an empty {type(source).__name__}. {_WAY_OUT}")
+    names = [str(name) for name in source]
+    return Maps(embeddings=_checked(source), titles=names, ticks=names)
+
+
+def _single(Y: Any, title: str) -> Maps:
+    return Maps(embeddings=_checked({"": Y}), titles=[title], ticks=[title])
+
+
+def _checked(maps: Mapping[Any, Any]) -> list[Array]:
+    """Return maps as arrays, after checking that they are finite and two-dimensional and have the same rows."""
+    arrays: list[Array] = []
+    for name, values in maps.items():
+        which = f"the map {name!r}" if name != "" else "the map"
+        try:
+            Y = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"source must hold numbers; {which} is a {type(values).__name__}. {_WAY_OUT}") from error
+        if Y.ndim != 2 or Y.shape[1] != 2 or not len(Y):
+            raise ValueError(f"source must have maps of shape (n_samples, 2); {which} has shape {Y.shape}. {_WAY_OUT}")
+        if not np.isfinite(Y).all():
+            count = int((~np.isfinite(Y)).any(axis=1).sum())
+            raise ValueError(
+                f"source must have finite maps; {which} has NaN or infinity in {count} rows. Drop these rows from all "
+                "maps, labels and columns."
+            )
+        if arrays and len(Y) != len(arrays[0]):
+            raise ValueError(
+                f"source must have maps of the same rows; {which} has {len(Y)} rows, and the first map has "
+                f"{len(arrays[0])}. Make one page for each set of rows."
+            )
+        arrays.append(Y)
+    return arrays

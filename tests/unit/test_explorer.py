@@ -1,0 +1,363 @@
+"""The explorer's page: what its payload holds, what it refuses, and how it is written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from page import VOID
+from page import Page as Parsed
+
+from drsne import explorer, pl
+from drsne.estimators.path import DensityPath
+from drsne.explorer import assets, columns, payload, sources
+
+RNG = np.random.default_rng(0)
+Y = RNG.normal(size=(60, 2))
+HOSTILE = "</script><script>hacked = 1</script><!-- \" ' \u2028 \u202e\u05d0 <img src=x onerror=alert(1)>"
+
+
+def unpacked(page):
+    """Return the description and the arrays in a page."""
+    text = re.search(r'<script type="text/plain" id="payload">([^<]*)</script>', page.html)[1]
+    content = zlib.decompress(base64.b64decode(text, validate=True))
+    length = int.from_bytes(content[:4], "little")
+    meta, body = json.loads(content[4 : 4 + length]), content[4 + length :]
+    arrays = [np.frombuffer(body, f"<{a['type']}", count=a["length"], offset=a["at"]) for a in meta["arrays"]]
+    return meta, arrays
+
+
+def column(page, name):
+    """Return the description of a column, and its values in every map."""
+    meta, arrays = unpacked(page)
+    (found,) = (c for c in meta["columns"] if c["name"] == name)
+    return found, [arrays[number] for number in found["values"]]
+
+
+def words(page, name):
+    found, (codes,) = column(page, name)
+    return [found["words"][code] for code in codes]
+
+
+def path_of(embeddings, weights=(0.0, 1.0), **scores):
+    nothing = np.zeros(len(weights))
+    return DensityPath(
+        weights=np.array(weights),
+        embeddings=list(embeddings),
+        metrics={name: np.array(values) for name, values in scores.items()},
+        kl_divergence=nothing,
+        concentration_loss=nothing,
+        baseline=0.9,
+    )
+
+
+def test_positions_are_those_of_the_map():
+    meta, arrays = unpacked(explorer.page(Y))
+    (found,) = meta["maps"]
+    x, y = arrays[found["x"]] / 65535, arrays[found["y"]] / 65535
+    inside = pl.framed(Y)
+    extent = np.ptp(inside, axis=0).max()
+    assert np.ptp(np.c_[x, y], axis=0).max() == pytest.approx(1.0)
+    assert np.allclose(np.c_[x - x[0], y - y[0]], (inside - inside[0]) / extent, atol=2e-5)
+
+
+def test_an_outlier_does_not_shrink_the_map():
+    far = np.vstack([RNG.normal(size=(500, 2)), [[1e6, 0.0]]])
+    placed = payload.placed(far).astype(float)
+    assert np.ptp(placed[:500], axis=0).min() > 0.4 * 65535
+    assert placed[500, 0] == 65535
+
+
+@pytest.mark.parametrize("points", [np.zeros((1, 2)), np.zeros((5, 2)), np.array([[0.0, 1.0], [0.0, 2.0]])])
+def test_maps_without_an_extent(points):
+    placed = payload.placed(points)
+    assert np.isin(placed[:, 0], (32767, 32768)).all()
+    assert explorer.page(points).n_samples == len(points)
+
+
+def test_a_path_has_a_slider_scores_and_a_start():
+    scores = {"trustworthiness": [0.9, np.nan], "concentration_correlation": [0.1, 0.5]}
+    meta, _ = unpacked(explorer.page(path_of([Y, 2 * Y], weights=(0.0, 0.3), **scores)))
+    assert [m["title"] for m in meta["maps"]] == ["λ = 0", "λ = 0.3"]
+    assert [m["tick"] for m in meta["maps"]] == ["0", "0.3"]
+    assert meta["scores"] == {"trustworthiness": [0.9, None], "concentration_correlation": [0.1, 0.5]}
+    assert (meta["baseline"], meta["start"]) == (0.9, 0)
+
+
+def test_a_model_shows_its_own_concentration():
+    data, shown = RNG.normal(size=60), RNG.normal(size=60)
+    model = SimpleNamespace(embedding_=Y, density_weight_=2.0, concentration_=shown, input_concentration_=data)
+    page = explorer.page(model)
+    assert [m["title"] for m in unpacked(page)[0]["maps"]] == ["λ = 2"]
+    for name, values in ((columns.DATA, data), (columns.MAP, shown), (columns.RESIDUAL, shown - data)):
+        found, (stored,) = column(page, name)
+        assert np.array_equal(stored, values.astype(np.float32))
+        assert found["diverging"] == (name == columns.RESIDUAL)
+
+
+def test_a_model_with_a_path_shows_all_its_maps_and_starts_at_the_chosen_one():
+    model = SimpleNamespace(embedding_=Y, density_weight_=1.0, path_=path_of([-Y, Y]), input_concentration_=Y[:, 0])
+    page = explorer.page(model)
+    meta, _ = unpacked(page)
+    assert (len(meta["maps"]), meta["start"]) == (2, 1)
+    found, coded = column(page, columns.RESIDUAL)
+    expected = sources.measured_concentration(Y) - Y[:, 0]
+    assert np.allclose(found["low"] + coded[1] * found["step"], expected, atol=found["step"])
+
+
+def test_an_interrupted_model_shows_the_concentration_of_its_map():
+    model = SimpleNamespace(embedding_=Y, density_weight_=1.0, concentration_=np.full(60, np.nan))
+    _, (stored,) = column(explorer.page(model), columns.MAP)
+    assert np.isfinite(stored).all()
+
+
+def test_radii_of_densne_become_concentrations():
+    radii = RNG.normal(size=60)
+    page = explorer.page(SimpleNamespace(embedding_=Y, log_radii_=radii, input_log_radii_=radii + 3.0))
+    _, (of_map,) = column(page, columns.MAP)
+    _, (residual,) = column(page, columns.RESIDUAL)
+    assert np.exp(of_map).mean() == pytest.approx(1.0, rel=1e-5)
+    assert np.allclose(np.diff(of_map), -0.5 * np.diff(radii), atol=1e-5)
+    assert np.allclose(residual, 0.0, atol=1e-6)  # units do not matter
+
+
+def test_concentration_of_a_map_does_not_depend_on_its_scale():
+    points = np.vstack([RNG.normal(size=(100, 2)), 20 + 0.1 * RNG.normal(size=(100, 2))])
+    found = sources.measured_concentration(points)
+    assert found[100:].min() > found[:100].max()
+    assert np.allclose(found, sources.measured_concentration(7e5 * points + 3.0), atol=1e-6)
+
+
+def test_input_concentration_adds_the_residual_to_any_maps():
+    page = explorer.page({"a": Y, "b": -Y}, input_concentration=Y[:, 1])
+    found, coded = column(page, columns.RESIDUAL)
+    assert len(coded) == 2
+    assert np.allclose(found["low"] + coded[0] * found["step"], sources.measured_concentration(Y) - Y[:, 1], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([10, 9, 10], ["9", "10"]),
+        (np.array([1.0, np.nan, 0.0]), ["0", "1", None]),
+        (["group 10", "group 9", None], ["group 9", "group 10", None]),
+        ([True, False, True], ["False", "True"]),
+        ([b"b", b"a", b"a"], ["a", "b"]),
+        (np.array(["2024-02-01", "2024-01-01", "NaT"], dtype="datetime64[D]"), ["2024-01-01", "2024-02-01", "NaT"]),
+    ],
+)
+def test_labels_are_in_a_natural_order(labels, expected):
+    found, (codes,) = column(explorer.page(Y[:3], labels=labels), columns.LABEL)
+    assert found["words"] == expected
+    assert len(set(codes)) == len(expected)
+
+
+def test_kinds_of_columns():
+    given = {
+        "whole": np.arange(60),
+        "real": np.where(np.arange(60) == 3, np.inf, Y[:, 0]),
+        "mixed": [None, 2.5] * 30,
+        "text": ["x", None] * 30,
+        "flag": [True, False] * 30,
+    }
+    page = explorer.page(Y, columns=given)
+    assert np.array_equal(column(page, "whole")[1][0], np.arange(60, dtype=np.float32))
+    assert np.isnan(column(page, "real")[1][0][3])
+    assert column(page, "mixed")[0]["words"] is None
+    assert np.isnan(column(page, "mixed")[1][0][0])
+    assert words(page, "text")[:2] == ["x", None]
+    assert words(page, "flag")[:2] == ["True", "False"]
+
+
+def test_many_distinct_words():
+    page = explorer.page(RNG.normal(size=(70_000, 2)), columns={"id": np.arange(70_000).astype(str)})
+    found, (codes,) = column(page, "id")
+    assert codes.dtype == np.uint32
+    assert found["words"][codes[69_999]] == "69999"
+
+
+def test_a_data_frame_names_the_rows():
+    pd = pytest.importorskip("pandas", reason="a data frame")
+    kinds = pd.Categorical(["low", "high", None] * 20, categories=["low", "high", "never"], ordered=True)
+    frame = pd.DataFrame(
+        {"age": pd.array([1, None] * 30, dtype="Int64"), "kind": kinds}, index=[f"row {i}" for i in range(60)]
+    )
+    page = explorer.page(Y, labels=pd.Series(["a", "b"] * 30, name="group"), columns=frame)
+    meta, _ = unpacked(page)
+    assert meta["names"][:2] == ["row 0", "row 1"]
+    assert meta["columns"][meta["label"]]["name"] == "group"
+    assert column(page, "kind")[0]["words"] == ["low", "high", None]
+    assert np.isnan(column(page, "age")[1][0][1])
+    assert unpacked(explorer.page(Y, columns=frame.reset_index()))[0]["names"] is None
+
+
+def test_a_given_column_replaces_one_of_the_page():
+    page = explorer.page(Y, columns={columns.MAP: np.arange(60)})
+    assert np.array_equal(column(page, columns.MAP)[1][0], np.arange(60, dtype=np.float32))
+
+
+def test_text_cannot_leave_the_payload():
+    given = {HOSTILE: [HOSTILE] * 60}
+    page = explorer.page(
+        {HOSTILE: Y, "b": Y}, labels=[HOSTILE] * 60, names=[HOSTILE] * 60, columns=given, title=HOSTILE
+    )
+    plain = explorer.page({"a": Y, "b": Y})
+    assert HOSTILE not in page.html
+    for tag in ("<script", "</script", "<img", "<!--"):
+        assert page.html.count(tag) == plain.html.count(tag), tag
+    assert page.html.count(html.escape(HOSTILE)) == 2  # the title of the page, and its heading
+    meta, _ = unpacked(page)
+    assert meta["title"] == meta["maps"][0]["title"] == meta["names"][0] == HOSTILE
+    assert words(page, HOSTILE)[0] == words(page, columns.LABEL)[0] == HOSTILE
+
+
+def test_a_title_that_is_not_valid_text_can_be_saved(tmp_path):
+    assert explorer.page(Y, title="a\ud800b").save(tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_page_is_well_formed_and_names_its_scripts():
+    text = explorer.page(Y, title="a < b").html
+    elements = re.sub(r"<(script|style|svg)\b.*?</\1>", "", text, flags=re.DOTALL)
+    VOID.update({"link", "input"})
+    parsed = Parsed(elements)
+    ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    policy = next(a["content"] for tag, a in parsed.tags if a.get("http-equiv") == "Content-Security-Policy")
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert len(scripts) == 2
+    for script in scripts:
+        assert base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() in policy
+    assert not re.search(r'(?:src|href)="(?!data:)', text)
+
+
+def test_scripts_import_only_what_comes_before_them():
+    folder = assets.files("drsne.explorer") / "assets" / "js"
+    assert sorted(f"{name}.js" for name in assets.SCRIPTS) == sorted(file.name for file in folder.iterdir())
+    seen: set[str] = set()
+    for name in assets.SCRIPTS:
+        text = (folder / f"{name}.js").read_text(encoding="utf-8")
+        for wanted, source in re.findall(r"^import \{([^}]*)\} from \"\./(\w+)\.js\";", text, flags=re.MULTILINE):
+            assert {word.strip() for word in wanted.split(",") if word.strip()} <= seen, (name, source)
+        assert len(re.findall(r"^import ", text, flags=re.MULTILINE)) == text.count('from "./')
+        exported = set(re.findall(r"^export (?:async function|function|class|const) (\w+)", text, flags=re.MULTILINE))
+        assert not exported & seen
+        seen |= exported
+    assert "export " not in assets.joined_scripts()
+
+
+def test_no_script_makes_html_from_text():
+    text = assets.joined_scripts()
+    for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "fetch(", "XMLHttpRequest"):
+        assert word not in text
+
+
+def test_the_drawing_library_is_the_one_that_was_built():
+    folder = assets.files("drsne.explorer") / "vendor"
+    expected, name = (folder / f"{assets.LIBRARY}.sha256").read_text().split()
+    assert name == assets.LIBRARY
+    assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == expected
+    licences = (folder / "LICENSES.txt").read_text(encoding="utf-8")
+    for package in ("regl 2", "regl-scatterplot 1.16", "kdbush", "earcut"):
+        assert f"\n{package}" in licences
+
+
+def test_the_same_input_gives_the_same_bytes():
+    arguments = {"labels": list("ab") * 30, "columns": {"n": Y[:, 0], "t": list("xyz") * 20}, "title": "t"}
+    assert explorer.page({"a": Y, "b": -Y}, **arguments).html == explorer.page({"a": Y, "b": -Y}, **arguments).html
+
+
+@pytest.mark.parametrize(
+    ("source", "arguments", "kind", "parameter"),
+    [
+        (Y[:, :1], {}, ValueError, "source"),
+        (np.zeros((4, 3)), {}, ValueError, "source"),
+        (np.zeros((0, 2)), {}, ValueError, "source"),
+        (np.full((4, 2), np.nan), {}, ValueError, "source"),
+        ({}, {}, ValueError, "source"),
+        ({"a": Y, "b": Y[:9]}, {}, ValueError, "source"),
+        ("map.csv", {}, TypeError, "source"),
+        (SimpleNamespace(fit=None), {}, ValueError, "source"),
+        (Y, {"labels": [1, 2]}, ValueError, "labels"),
+        (Y, {"labels": "a" * 60}, ValueError, "labels"),
+        (Y, {"labels": [[1], [1, 2]]}, ValueError, "labels"),
+        (Y, {"labels": np.zeros((60, 2))}, ValueError, "labels"),
+        (Y, {"labels": np.ones(60, dtype=complex)}, ValueError, "labels"),
+        (Y, {"columns": [1, 2]}, TypeError, "columns"),
+        (Y, {"columns": {"age": [1]}}, ValueError, "columns['age']"),
+        (Y, {"columns": {1: Y[:, 0], "1": Y[:, 1]}}, ValueError, "columns"),
+        (Y, {"columns": {"label": Y[:, 0]}, "labels": Y[:, 0]}, ValueError, "columns"),
+        (Y, {"names": ["a"]}, ValueError, "names"),
+        (Y, {"title": 3}, TypeError, "title"),
+        (Y, {"input_concentration": [1.0]}, ValueError, "input_concentration"),
+    ],
+)
+def test_what_is_refused(source, arguments, kind, parameter):
+    with pytest.raises(kind) as error:
+        explorer.page(source, **arguments)
+    message = str(error.value)
+    assert message.startswith(parameter)
+    assert " must " in message
+    assert message.count(". ") >= 1  # the rule is followed by the way out
+
+
+def test_an_existing_file_is_kept_unless_forced(tmp_path):
+    target = tmp_path / "page.html"
+    first, second = explorer.page(Y, title="first"), explorer.page(Y, title="second")
+    assert first.save(target) == target
+    with pytest.raises(FileExistsError, match="force=True"):
+        second.save(str(target))
+    assert target.read_text(encoding="utf-8") == first.html
+    second.save(target, force=True)
+    assert target.read_text(encoding="utf-8") == second.html
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    target = tmp_path / "page.html"
+    target.write_text("old")
+
+    def fail(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(KeyboardInterrupt):
+        explorer.page(Y).save(target, force=True)
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["page.html"]
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path):
+    for target in (tmp_path, tmp_path / "nowhere" / "page.html"):
+        with pytest.raises(ValueError, match="folder"):
+            explorer.page(Y).save(target)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_the_file_has_the_permissions_of_a_new_file(tmp_path):
+    (tmp_path / "new").touch()
+    target = explorer.page(Y).save(tmp_path / "page.html")
+    assert target.stat().st_mode == (tmp_path / "new").stat().st_mode
+
+
+def test_a_notebook_shows_a_frame_that_cannot_reach_it():
+    page = explorer.page(Y, title='a "quoted" title')
+    shown = page._repr_html_()
+    assert html.unescape(re.search(r'srcdoc="([^"]*)"', shown)[1]) == page.html
+    assert "allow-scripts" in shown
+    assert "allow-same-origin" not in shown
+    assert repr(page) == "Page(60 rows, 1 map, 0.3 MB)"
+
+
+@pytest.mark.slow
+def test_the_file_of_many_points_is_small():
+    points = RNG.normal(size=(200_000, 2))
+    page = explorer.page(points, labels=RNG.integers(0, 20, 200_000))
+    assert len(page.html) < 4e6
