@@ -11,7 +11,7 @@ CACHE := $(abspath $(VENV))/numba
 PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto --dist worksteal -q
 REPRODUCE := NUMBA_CACHE_DIR=$(CACHE) $(BIN)/drsne reproduce --quick
 
-.PHONY: demo check test lint format types fast unit quick wheel minimum docs clean help
+.PHONY: demo check test lint format types fast unit quick wheel minimum docs tutorials clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -84,8 +84,11 @@ minimum:  ## run the fast tests with the oldest dependencies, in an environment 
 	NUMBA_CACHE_DIR=$(abspath $(VENV)-minimum)/numba $(VENV)-minimum/bin/python -m pytest -n auto -q -m "not slow"
 
 docs: $(VENV)/docs  ## build the documentation into site/
-	$(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python -m mkdocs build --strict
 	@echo "Wrote site/index.html"
+
+tutorials: $(VENV)/kernels  ## execute the tutorial notebooks and store their outputs
+	NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python docs/tutorials/run.py
 
 clean:  ## remove everything that was made
 	rm -rf $(VENV) $(VENV)-wheel $(VENV)-minimum dist site demo .mypy_cache .ruff_cache

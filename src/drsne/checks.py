@@ -118,7 +118,8 @@ def refuse_text(name: str, values: Any) -> None:
     import numpy as np
 
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
-        wrong = [str(column) for column, dtype in zip(values.columns, values.dtypes, strict=True) if _holds_text(dtype)]
+        named = enumerate(zip(values.columns, values.dtypes, strict=True))
+        wrong = [str(column) for place, (column, dtype) in named if _holds_text(dtype, values, place)]
         if wrong:
             raise ValueError(
                 f"{name} must hold numbers; got text, dates or categories in {_listed('column', wrong)}. Encode or "
@@ -140,13 +141,16 @@ def refuse_text(name: str, values: Any) -> None:
         raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
 
 
-def _holds_text(dtype: Any) -> bool:
-    """Return whether the type of a column is text, dates or categories.
-
-    Objects are checked one by one elsewhere.
-    """
+def _holds_text(dtype: Any, frame: Any, place: int) -> bool:
+    """Return whether a column of a data frame holds text, dates or categories."""
     kind = str(getattr(dtype, "kind", "O"))
-    return kind in "MmUS" or str(dtype) in ("category", "string", "str")
+    if kind in "MmUS" or str(dtype) in ("category", "string", "str"):
+        return True
+    return (
+        kind == "O"
+        and hasattr(frame, "iloc")
+        and any(isinstance(each, _TEXT_AND_DATES) for each in frame.iloc[:, place])
+    )
 
 
 def _refuse_missing(name: str, values: Any) -> None:

@@ -57,6 +57,7 @@ def test_masked_values_are_not_lost(X):
 def test_missing_values_are_counted_and_their_columns_named(X):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=list("abcdef"))
+    frame = frame.copy()  # otherwise the next line could change X
     frame.loc[3, "b"] = frame.loc[[5, 6], "e"] = np.nan
     with pytest.raises(ValueError, match=r"NaN in 3 of 480 values, in columns 'b', 'e'"):
         DRSNE(**QUICK).fit(frame)
@@ -71,7 +72,8 @@ def test_columns_of_text_are_named(X):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     frame["cell type"] = pd.Categorical(["B"] * 80)
     frame["day"] = pd.Timestamp("2020-01-01")
-    with pytest.raises(ValueError, match=r"in columns 'cell type', 'day'. Encode or drop them"):
+    frame["name"] = ["row"] * 80
+    with pytest.raises(ValueError, match=r"in columns 'cell type', 'day', 'name'. Encode or drop them"):
         DRSNE(**QUICK).fit(frame)
 
 

@@ -235,7 +235,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         it gets the position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have
         no duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
         position, so look at :meth:`novelty` as well. New rows do not repel each other, so novel rows of the same kind
-        are drawn in nearly the same spot, which is not a dense group of the data. The model keeps the training data
+        are drawn in one or a few spots, which are not a dense group of the data. The model keeps the training data
         without copying them, so do not change the array in place after the fit.
 
         Parameters

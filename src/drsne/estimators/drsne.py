@@ -161,8 +161,8 @@ class DRSNE(MapEstimator):
         Number of iterations that were run.
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``concentration`` and ``gradient_norm``, the norm of the
-        gradient, including early exaggeration. Every tenth iteration is recorded, or every fiftieth if there are at
-        least 20,000 samples.
+        gradient, including early exaggeration. Every 50th iteration is recorded, or every 100th if there are at least
+        20,000 samples.
     engine_ : str
         Name of the engine that was used.
     pca_ : sklearn.decomposition.PCA or None

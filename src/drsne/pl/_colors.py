@@ -114,7 +114,7 @@ def _classes(color: Any) -> tuple[list[str], NDArray[Any]]:
         missing, text = np.zeros(len(values), bool), values
     names, codes = np.unique(text[~missing], return_inverse=True)
     if names.dtype.kind == "U":  # "type 2" comes before "type 10"
-        order = np.array(sorted(range(len(names)), key=lambda place: _natural(names[place])), dtype=np.intp)
+        order = np.array(sorted(range(len(names)), key=lambda place: _natural(str(names[place]))), dtype=np.intp)
         names, codes = names[order], np.argsort(order)[codes]
     out = np.full(len(values), -1)
     out[~missing] = codes

@@ -67,15 +67,16 @@ def _named(source: Any, color: str, cmap: Any) -> tuple[Colors, str]:
 def concentrations(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return the log relative concentrations of the data and of the map of a model, and the contrast of the map.
 
-    The concentration of the map should be that of the data times the contrast. For den-SNE, the concentrations are the
-    negative log radii, shifted to a mean of 0. It has no contrast, so that of the best line is returned.
+    The concentration of the map should be that of the data times the contrast. For den-SNE, whose log radii are those
+    of squared lengths, the concentrations are half of the negative log radii, shifted to a mean of 0. It has no
+    contrast, so that of the best line is returned.
     """
     if hasattr(model, "input_concentration_"):
         data, shown = np.asarray(model.input_concentration_, float), np.asarray(model.concentration_, float)
         return data, shown, float(model.contrast_)
     if hasattr(model, "input_log_radii_"):
         data, shown = np.asarray(model.input_log_radii_, float), np.asarray(model.log_radii_, float)
-        data, shown = data.mean() - data, shown.mean() - shown
+        data, shown = 0.5 * (data.mean() - data), 0.5 * (shown.mean() - shown)
         return data, shown, float(data @ shown / (data @ data)) if data.any() else 1.0
     raise ValueError(
         f"The concentration needs a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass the model instead of its "

@@ -60,8 +60,8 @@ def density(
     limits = (float(low), float(high if high > low else low + 1.0))
     figure = new_figure(figsize or (15.0, 4.6))
     axes = figure.subplots(1, 3)
-    title = "Density of the data" + (f" (contrast {contrast:.1f})" if contrast != 1.0 else "")
-    for axis, values, title in ((axes[0], data, title), (axes[1], shown, "Density of the map")):
+    of_data = "Density of the data" + (f" (contrast {contrast:.1f})" if contrast != 1.0 else "")
+    for axis, values, title in ((axes[0], data, of_data), (axes[1], shown, "Density of the map")):
         colors = _colors.by_value(values, cmap, limits)
         draw(axis, Y, colors, point_size, title)
     bar = figure.colorbar(colors.mapped, ax=list(axes[:2]), shrink=0.8, pad=0.02, extend="both")
