@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 # The palette of Okabe and Ito (2008) without black, which people with any kind of colour vision can tell apart.
 _FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#555555")
-# More classes: the same hues in lighter and darker shades, so that neighbouring classes differ in lightness as well.
+# More classes: colours of Paul Tol's palette "muted", and then lighter and darker shades of the others.
 _MANY = (
     *_FEW,
-    *("#003F63", "#8C6000", "#005C43", "#8A3D68", "#1F6E9C", "#8A3D00", "#9A9000", "#000000"),
+    *("#882255", "#332288", "#999933", "#44AA99", "#CC6677", "#117733", "#DDCC77", "#000000"),
     *("#8FC7E8", "#F7D58B", "#7FD1B9", "#E9BFD6", "#B5DDF4", "#F0A878", "#FAF4A6", "#AAAAAA"),
-    *("#4B3FA0", "#A0203C", "#6B8E23", "#B08CD9", "#C9A06C", "#2F4F4F"),
+    *("#003F63", "#8C6000", "#8A3D00", "#B08CD9", "#C9A06C", "#2F4F4F"),
 )
 _MISSING = "#D9D9D9"
 MOST_CLASSES = len(_MANY)  # largest number of classes with a colour of their own
