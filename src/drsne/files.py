@@ -11,13 +11,14 @@ import hashlib
 import json
 import math
 import os
-import tempfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from drsne.replacing import replacing
 
 MAGIC = b"DRSNEmod"
 VERSION = 1  # version of the format; a change that older versions of drsne cannot read raises it
@@ -204,7 +205,7 @@ def data_digest(rows: Any) -> str:
 
 
 def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
-    """Write a file next to ``path`` and rename it, so that an interrupted save leaves an existing file unchanged."""
+    """Write the header and the arrays. The digest is known last, and is written into the room left for it."""
     described, at = [], 0
     for array in arrays:
         described.append({"type": array.dtype.str, "shape": list(array.shape), "at": at})
@@ -212,27 +213,17 @@ def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
     text = json.dumps({**header, "arrays": described, "length": at}).encode()
     text += b" " * ((-(_FIXED + len(text))) % _ALIGNED)
     digest = hashlib.sha256()
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as stream:
-        try:
-            stream.write(bytes(_FIXED))
-            for part in (len(text).to_bytes(8, "little"), text):
-                digest.update(part)
-            stream.write(text)
-            for array in arrays:
-                for piece in (array.reshape(-1).view(np.uint8).data, bytes((-array.nbytes) % _ALIGNED)):
-                    stream.write(piece)
-                    digest.update(piece)
-            stream.seek(0)
-            stream.write(MAGIC + VERSION.to_bytes(4, "little") + digest.digest() + len(text).to_bytes(8, "little"))
-            stream.close()
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(stream.name, 0o666 & ~mask)  # as for any new file; temporary files are private
-            os.replace(stream.name, path)
-        except BaseException:
-            stream.close()
-            Path(stream.name).unlink(missing_ok=True)
-            raise
+    with replacing(path) as temporary, temporary.open("wb") as stream:
+        stream.write(bytes(_FIXED))
+        for part in (len(text).to_bytes(8, "little"), text):
+            digest.update(part)
+        stream.write(text)
+        for array in arrays:
+            for piece in (array.reshape(-1).view(np.uint8).data, bytes((-array.nbytes) % _ALIGNED)):
+                stream.write(piece)
+                digest.update(piece)
+        stream.seek(0)
+        stream.write(MAGIC + VERSION.to_bytes(4, "little") + digest.digest() + len(text).to_bytes(8, "little"))
 
 
 def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str, Any], X: Any) -> Any:

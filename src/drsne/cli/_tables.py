@@ -131,7 +131,7 @@ class Outputs:
         """Write a figure."""
         if path is None:
             return
-        from drsne.tables import replacing
+        from drsne.replacing import replacing
 
         with replacing(Path(path)) as temporary:
             figure.savefig(temporary, dpi=150)

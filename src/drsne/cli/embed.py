@@ -137,7 +137,7 @@ def _warn_about_text(options: argparse.Namespace, columns: dict[str, Any]) -> No
 
 
 def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Any, model: Any, columns: dict[str, Any]) -> None:
-    from drsne.tables import replacing
+    from drsne.replacing import replacing
     from drsne.tables.h5ad import with_map
 
     with replacing(Path(options.output)) as temporary:

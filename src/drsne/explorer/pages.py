@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html as escaping
 import os
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from drsne.explorer.assets import document
 from drsne.explorer.columns import Column, given_columns, label_column, own_columns, row_names
 from drsne.explorer.payload import payload
 from drsne.explorer.sources import Maps, maps_of
+from drsne.replacing import replacing
 
 TITLE = "DR-SNE explorer"
 _HEIGHT = 760  # height of the frame in a notebook, in pixels
@@ -169,21 +169,6 @@ class Page:
                 f"path must be a new file unless force=True; got {str(target)!r}, which exists. Pass force=True to "
                 "overwrite it, or choose another name."
             )
-        _write(target, self.html.encode("utf-8"))
+        with replacing(target) as temporary:
+            temporary.write_bytes(self.html.encode("utf-8"))
         return target
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Write a file beside the target, and rename it."""
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=target.name, suffix=".part", delete=False) as stream:
-        try:
-            stream.write(content)
-            stream.close()
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(stream.name, 0o666 & ~mask)  # as for any new file; temporary files are private
-            os.replace(stream.name, target)
-        except BaseException:
-            stream.close()
-            Path(stream.name).unlink(missing_ok=True)
-            raise

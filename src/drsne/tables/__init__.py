@@ -8,7 +8,7 @@ that says what is wrong, where, and what to do.
 from drsne.tables._formats import FORMATS, Source, TableError, format_of
 from drsne.tables._reading import read
 from drsne.tables._table import Table
-from drsne.tables._writing import check_output, replacing, write
+from drsne.tables._writing import check_output, write
 
 __all__ = [
     "FORMATS",
@@ -18,6 +18,5 @@ __all__ = [
     "check_output",
     "format_of",
     "read",
-    "replacing",
     "write",
 ]

@@ -1,14 +1,13 @@
-"""Writing of columns: checks before any work is done, and files that appear only when they are complete."""
+"""Writing of columns, and checks of outputs before any work is done."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from drsne.replacing import replacing
 from drsne.tables._formats import FORMATS, TableError, by_extension
 
 
@@ -34,24 +33,6 @@ def check_output(path: Path, *, force: bool, table: bool = False, extensions: tu
         raise TableError(f"{path} cannot be written: there is no permission to write to {folder}.")
     if path.exists() and not force:
         raise TableError(f"{path} exists already. Choose another name, or pass --force to replace it.")
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary name in the same folder, which becomes ``path`` if the block succeeds."""
-    extension = "".join(path.suffixes[-2:]) if path.suffix == ".gz" else path.suffix
-    handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.", suffix=extension)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)  # as for any new file; temporary files are private
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write(path: Path, columns: Mapping[str, Any], *, force: bool = False) -> None:

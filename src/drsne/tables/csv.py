@@ -156,11 +156,10 @@ def _has_header(rows: list[list[str]], decimal: str) -> bool:
     first, *others = rows
     if not others:
         return not any(_number(value, decimal) for value in first)
-    counted = [str(place) for place in range(len(first) + 1)]
-    if [value.strip() for value in first[-len(first) + (not first[0].strip()) :]] in (
-        counted[: len(first) - (not first[0].strip())],
-        counted[1 : len(first) + 1],
-    ):
+    names = [value.strip() for value in first]
+    names = names[1:] if not names[0] else names  # the column of row names has no name
+    counted = [str(place) for place in range(len(names) + 1)]
+    if names in (counted[:-1], counted[1:]):
         return True
     return not any(
         _number(value, decimal)

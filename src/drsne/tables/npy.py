@@ -17,14 +17,19 @@ def read(source: Source, options: Mapping[str, Any]) -> Content:
     try:
         array = np.load(source.readable(), allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        if "pickle" in str(error) or "Object arrays" in str(error):
-            raise TableError(
-                f"{source.name} holds Python objects, which can run code when they are read. Save the array with a "
-                "type of numbers, such as X.astype(float)."
-            ) from error
-        reason = " ".join(str(error).split())[:200]
-        raise TableError(f"{source.name} is damaged or not a NumPy file ({reason}). Write it again.") from error
+        raise unreadable(source, error) from error
     return of_array(array, source.name)
+
+
+def unreadable(source: Source, error: Exception) -> TableError:
+    """Return the error for a NumPy file that cannot be read."""
+    if "pickle" in str(error) or "Object arrays" in str(error):
+        return TableError(
+            f"{source.name} holds Python objects, which can run code when they are read. Save arrays of numbers, such "
+            "as X.astype(float)."
+        )
+    reason = " ".join(str(error).split())[:200]
+    return TableError(f"{source.name} is damaged or not a NumPy file ({reason}). Write it again.")
 
 
 def of_array(array: Any, name: str) -> Content:

@@ -11,7 +11,7 @@ import numpy as np
 
 from drsne.tables._formats import Content, Format, Source, TableError
 from drsne.tables._table import listed
-from drsne.tables.npy import of_array
+from drsne.tables.npy import of_array, unreadable
 
 _USUAL = ("X", "data", "x", "arr_0", "embedding")  # names that people give to the matrix
 
@@ -22,26 +22,15 @@ def read(source: Source, options: Mapping[str, Any]) -> Content:
         with np.load(source.readable(), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, KeyError) as error:
-        if "Object arrays" in str(error) or "pickle" in str(error):
-            raise TableError(
-                f"{source.name} holds Python objects, which can run code when they are read. Save arrays of numbers "
-                "or text."
-            ) from error
-        reason = " ".join(str(error).split())[:200]
-        raise TableError(f"{source.name} is damaged or not an NPZ file ({reason}). Write it again.") from error
+        raise unreadable(source, error) from error
     name = _chosen(arrays, options.get("array"), source.name)
     content = of_array(arrays[name], source.name)
     own = arrays[name]
     others = {key: values for key, values in arrays.items() if values.shape == (len(own),)}
     names = arrays.get("columns")
-    if names is not None and names.shape == (own.shape[-1],) and key_is_text(names):
+    if names is not None and names.shape == (own.shape[-1],) and names.dtype.kind == "U":
         return content._replace(columns=names.tolist(), others={k: v for k, v in others.items() if k != "columns"})
     return content._replace(others=others)
-
-
-def key_is_text(values: Any) -> bool:
-    """Return whether an array holds text."""
-    return bool(values.dtype.kind == "U")
 
 
 def _chosen(arrays: Mapping[str, Any], wanted: str | None, source: str) -> str:
