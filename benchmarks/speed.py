@@ -1,6 +1,6 @@
 """Time and score whole fits at default settings: ours, plain t-SNE and the peers.
 
-    python benchmarks/speed.py [--sizes 1000 5000] [--methods drsne umap pacmap] [--threads -1]
+    python benchmarks/speed.py [--sizes 1000 5000] [--methods drsne umap pacmap] [--threads -1] [--limit 1200]
     python benchmarks/speed.py --report                   write only the tables and the picture
 
 The rules, fixed before the first run:
@@ -12,9 +12,10 @@ The rules, fixed before the first run:
 - Each fit is in a process of its own, after a fit of the same method on fewer points that compiles what the method
   compiles. Methods take turns, so that a change of the machine's speed affects all of them.
 - Three fits up to 70,000 points, one for larger data. scikit-learn's t-SNE is run up to 70,000 points.
-- From 70,000 points on, a fit of a peer is stopped after three times the median of our fits. The tables then show
-  "> seconds", and there are no scores.
-- A fit is repeated if other programs used more than 15 % of a core during the fit, at most twice. If the slowest of
+- From 70,000 points on, a fit of a peer is stopped after three times the median of our fits, or after --limit
+  seconds. The tables then show "> seconds", and there are no scores. A stopped fit is not repeated.
+- On a machine with many cores, several methods can run at the same time, each pinned to two cores (with taskset).
+- A fit is repeated if other programs used more than 15 % of a core on its cores during the fit, at most twice. If the slowest of
   three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.
 - The maps are scored after the clock has stopped: the five scores of 2,000 sampled points, with neighbours among all
   points.
@@ -72,7 +73,7 @@ LARGE, PATIENCE = 70_000, 3  # smallest number of points with a limit, and the l
 SEEDS = (3, 4, 5, 6, 7)
 REPEATS, MORE = 3, 5  # number of fits, and the number if they differ much
 SPREAD, FOREIGN = 1.25, 0.15  # slowest over fastest fit, and cores used by other programs, that lead to more fits
-ROWS = Results("speed", "method", "n", "repeat", "threads", "cores")
+ROWS = Results("speed", "method", "n", "repeat", "threads", "cores", "of_cores")
 SCORES = {"trustworthiness": "TW", "continuity": "Cont", "cc": "CC", "rho30": "rho30", "rho5": "rho5"}
 PROGRAM = """
 import json, os, resource, signal, sys, time, warnings
@@ -85,8 +86,10 @@ def fitted(data):
     model = {call}
     return np.asarray(model.fit(data) if "{package}" == "openTSNE" else model.fit_transform(data))
 
-def busy():  # seconds that all programs, and this one, have used
-    fields = list(map(int, open("/proc/stat").readline().split()[1:9]))
+def busy():  # seconds that other programs have used on the cores of this one
+    used = {{f"cpu{{core}}" for core in os.sched_getaffinity(0)}}
+    lines = [line.split() for line in open("/proc/stat")]
+    fields = np.sum([list(map(int, line[1:9])) for line in lines if line[0] in used], axis=0)
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     of_all = (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -152,14 +155,14 @@ def timed(method: str, path: Path, seed: int, threads: int, limit: int) -> dict[
 
 def wanted(rows: list[dict[str, Any]], n: int) -> int:
     """Return how many fits of a method there should be, after those in ``rows``."""
-    if n >= MANY:
+    if n >= MANY or any("stopped" in row for row in rows):
         return 1
     taken = [row["seconds"]["total"] for row in rows]
     return MORE if len(taken) >= REPEATS and max(taken) > SPREAD * min(taken) else REPEATS
 
 
-def run(sizes: list[int], names: list[str], threads: int, folder: Path) -> None:
-    """Run the fits that are missing."""
+def run(sizes: list[int], names: list[str], threads: int, folder: Path, most: int) -> None:
+    """Run the fits that are missing. Those of peers take at most ``most`` seconds, with 0 for the rule of the study."""
     names = [name for name in names if _installed(METHODS[name])]
     for n in sizes:
         for repeat in range(MORE):
@@ -167,8 +170,10 @@ def run(sizes: list[int], names: list[str], threads: int, folder: Path) -> None:
                 rows = [row for row in _here(threads) if (row["method"], row["n"]) == (name, n)]
                 if repeat < len(rows) or repeat >= wanted(rows, n) or n > METHODS[name].most:
                     continue
-                found = timed(name, data(n, folder), SEEDS[repeat], threads, limit(_here(threads), name, n))
-                row = {"method": name, "n": n, "repeat": repeat, "threads": threads, "cores": os.cpu_count()}
+                allowed = most if most and not name.startswith("drsne") else limit(_here(threads), name, n)
+                found = timed(name, data(n, folder), SEEDS[repeat], threads, allowed)
+                cores = {"cores": len(os.sched_getaffinity(0)), "of_cores": os.cpu_count()}
+                row = {"method": name, "n": n, "repeat": repeat, "threads": threads, **cores}
                 ROWS.append({**row, **found, "machine": machine()})
                 print(f"{name}, n = {n}, repeat {repeat}: {found['seconds']['total']:.2f} s", flush=True)
 
@@ -186,10 +191,15 @@ def _installed(method: Method) -> bool:
     return there
 
 
-def _here(threads: int, cores: int | None = None) -> list[dict[str, Any]]:
-    """Return the rows of this number of threads and cores."""
-    cores = os.cpu_count() if cores is None else cores
-    return [row for row in ROWS.read() if (row["threads"], row["cores"]) == (threads, cores)]
+def _here(threads: int) -> list[dict[str, Any]]:
+    """Return the rows of this number of threads and of the cores of this program."""
+    return _rows(len(os.sched_getaffinity(0)), os.cpu_count() or 1, threads)
+
+
+def _rows(cores: int, of_cores: int, threads: int) -> list[dict[str, Any]]:
+    """Return the rows of a machine with ``of_cores`` cores, of which each fit may use ``cores``."""
+    wanted = (cores, of_cores, threads)
+    return [row for row in ROWS.read() if (row["cores"], row["of_cores"], row["threads"]) == wanted]
 
 
 def times(rows: list[dict[str, Any]], method: str, n: int) -> list[float]:
@@ -200,39 +210,40 @@ def times(rows: list[dict[str, Any]], method: str, n: int) -> list[float]:
 def report() -> None:
     """Write the tables and the picture of every machine in the rows."""
     parts = []
-    for cores, threads in sorted({(row["cores"], row["threads"]) for row in ROWS.read()}):
-        rows = _here(threads, cores)
+    for cores, of_cores, threads in sorted({(row["cores"], row["of_cores"], row["threads"]) for row in ROWS.read()}):
+        rows = _rows(cores, of_cores, threads)
         sizes = sorted({row["n"] for row in rows})
         shown = [name for name in METHODS if any(row["method"] == name for row in rows)]
         seconds, ratios = [], []
-        for name in shown:
-            found = [times(rows, name, n) for n in sizes]
-            stopped = [any("stopped" in row for row in rows if (row["method"], row["n"]) == (name, n)) for n in sizes]
+        for method in shown:
+            found = [times(rows, method, n) for n in sizes]
+            stopped = [any("stopped" in row for row in rows if (row["method"], row["n"]) == (method, n)) for n in sizes]
             marks = ["> " if each else "" for each in stopped]
             shown_times = [mark + _range(each) for mark, each in zip(marks, found, strict=True)]
-            seconds.append([METHODS[name].title, *shown_times])
+            seconds.append([METHODS[method].title, *shown_times])
             ours = [times(rows, "drsne", n) for n in sizes]
             pairs = zip(ours, found, strict=True)
             shown_ratios = [_ratio(a, b) for a, b in pairs]
             marked = ["< " + each if stop else each for each, stop in zip(shown_ratios, stopped, strict=True)]
-            ratios.append([METHODS[name].title, *marked])
+            ratios.append([METHODS[method].title, *marked])
         header = ["method", *(f"{n:,}" for n in sizes)]
-        used = "all threads" if threads == -1 else f"{threads} threads"
+        title = f"{cores} cores" if cores == of_cores else f"{cores} of {of_cores} cores for each fit"
+        name = f"speed_{cores}" if cores == of_cores else f"speed_{cores}_of_{of_cores}"
         parts += [
-            f"## {cores} cores, {used}\n\nSeconds of a whole fit: median (fastest to slowest).",
+            f"## {title}\n\n{rows[-1]['machine']}.\n\nSeconds of a whole fit: median (fastest to slowest).",
             table(header, seconds),
             "The time of `DRSNE()` divided by that of each method.",
             table(header, ratios),
             "Peak memory in GB from 70,000 points on, the interpreter and all packages included.",
             table(
                 ["method", *(f"{n:,}" for n in sizes if n >= LARGE)],
-                [[METHODS[name].title, *(_peak(rows, name, n) for n in sizes if n >= LARGE)] for name in shown],
+                [[METHODS[each].title, *(_peak(rows, each, n) for n in sizes if n >= LARGE)] for each in shown],
             ),
             "Means of the scores of the same fits.",
             table(["n", "method", *SCORES.values()], _scores(rows, sizes, shown)),
         ]
-        _draw(rows, sizes, shown, RESULTS / f"speed_{cores}.png")
-        parts.append(f"![Seconds of a whole fit by the number of points](speed_{cores}.png)")
+        _draw(rows, sizes, shown, RESULTS / f"{name}.png")
+        parts.append(f"![Seconds of a whole fit by the number of points]({name}.png)")
     rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
     write("speed", "Speed of whole fits", "python benchmarks/speed.py", f"The rules:\n\n{rules}", *parts)
 
@@ -285,11 +296,12 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=list(METHODS))
     parser.add_argument("--threads", type=int, default=-1)
+    parser.add_argument("--limit", type=int, default=0, help="seconds after which a fit of a peer is stopped")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()), help="where the data are kept")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        run(options.sizes, options.methods, options.threads, options.folder)
+        run(options.sizes, options.methods, options.threads, options.folder, options.limit)
     print(f"Writing the report on {host()}.")
     report()
 

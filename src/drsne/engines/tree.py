@@ -30,8 +30,9 @@ from drsne.precision import pair_type, scaled_pair_type
 
 _GRAIN = 8  # number of leaves per block
 # When the points of a large map are divided into cells again: the smallest number of points of a large map, the largest
-# number of evaluations with the same cells, and the largest growth of the leaves.
-_LARGE, _MOST_USES, _GROWN = 8192, 16, 1.2
+# number of evaluations with the same cells, the largest growth of the leaves, and the largest number of evaluations
+# that do not try the last cells after cells had grown too much.
+_LARGE, _MOST_USES, _GROWN, _LONGEST_PAUSE = 8192, 16, 1.2, 7
 # Settings for the adaptive kernel: the number of points in a leaf by the number of dimensions of the map, the factor on
 # theta if the extents of both the leaf and the cell count, and the weight of the extent of the scales
 # (benchmarks/engines.py).
@@ -64,6 +65,8 @@ class _Reused:
     structure: Structure
     extent: float  # mean extent of the leaves when the cells were made
     uses: int = 0
+    pause: int = 0  # number of evaluations without a trial after the last failed trial
+    paused: int = 0  # number of them that are left
 
 
 class _KeptScale(NamedTuple):
@@ -160,15 +163,23 @@ class TreeEngine:
         return self._fixed(Y, last) if scales is None else self._adaptive(Y, scales, last)
 
     def _cells(self, last: _Checked, n: int, make: Callable[[], Structure], summed: Callable[[Structure], Any]) -> Any:
-        """Return the cells of a map. The structure of the last evaluation is used if the points have moved little."""
+        """Return the cells of a map. The structure of the last evaluation is used if the points have moved little.
+
+        A trial costs as much as the summaries of new cells. While points move fast, there are fewer and fewer trials.
+        """
         reused = last.cells
-        if reused is not None and len(reused.structure.order) == n and reused.uses < _MOST_USES:
-            found = summed(reused.structure)
-            reused.uses += 1
-            if found.leaf_extent() <= _GROWN * reused.extent:
-                return found
+        pause = paused = 0
+        if reused is not None and len(reused.structure.order) == n:
+            pause, paused = reused.pause, reused.paused - 1
+            if reused.paused == 0 and reused.uses < _MOST_USES:
+                found = summed(reused.structure)
+                reused.uses += 1
+                if found.leaf_extent() <= _GROWN * reused.extent:
+                    reused.pause = 0
+                    return found
+                pause = paused = min(2 * pause + 1, _LONGEST_PAUSE)
         found = summed(make())
-        last.cells = _Reused(found.structure, found.leaf_extent()) if n >= _LARGE else None
+        last.cells = _Reused(found.structure, found.leaf_extent(), 0, pause, max(paused, 0)) if n >= _LARGE else None
         return found
 
     def _scale(

@@ -13,6 +13,7 @@ from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
 
 _LARGEST_TREE = 3  # largest number of dimensions that a tree supports
+_GRAIN = 8  # number of leaves per block
 _WIDEST = 1e15  # largest coordinate for which squared distances cannot overflow in single precision
 
 
@@ -29,9 +30,9 @@ def nearest_in_map(Y: NDArray[Any], k: int, workers: Workers) -> NDArray[np.int3
         Y = Y / Y.dtype.type(widest)
     if Y.shape[1] > _LARGEST_TREE or len(Y) < FEW:
         return _by_scipy(Y, k, workers)
-    (order, nodes, _), coordinates, (_, _, box) = cells(Y, Y.dtype.type, workers)
+    (order, nodes, leaves), coordinates, (_, _, box) = cells(Y, Y.dtype.type, workers)
     out = np.empty((len(Y), k), np.int32)
-    workers.run(kernels.nearest_in_cells, len(Y), coordinates, order, *nodes, box, out)
+    workers.run(kernels.nearest_in_cells, len(leaves), coordinates, order, *nodes, box, leaves, out, grain=_GRAIN)
     return out
 
 

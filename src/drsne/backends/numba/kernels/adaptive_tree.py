@@ -18,19 +18,18 @@ N_SUMMED = 20  # number of rows in the summary of a node (see moments)
 EXTENT = 14  # the row of the largest extent
 N_BOUNDS = 8  # number of rows in the bounds of a node (see moments)
 _FAR = 15  # number of rows in a list of far nodes
-_LARGEST = 8192  # largest number of points over which the summary of a node that is not a leaf is summed
+_LARGEST = 128  # largest number of points over which the summary of a node that is not a leaf is summed
 
 
 @kernel
 def moments(coordinates, scale, first, last, height, summed, bounds, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the summaries of nodes lo to hi into the columns of ``summed`` (20, m), except those of very large nodes.
+    """Write the summaries of nodes lo to hi into the columns of ``summed`` (20, m), except those of large nodes.
 
     Rows 0-3 are the mean position and the mean scale b. Rows 4-13 are the sums of the products of deviations from these
     means: xx, yy, zz, xy, xz and yz in rows 4-9, xb, yb and zb in rows 10-12, and bb in row 13. Row 14 is the largest
     extent of the box, and row 15 the extent of the scales. Rows 16-18 are the largest distances from the mean along
     each axis. Row 19 is the number of points. ``bounds`` (8, m) has the smallest coordinates and scale, then the
-    largest. Very large nodes are left to :func:`combine`, because one thread would take longer for them than the others
-    for all other nodes.
+    largest. Large nodes are left to :func:`combine`, because sums over their points would take longer.
     """
     for v in range(lo, hi):
         begin, end = first[v], last[v]
@@ -82,7 +81,7 @@ def moments(coordinates, scale, first, last, height, summed, bounds, block, lo, 
 
 @kernel
 def combine(first, last, after, height, summed, bounds):  # type: ignore[no-untyped-def]
-    """Write the summaries and bounds of very large nodes from those of the nodes inside them."""
+    """Write the summaries and bounds of large nodes from those of the nodes inside them."""
     mean = np.empty(4)
     for v in range(first.shape[0] - 1, -1, -1):
         n = last[v] - first[v]

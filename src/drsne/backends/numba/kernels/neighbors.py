@@ -252,40 +252,68 @@ def rank_sparse(Q, X, row, own, candidates, count, bounds, indices, distances, b
 
 
 @kernel
-def nearest_in_cells(coordinates, order, first, last, after, height, box, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the nearest neighbours, nearest first, of the points lo to hi on the curve of a tree (kernels/tree.py).
+def nearest_in_cells(coordinates, order, first, last, after, height, box, leaves, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the nearest neighbours, nearest first, of the points in leaves lo to hi of a tree (kernels/tree.py).
 
     A list collects points that are nearer than ``limit``. When it is full, it keeps the k nearest, and the limit
-    becomes the distance of the farthest of these. The initial limit is taken from the adjacent points on the curve.
+    becomes the distance of the farthest of these. The initial limit is taken from the adjacent points on the curve. The
+    leaves that are nearer than the largest initial limit are found once for all points of a leaf.
     """
     n, k = coordinates.shape[1], out.shape[1]
     room = 4 * k + 64
+    zero = coordinates.dtype.type(0)
     value, index = np.empty(room, coordinates.dtype), np.empty(room, np.int64)
-    for r in range(lo, hi):
-        x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
-        start = max(0, min(r - k, n - 2 * k - 1))
-        count = 0
-        for j in range(start, min(n, start + 2 * k + 1)):
-            if j != r:
-                value[count] = (
-                    (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
-                )
-                count += 1
-        _keep_least(value, index, count, k)
-        limit = value[0]
-        for m in range(1, k):
-            limit = max(limit, value[m])
-        limit = np.nextafter(limit, limit + limit + 1)  # points at the initial limit are included
-        count = 0
+    near = np.empty(leaves.shape[0], np.int64)
+    largest = 1
+    for at in range(lo, hi):
+        largest = max(largest, last[leaves[at]] - first[leaves[at]])
+    limits = np.empty(largest)  # in double precision, where the next number above a limit is nearer
+    for at in range(lo, hi):
+        leaf = leaves[at]
+        begin = first[leaf]
+        widest = 0.0
+        for r in range(begin, last[leaf]):
+            x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
+            start = max(0, min(r - k, n - 2 * k - 1))
+            count = 0
+            for j in range(start, min(n, start + 2 * k + 1)):
+                if j != r:
+                    value[count] = (
+                        (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
+                    )
+                    count += 1
+            _keep_least(value, index, count, k)
+            limit = value[0]
+            for m in range(1, k):
+                limit = max(limit, value[m])
+            limit = np.nextafter(limit, limit + limit + 1)  # points at the initial limit are included
+            limits[r - begin] = limit
+            widest = max(widest, limit)
+        n_near = 0
         v = 0
         while v < first.shape[0]:
-            dx = max(box[0, v] - x, max(x - box[3, v], coordinates.dtype.type(0)))
-            dy = max(box[1, v] - y, max(y - box[4, v], coordinates.dtype.type(0)))
-            dz = max(box[2, v] - z, max(z - box[5, v], coordinates.dtype.type(0)))
-            if not dx * dx + dy * dy + dz * dz < limit:
+            dx = max(box[0, v] - box[3, leaf], max(box[0, leaf] - box[3, v], zero))
+            dy = max(box[1, v] - box[4, leaf], max(box[1, leaf] - box[4, v], zero))
+            dz = max(box[2, v] - box[5, leaf], max(box[2, leaf] - box[5, v], zero))
+            # With some margin, because the limits of points are compared with sums that are rounded differently.
+            if not coordinates.dtype.type(0.999) * (dx * dx + dy * dy + dz * dz) < widest:
                 v = after[v]
                 continue
             if height[v] == 0:
+                near[n_near] = v
+                n_near += 1
+            v += 1
+        for r in range(begin, last[leaf]):
+            x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
+            limit = limits[r - begin]
+            count = 0
+            for t in range(n_near):
+                v = near[t]
+                dx = max(box[0, v] - x, max(x - box[3, v], zero))
+                dy = max(box[1, v] - y, max(y - box[4, v], zero))
+                dz = max(box[2, v] - z, max(z - box[5, v], zero))
+                if not dx * dx + dy * dy + dz * dz < limit:
+                    continue
                 for j in range(first[v], last[v]):
                     s = (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
                     if s < limit and j != r:
@@ -298,11 +326,10 @@ def nearest_in_cells(coordinates, order, first, last, after, height, box, out, b
                             limit = value[0]
                             for m in range(1, k):
                                 limit = max(limit, value[m])
-            v += 1
-        _keep_least(value, index, count, k)
-        _shell_sort(value, index, k)
-        for m in range(k):
-            out[order[r], m] = order[index[m]]
+            _keep_least(value, index, count, k)
+            _shell_sort(value, index, k)
+            for m in range(k):
+                out[order[r], m] = order[index[m]]
 
 
 @kernel
