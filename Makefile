@@ -40,7 +40,7 @@ demo: $(VENV)/base  ## embed the Digits data, write demo/
 
 check: lint types fast  ## lint, types and the fast tests: run it while you work
 
-test: lint types unit quick wheel  ## lint, types, all tests, the quick studies, and an import of the built wheel
+test: lint types unit quick wheel docs  ## lint, types, all tests, the quick studies, the built wheel and the documentation
 
 lint: $(VENV)/dev  ## check style
 	$(BIN)/ruff check .

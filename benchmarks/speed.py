@@ -5,8 +5,9 @@
 
 The rules, fixed before the first run:
 
-- Every method is called without arguments other than the seed and the number of threads. densMAP and ScaleMAP are
-  switched on with their flag.
+- Every method is called without arguments other than the number of threads and, for the t-SNE implementations, the
+  seed. A seed would limit UMAP, densMAP, ScaleMAP and PaCMAP to one thread. densMAP and ScaleMAP are switched on with
+  their flag.
 - Data: MNIST (50 principal components) up to 70,000 points, Covertype for 280,000 and 100 Gaussians in 50 dimensions
   for 1,000,000. The time of a fit includes everything from the data to the map.
 - Each fit is in a process of its own, after a fit of the same method on fewer points that compiles what the method
@@ -15,8 +16,8 @@ The rules, fixed before the first run:
 - From 70,000 points on, a fit of a peer is stopped after three times the median of our fits, or after --limit
   seconds. The tables then show "> seconds", and there are no scores. A stopped fit is not repeated.
 - On a machine with many cores, several methods can run at the same time, each pinned to two cores (with taskset).
-- A fit is repeated if other programs used more than 15 % of a core on its cores during the fit, at most twice. If the slowest of
-  three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.
+- A fit is repeated if other programs used more than 15 % of a core on its cores during the fit, at most twice. If the
+  slowest of three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.
 - The maps are scored after the clock has stopped: the five scores of 2,000 sampled points, with neighbours among all
   points.
 
@@ -224,7 +225,9 @@ def report() -> None:
             ours = [times(rows, "drsne", n) for n in sizes]
             pairs = zip(ours, found, strict=True)
             shown_ratios = [_ratio(a, b) for a, b in pairs]
-            marked = ["< " + each if stop else each for each, stop in zip(shown_ratios, stopped, strict=True)]
+            marked = [
+                "< " + each if stop and each != "-" else each for each, stop in zip(shown_ratios, stopped, strict=True)
+            ]
             ratios.append([METHODS[method].title, *marked])
         header = ["method", *(f"{n:,}" for n in sizes)]
         title = f"{cores} cores" if cores == of_cores else f"{cores} of {of_cores} cores for each fit"
@@ -251,8 +254,10 @@ def report() -> None:
 def _range(taken: list[float]) -> str:
     if not taken:
         return "-"
-    middle = f"{np.median(taken):.3g}"
-    return middle if len(taken) == 1 else f"{middle} ({taken[0]:.3g} to {taken[-1]:.3g})"
+    middle, least, most = (
+        f"{each:.3g}" if each < 1000 else f"{each:,.0f}" for each in (np.median(taken), taken[0], taken[-1])
+    )
+    return middle if len(taken) == 1 else f"{middle} ({least} to {most})"
 
 
 def _ratio(ours: list[float], other: list[float]) -> str:

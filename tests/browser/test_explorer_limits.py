@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from grids import GRID, HOSTILE, LABELS, grid_page, in_view, path, read_csv, rgb
+from grids import GRID, HOSTILE, LABELS, grid_page, in_view, path, pixel, read_csv, rgb
 from opening import browser, opened
 
 from drsne import explorer
@@ -82,18 +82,24 @@ def test_narrow_screens(opened, width):
     assert not page.tab.locator("#colour-by").is_visible()
 
 
-def test_fingers_select_move_and_zoom(opened):
-    page = opened(grid_page(), width=390, height=844, has_touch=True)
-    x, y = page.call("screen", 14)
-    page.tab.touchscreen.tap(x, y)
-    page.wait("() => drsneExplorer.selected().length === 1")
-    assert page.call("selected") == [14]
+def touching(page):
+    """Return a function that sends an event of touched points."""
     session = page.tab.context.new_cdp_session(page.tab)
 
     def touch(kind, *points):
         touches = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)]
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": touches})
 
+    return touch
+
+
+def test_fingers_select_move_and_zoom(opened):
+    page = opened(grid_page(), width=390, height=844, has_touch=True)
+    x, y = page.call("screen", 14)
+    page.tab.touchscreen.tap(x, y)
+    page.wait("() => drsneExplorer.selected().length === 1")
+    assert page.call("selected") == [14]
+    touch = touching(page)
     touch("touchStart", (x, y + 20))
     for moved in range(10, 90, 10):
         touch("touchMove", (x + moved, y + 20))
@@ -105,6 +111,63 @@ def test_fingers_select_move_and_zoom(opened):
     touch("touchMove", (x - 60, y), (x + 60, y))
     page.wait("width => drsneExplorer.screen(5)[0] - drsneExplorer.screen(0)[0] > 1.5 * width", width)
     touch("touchEnd")
+
+
+def test_a_cancelled_touch_lets_go_of_the_map(opened):
+    page = opened(grid_page(), width=390, height=844, has_touch=True)
+    x, y = page.call("screen", 14)
+    touch = touching(page)
+    touch("touchStart", (x, y + 20))
+    for moved in range(10, 60, 10):
+        touch("touchMove", (x + moved, y + 20))
+        page.tab.wait_for_timeout(20)
+    page.wait("x => drsneExplorer.screen(14)[0] - x > 20", x)
+    touch("touchCancel")
+    page.tab.wait_for_timeout(200)
+    before = page.call("screen", 14)
+    page.tab.mouse.move(x + 40, y + 20)
+    page.tab.mouse.move(x - 60, y + 60, steps=8)
+    page.tab.wait_for_timeout(200)
+    assert np.allclose(page.call("screen", 14), before, atol=0.5)
+
+
+# Makes the next drawing of the library fail if window.failNext is true.
+FAILING = """
+let library;
+Object.defineProperty(window, "drsneLibrary", {
+  get: () => library,
+  set: (given) => {
+    const createScatterplot = (options) => {
+      const scatter = given.createScatterplot(options);
+      const draw = scatter.draw;
+      scatter.draw = (...args) => {
+        if (!window.failNext) return draw(...args);
+        window.failNext = false;
+        return Promise.reject(new Error("a drawing that fails"));
+      };
+      return scatter;
+    };
+    library = { createScatterplot };
+  },
+});
+"""
+
+
+def test_a_drawing_that_fails_does_not_stop_the_next_ones(opened):
+    warnings = []
+    page = opened(explorer.page({"a": GRID, "b": GRID[::-1] * [1.0, 0.5]}, labels=LABELS), script=FAILING)
+    page.tab.on("console", lambda message: message.type == "warning" and warnings.append(message.text))
+    page.tab.evaluate("window.failNext = true")
+    page.tab.click(".toggle >> nth=0")  # hides a class, which the failed drawing should have done
+    page.wait("() => !window.failNext")
+    page.call("setMap", 1)
+    assert any("not drawn" in text for text in warnings)
+    assert np.allclose(page.positions(), in_view(GRID[::-1] * [1.0, 0.5]), atol=1e-6)
+    left, right = 0, 5
+    assert pixel(page, left)[3] == 0
+    assert pixel(page, right)[3] > 150
+    page.tab.mouse.move(*page.call("screen", right))
+    page.wait("row => drsneExplorer.hovered() === row", right)
 
 
 def contrast(first, second):

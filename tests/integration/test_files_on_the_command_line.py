@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 pytest.importorskip("pyarrow", reason="Parquet and Feather need pyarrow")
@@ -132,29 +134,72 @@ def test_row_names_are_kept(folder):
     assert list(pd.read_csv(folder / "out.csv")["name"]) == list(frame.index)
 
 
+def full_object(anndata):
+    """Return an AnnData object with everything that it can hold."""
+    rng = np.random.default_rng(0)
+    adata = anndata.AnnData(sp.csr_matrix(rng.poisson(1.0, (60, 80)).astype(np.float32)))
+    adata.obs_names = [f"cell{row}" for row in range(60)]
+    adata.var_names = [f"gene{place}" for place in range(80)]
+    adata.raw = adata.copy()
+    adata.obs["kind"] = pd.Categorical(np.where(np.arange(60) % 2, "a", "b"), categories=["b", "a", "unused"])
+    adata.obs["batch"] = np.where(np.arange(60) % 3, "first", "second")
+    adata.obs["count"], adata.obs["depth"] = np.arange(60), rng.normal(size=60)
+    adata.var["name"] = [f"name {place}" for place in range(80)]
+    adata.obsm["X_pca"] = rng.normal(size=(60, 10))
+    adata.obsp["distances"] = sp.csr_matrix(np.eye(60))
+    adata.varm["loadings"] = rng.normal(size=(80, 10))
+    adata.varp["similarity"] = sp.csr_matrix(np.eye(80))
+    adata.layers["counts"] = adata.X.copy()
+    adata.uns["notes"] = {"source": "simulated", "numbers": np.arange(3), "kind_colors": np.array(["#000", "#fff"])}
+    return adata
+
+
+def assert_same(found, expected):
+    """Check that two parts of AnnData objects are equal, with their types."""
+    assert type(found) is type(expected)
+    if isinstance(expected, dict):
+        assert set(found) == set(expected)
+        for name in expected:
+            assert_same(found[name], expected[name])
+    elif isinstance(expected, pd.DataFrame):
+        pd.testing.assert_frame_equal(found, expected)
+    else:
+        assert found.dtype == expected.dtype if hasattr(expected, "dtype") else found == expected
+        dense = [each.toarray() if sp.issparse(each) else each for each in (found, expected)]
+        np.testing.assert_array_equal(*dense)
+
+
+def assert_same_object(found, expected):
+    for part in ("X", "obs", "var"):
+        assert_same(getattr(found, part), getattr(expected, part))
+    for part in ("obsm", "obsp", "varm", "varp", "layers", "uns"):
+        assert_same(dict(getattr(found, part)), dict(getattr(expected, part)))
+
+
 def test_h5ad_keeps_everything_else(folder):
     anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
-    rng = np.random.default_rng(0)
-    adata = anndata.AnnData(rng.poisson(1.0, (60, 80)).astype(np.float32))
-    adata.obs["kind"] = pd.Categorical(np.where(np.arange(60) % 2, "a", "b"))
-    adata.obsm["X_pca"] = rng.normal(size=(60, 10))
-    adata.layers["counts"] = adata.X.copy()
-    adata.uns["notes"] = {"source": "simulated"}
-    adata.write_h5ad(folder / "cells.h5ad")
+    adata = full_object(anndata)
+    adata.write_h5ad(folder / "cells.h5ad")  # makes categories of text, as every file that anndata writes
     code, _, err = drsne("embed", "cells.h5ad", "-o", "out.h5ad", "--label", "kind", *FAST, folder=folder)
     assert code == 0, err
-    found = anndata.read_h5ad(folder / "out.h5ad")
+    before, found = (anndata.read_h5ad(folder / name) for name in ("cells.h5ad", "out.h5ad"))
     assert found.obsm["X_drsne"].shape == (60, 2)
-    assert {"kind", "drsne_concentration", "drsne_concentration_map"} <= set(found.obs)
-    assert found.uns["notes"] == {"source": "simulated"}
-    np.testing.assert_array_equal(found.layers["counts"], adata.layers["counts"])
-    np.testing.assert_array_equal(found.X, adata.X)
-    assert list(found.obs["kind"].cat.categories) == ["a", "b"]
+    del found.obsm["X_drsne"], found.uns["drsne"]
+    del found.obs["drsne_concentration"], found.obs["drsne_concentration_map"]
+    assert sp.issparse(found.X)
+    assert list(found.obs["kind"].cat.categories) == ["b", "a", "unused"]
+    assert_same_object(found, before)
+    assert_same_object(found.raw.to_adata(), before.raw.to_adata())
+
+
+def test_a_table_becomes_an_h5ad_file(folder):
+    anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
     code, _, err = drsne("embed", "flowers.csv", "-o", "new.h5ad", "--label", "species", *FAST, folder=folder)
     assert code == 0, err
     made = anndata.read_h5ad(folder / "new.h5ad")
     assert list(made.var_names) == NAMES
     assert list(made.obs["species"]) == list(flowers()["species"])
+    np.testing.assert_allclose(made.X, flowers()[NAMES])
 
 
 def test_a_path_and_pages_of_maps(folder):
@@ -247,14 +292,10 @@ BAD = {
     "unknown_label": (None, "flowers.csv", ["--label", "specie"], ["--label", "Did you mean 'species'?"]),
     "unknown_drop": (None, "flowers.csv", ["--drop", "color"], ["--drop", "'color'", "'length'"]),
     "everything_dropped": (None, "flowers.csv", ["--drop", "length,width,height"], ["no columns of numbers"]),
-    "unknown_metric": (None, "flowers.csv", ["--metric", "euclidian"], ["Did you mean 'euclidean'?"]),
-    "bad_weight": (None, "flowers.csv", ["--weight", "much"], ["weight must be a number", "'much'"]),
-    "negative_weight": (None, "flowers.csv", ["--weight", "-1"], ["density_weight", "-1"]),
-    "perplexity": (None, "flowers.csv", ["--perplexity", "0"], ["perplexity"]),
     "unknown_format": (None, "flowers.csv", ["--format", "cvs"], ["Did you mean 'csv'?"]),
     "two_rows": (b"a,b\n1,2\n3,4\n", "x.csv", [], ["minimum of 3"]),
     "a_folder": (lambda path: path.mkdir(), "x.csv", [], ["is a folder"]),
-    "open_quote": (b'a,b\n1,2\n"3,4\n5,6\n', "x.csv", [], ["x.csv"]),
+    "open_quote": (b'a,b\n1,2\n"3,4\n5,6\n', "x.csv", [], ["line 3", "quotation mark"]),
 }  # fmt: skip
 
 
@@ -284,12 +325,12 @@ def test_bad_input_gives_one_line_and_loses_nothing(folder, case):
 BAD_OUTPUT = {
     "exists": (["-o", "old.csv"], ["old.csv exists already", "--force"]),
     "is_the_input": (["-o", "flowers.csv", "--force"], ["must not be the input"]),
-    "twice": (["--plot", "a.png", "--explore", "a.png", "--force"], ["a.png must end with .html"]),
+    "wrong_page": (["--plot", "a.png", "--explore", "a.png", "--force"], ["a.png must end with .html"]),
+    "twice": (["-o", "a.csv", "--model", "./a.csv", "--force"], ["--model must not be the same file as --output"]),
     "same_file": (["--explore", "a.html", "--model", "a.html"], ["same file as --explore"]),
     "no_folder": (["-o", "nowhere/out.csv"], ["does not exist", "Create it first"]),
     "unknown_extension": (["-o", "out.xyz"], ["must end with one of .csv"]),
     "picture": (["--plot", "out.gif"], ["must end with .png"]),
-    "nothing": ([], ["Nothing would be written"]),
 }
 
 
@@ -314,13 +355,107 @@ def test_force_replaces_and_leaves_no_temporary_file(folder):
     assert {path.name for path in folder.iterdir()} == {"flowers.csv", "old.csv"}
 
 
-def test_an_unreadable_file(folder):
-    if os.geteuid() == 0:
-        pytest.skip("the administrator may read every file")
-    (folder / "flowers.csv").chmod(0)
-    code, _, err = drsne("embed", "flowers.csv", "-o", "out.csv", folder=folder)
-    assert code == 1
-    assert "permission denied" in err
+# Wrong command lines.
+WRONG = {
+    "nothing": ["embed", "flowers.csv"],
+    "weight": ["embed", "flowers.csv", "-o", "out.csv", "--weight", "much"],
+    "weights": ["path", "flowers.csv", "-o", "out.csv", "--weights", "a,b"],
+    "unknown_option": ["embed", "flowers.csv", "--wieght", "1"],
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_command_line(folder, case):
+    code, out, err = drsne(*WRONG[case], folder=folder)
+    assert (code, out) == (2, ""), err
+    assert set(listed(folder)) == {"flowers.csv"}
+
+
+# Bad input of the other commands. There are also "model.drsne", a map "map.csv" and a text file "notes.csv".
+BAD_OTHERS = {
+    "no_new_rows": (["transform", "model.drsne", "nothing.csv", "-o", "o.csv"], ["nothing.csv does not exist"]),
+    "no_model": (["transform", "nothing.drsne", "flowers.csv", "-o", "o.csv"], ["nothing.drsne does not exist"]),
+    "not_a_model": (["transform", "flowers.csv", "flowers.csv", "-o", "o.csv"], ["not a model file"]),
+    "damaged_model": (["transform", "damaged.drsne", "flowers.csv", "-o", "o.csv"], ["damaged"]),
+    "other_columns": (["transform", "model.drsne", "map.csv", "-o", "o.csv"], ["lacks 3 of the 3 columns", "'length'"]),
+    "path_of_text": (["path", "notes.csv", "-o", "o.csv"], ["no columns of numbers"]),
+    "path_of_nothing": (["path", "flower.csv", "-o", "o.csv"], ["Did you mean 'flowers.csv'?"]),
+    "path_to_a_picture": (["path", "flowers.csv", "--plot", "o.gif"], ["must end with .png"]),
+    "scores_of_nothing": (["evaluate", "flowers.csv", "nothing.csv"], ["nothing.csv does not exist"]),
+    "scores_of_text": (["evaluate", "flowers.csv", "notes.csv"], ["not clear which are the map"]),
+    "scores_of_fewer_rows": (["evaluate", "flowers.csv", "short.npy"], ["has 59 rows", "has 60"]),
+    "scores_of_more_rows": (["evaluate", "flowers.csv", "long.npy"], ["has 61 rows", "has 60"]),
+    "scores_of_a_model": (["evaluate", "flowers.csv", "model.drsne"], ["a model file of drsne"]),
+    "page_of_nothing": (["explore", "nothing.csv"], ["nothing.csv does not exist"]),
+    "page_of_data": (["explore", "wide.csv"], ["not clear which are the map", "--map-columns"]),
+    "page_of_other_rows": (["explore", "map.csv", "short.npy"], ["has 59 rows", "has 60"]),
+    "page_of_gaps": (["explore", "gaps.csv"], ["1 in 'drsne1'"]),
+    "page_with_an_unknown_label": (["explore", "map.csv", "--label", "specie"], ["--label", "Did you mean 'species'?"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Return a folder with the files that BAD_OTHERS need. The tests do not change it."""
+    folder = tmp_path_factory.mktemp("bad")
+    flowers().to_csv(folder / "flowers.csv", index=False)
+    code, _, err = drsne(
+        "embed", "flowers.csv", "--model", "model.drsne", "-o", "map.csv", "--label", "species", *FAST, folder=folder
+    )
+    assert code == 0, err
+    content = bytearray((folder / "model.drsne").read_bytes())
+    content[len(content) // 2] ^= 255
+    (folder / "damaged.drsne").write_bytes(content)
+    (folder / "notes.csv").write_text("when,what\nMonday,rain\nTuesday,sun\nFriday,snow\n")
+    np.save(folder / "short.npy", np.random.default_rng(0).normal(size=(59, 2)))
+    np.save(folder / "long.npy", np.random.default_rng(0).normal(size=(61, 2)))
+    pd.DataFrame(np.zeros((9, 5)), columns=list("abcde")).to_csv(folder / "wide.csv", index=False)
+    frame = pd.read_csv(folder / "map.csv")
+    frame.loc[4, "drsne1"] = np.nan
+    frame.to_csv(folder / "gaps.csv", index=False)
+    return folder
+
+
+@pytest.mark.parametrize("case", BAD_OTHERS)
+def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case):
+    words, parts = BAD_OTHERS[case]
+    before = listed(prepared)
+    code, out, err = drsne(*words, "--quiet", folder=prepared)
+    assert code == 1, (out, err)
+    assert err.startswith("drsne: ")
+    assert err.count("\n") == 1, err
+    assert "unexpected" not in err
+    for part in parts:
+        assert part in err
+    assert out == ""
+    assert listed(prepared) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+@pytest.mark.parametrize("command", ["embed", "path"])
+def test_an_interrupt_keeps_what_is_finished(folder, command):
+    # A program that runs in the background of a shell ignores interrupts unless it asks for them.
+    code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from drsne.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = [command, "flowers.csv", "-o", "map.csv", *FAST, "--iterations", "60000"]
+    words += ["--weights", "0,1"] if command == "path" else []
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *words], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    try:
+        for line in process.stderr:  # one line for each tenth of the iterations
+            if "kl=" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert "Interrupted after" in err
+    assert "Wrote map.csv." in err
+    frame = pd.read_csv(folder / "map.csv")
+    assert len(frame) == 60
+    assert np.isfinite(frame[[name for name in frame if name.startswith("drsne")]]).all().all()
 
 
 def test_debug_shows_the_traceback(folder):
@@ -336,17 +471,7 @@ def test_a_model_of_other_columns(folder):
     code, _, err = drsne("transform", "m.drsne", "less.csv", "-o", "out.csv", folder=folder)
     assert code == 1
     assert "lacks 1 of the 3 columns of the model: 'width'" in err
-    code, _, err = drsne("transform", "flowers.csv", "flowers.csv", "-o", "out.csv", folder=folder)
-    assert code == 1
-    assert "not a model file" in err
     assert not (folder / "out.csv").exists()
-
-
-def test_a_map_with_other_rows(folder):
-    np.save(folder / "map.npy", np.zeros((59, 2)))
-    code, _, err = drsne("evaluate", "flowers.csv", "map.npy", folder=folder)
-    assert code == 1
-    assert "has 59 rows" in err
 
 
 def test_doctor(folder):

@@ -87,18 +87,19 @@ def test_a_killed_process_keeps_its_rows(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "message", "code"),
     [
         (
             ["--datasets", "hellix"],
             "datasets must be one of 'controlled_clusters', 'digits', 'gaussians50', 'helix'; got 'hellix'",
+            1,
         ),
-        (["--methods", "tnse"], "Did you mean 'tsne'?"),
-        (["--jobs", "0"], "jobs must be an integer of at least 1; got 0"),
+        (["--methods", "tnse"], "Did you mean 'tsne'?", 1),
+        (["--jobs", "0"], "--jobs must be an integer of at least 1; got 0", 2),
     ],
 )
-def test_errors_are_one_line(arguments, message, capsys, tmp_path):
-    assert cli.main([*QUICK, "--folder", str(tmp_path), *arguments]) == 1
+def test_errors_are_one_line(arguments, message, code, capsys, tmp_path):
+    assert cli.main([*QUICK, "--folder", str(tmp_path), *arguments]) == code
     err = capsys.readouterr().err
     assert err.startswith("drsne: ")
     assert message in err
@@ -251,8 +252,8 @@ def test_a_damaged_pack_of_maps_is_made_again(two_sets, capsys, tmp_path):
 
 @pytest.mark.parametrize("seeds", [["-1"], ["0", "-3"]])
 def test_seeds_that_are_none(seeds, capsys, tmp_path):
-    assert cli.main(["reproduce", "main", "--quick", "--seeds", *seeds, "--folder", str(tmp_path)]) == 1
-    assert "seeds must be" in capsys.readouterr().err
+    assert cli.main(["reproduce", "main", "--quick", "--seeds", *seeds, "--folder", str(tmp_path)]) == 2
+    assert "--seeds must be" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -19,6 +19,7 @@ from page import Page as Parsed
 from drsne import explorer, pl
 from drsne.estimators.path import DensityPath
 from drsne.explorer import assets, columns, payload, sources
+from drsne.pl import _inputs
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal(size=(60, 2))
@@ -40,6 +41,12 @@ def column(page, name):
     meta, arrays = unpacked(page)
     (found,) = (c for c in meta["columns"] if c["name"] == name)
     return found, [arrays[number] for number in found["values"]]
+
+
+def residuals(page):
+    """Return the residual of every map of a page with several maps."""
+    found, coded = column(page, columns.RESIDUAL)
+    return [found["low"] + codes * found["step"] for codes in coded]
 
 
 def words(page, name):
@@ -104,13 +111,39 @@ def test_a_model_shows_its_own_concentration():
 
 
 def test_a_model_with_a_path_shows_all_its_maps_and_starts_at_the_chosen_one():
-    model = SimpleNamespace(embedding_=Y, density_weight_=1.0, path_=path_of([-Y, Y]), input_concentration_=Y[:, 0])
+    path = path_of([-Y, Y, 2 * Y], weights=(0.0, 1.0, 140.0))
+    model = SimpleNamespace(embedding_=Y, density_weight_=1.0, path_=path, input_concentration_=Y[:, 0], contrast_=1.5)
     page = explorer.page(model)
     meta, _ = unpacked(page)
-    assert (len(meta["maps"]), meta["start"]) == (2, 1)
-    found, coded = column(page, columns.RESIDUAL)
-    expected = sources.measured_concentration(Y) - Y[:, 0]
-    assert np.allclose(found["low"] + coded[1] * found["step"], expected, atol=found["step"])
+    assert (len(meta["maps"]), meta["start"]) == (3, 1)
+    for residual, contrast in zip(residuals(page), (1.5, 1.5, 1.0), strict=True):  # above 70, the contrast is 1
+        assert np.allclose(residual, sources.measured_concentration(Y) - contrast * Y[:, 0], atol=1e-3)
+    assert "1.00 to 1.50" in column(page, columns.RESIDUAL)[0]["about"]
+
+
+def test_a_path_that_knows_the_data_has_a_residual():
+    known = vars(path_of([Y, -Y], weights=(70.0, 140.0))) | {"input_concentration": Y[:, 0]}
+    assert column(explorer.page(SimpleNamespace(**known)), columns.DATA)[0]["words"] is None
+    scalar = explorer.page(SimpleNamespace(**known), contrast=1.5)
+    listed = explorer.page(SimpleNamespace(**known | {"contrasts": np.array([1.5, 1.0])}))
+    for page in (scalar, listed):
+        for residual, contrast in zip(residuals(page), (1.5, 1.0), strict=True):
+            assert np.allclose(residual, sources.measured_concentration(Y) - contrast * Y[:, 0], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"input_concentration_": Y[:, 0], "concentration_": Y[:, 1], "contrast_": 1.7},
+        {"input_log_radii_": Y[:, 0], "log_radii_": 0.3 * Y[:, 0] + Y[:, 1]},
+    ],
+)
+def test_a_page_and_a_plot_show_the_same_residual(attributes):
+    model = SimpleNamespace(embedding_=Y, **attributes)
+    data, shown, contrast = _inputs.concentrations(model)
+    assert contrast != 1.0
+    for name, expected in ((columns.DATA, data), (columns.MAP, shown), (columns.RESIDUAL, shown - contrast * data)):
+        assert np.allclose(column(explorer.page(model), name)[1][0], expected, atol=1e-6)
 
 
 def test_an_interrupted_model_shows_the_concentration_of_its_map():
@@ -141,6 +174,9 @@ def test_input_concentration_adds_the_residual_to_any_maps():
     found, coded = column(page, columns.RESIDUAL)
     assert len(coded) == 2
     assert np.allclose(found["low"] + coded[0] * found["step"], sources.measured_concentration(Y) - Y[:, 1], atol=1e-3)
+    doubled = explorer.page({"a": Y, "b": -Y}, input_concentration=Y[:, 1], contrast=[1.0, 2.0])
+    for residual, contrast in zip(residuals(doubled), (1.0, 2.0), strict=True):
+        assert np.allclose(residual, sources.measured_concentration(Y) - contrast * Y[:, 1], atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -151,13 +187,45 @@ def test_input_concentration_adds_the_residual_to_any_maps():
         (["group 10", "group 9", None], ["group 9", "group 10", None]),
         ([True, False, True], ["False", "True"]),
         ([b"b", b"a", b"a"], ["a", "b"]),
-        (np.array(["2024-02-01", "2024-01-01", "NaT"], dtype="datetime64[D]"), ["2024-01-01", "2024-02-01", "NaT"]),
+        (np.array(["2024-02-01", "2024-01-01", "NaT"], dtype="datetime64[D]"), ["2024-01-01", "2024-02-01", None]),
     ],
 )
 def test_labels_are_in_a_natural_order(labels, expected):
     found, (codes,) = column(explorer.page(Y[:3], labels=labels), columns.LABEL)
     assert found["words"] == expected
     assert len(set(codes)) == len(expected)
+
+
+def test_the_labels_have_a_name():
+    page = explorer.page(Y, labels=["a", "b"] * 30, label_name="species", columns={"label": Y[:, 0]})
+    meta, _ = unpacked(page)
+    assert meta["columns"][meta["label"]]["name"] == "species"
+    assert np.array_equal(column(page, "label")[1][0], Y[:, 0].astype(np.float32))
+    pd = pytest.importorskip("pandas", reason="a series with a name")
+    for name, given, expected in (("x", None, "x"), (3, None, "3"), (None, None, "label"), ("x", "y", "y")):
+        meta, _ = unpacked(explorer.page(Y, labels=pd.Series(["a", "b"] * 30, name=name), label_name=given))
+        assert meta["columns"][meta["label"]]["name"] == expected
+
+
+def test_names_of_many_columns_are_compared_once():
+    written = []
+
+    class Name:
+        def __str__(self):
+            written.append(self)
+            return f"name {id(self)}"
+
+    assert len(columns.given_columns({Name(): [0.0] for _ in range(200)}, 1)) == 200
+    assert len(written) < 2000
+
+
+def test_missing_dates_in_a_data_frame():
+    pd = pytest.importorskip("pandas", reason="a data frame")
+    dates = pd.Series(pd.to_datetime(["2024-02-01", None, "2024-01-01"] * 20))
+    page = explorer.page(Y, columns={"plain": dates, "categories": dates.astype("category")})
+    for name in ("plain", "categories"):
+        assert words(page, name)[:3] == ["2024-02-01", None, "2024-01-01"]
+        assert column(page, name)[0]["words"] == ["2024-01-01", "2024-02-01", None]
 
 
 def test_kinds_of_columns():
@@ -294,9 +362,14 @@ def test_the_same_input_gives_the_same_bytes():
         (Y, {"columns": {"age": [1]}}, ValueError, "columns['age']"),
         (Y, {"columns": {1: Y[:, 0], "1": Y[:, 1]}}, ValueError, "columns"),
         (Y, {"columns": {"label": Y[:, 0]}, "labels": Y[:, 0]}, ValueError, "columns"),
+        (Y, {"columns": {"kind": Y[:, 0]}, "labels": Y[:, 0], "label_name": "kind"}, ValueError, "columns"),
+        (Y, {"labels": Y[:, 0], "label_name": 3}, TypeError, "label_name"),
+        (Y, {"labels": Y[:, 0], "label_name": ""}, TypeError, "label_name"),
         (Y, {"names": ["a"]}, ValueError, "names"),
         (Y, {"title": 3}, TypeError, "title"),
         (Y, {"input_concentration": [1.0]}, ValueError, "input_concentration"),
+        (Y, {"contrast": [1.0, 2.0]}, ValueError, "contrast"),
+        (Y, {"contrast": np.nan}, ValueError, "contrast"),
     ],
 )
 def test_what_is_refused(source, arguments, kind, parameter):

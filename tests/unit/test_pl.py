@@ -51,10 +51,14 @@ def test_drawing_loads_no_pyplot():
         ((Y,), TypeError, r"maps must be a mapping.*got an array of shape \(60, 2\).*Y}"),
         (([Y, Y],), TypeError, "maps must be a mapping.*got list"),
         (({},), ValueError, "maps must have at least one"),
-        (({"a": Y[:, 0]},), ValueError, r"maps must have shape \(n_samples, 2\).*'a' has shape \(60,\)"),
+        (({"a": Y[:, 0]},), ValueError, r"maps\['a'\] must be .*shape \(n_samples, 2\); got shape \(60,\)"),
+        (({"a": np.full((60, 2), np.nan)},), ValueError, r"maps\['a'\] must hold finite"),
+        (({"a": Y, "b": Y[:9]},), ValueError, "maps must have the same rows; 'b' has 9 points.*60"),
         (({"a": Y}, [1, 2]), ValueError, r"labels must .* 60 .*got shape \(2,\)"),
         (({"a": Y}, None, Y[:, 0]), TypeError, "concentration must be a mapping.*got ndarray"),
         (({"a": Y, "b": Y}, None, {"a": Y[:, 0]}), ValueError, "concentration must .* none for 'b'"),
+        (({"a": Y}, None, {"a": Y[:9, 0]}), ValueError, r"concentration\['a'\] must .* 60 points; got shape \(9,\)"),
+        (({"a": Y}, None, {"a": np.full(60, np.nan)}), ValueError, r"concentration\['a'\] must .*60 numbers"),
     ],
 )
 def test_wrong_arguments(arguments, kind, message):
@@ -120,6 +124,47 @@ def test_missing_labels_are_grey_and_categories_keep_their_order():
     assert len(np.unique(colors(axis), axis=0)) == 3
 
 
+def legend(axis):
+    return [text.get_text() for text in axis.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "names"),
+    [
+        ("string", ["b", "a", None], ["a", "b"]),
+        ("Int64", [10, 9, None], ["9", "10"]),
+        ("object", ["type 10", "type 9", float("nan")], ["type 9", "type 10"]),
+        ("category", ["x", "y", None], ["x", "y"]),
+        ("datetime64[ns]", ["2024-02-01", "2024-01-01", None], ["2024-01-01", "2024-02-01"]),
+        ("boolean", [True, False, None], ["False", "True"]),
+    ],
+)
+def test_missing_entries_of_pandas_columns_are_grey(kind, entries, names):
+    pd = pytest.importorskip("pandas", reason="draws pandas columns")
+    axis = pl.embedding(Y, pd.Series(entries * 20, dtype=kind))
+    assert legend(axis) == names
+    assert len(np.unique(colors(axis), axis=0)) == 3
+
+
+@pytest.mark.parametrize("kind", ["Int64", "Float64", "object"])
+def test_numbers_with_missing_entries_are_values(kind):
+    pd = pytest.importorskip("pandas", reason="draws pandas columns")
+    values = pd.Series([None, *range(59)], dtype=kind)
+    axis = pl.embedding(Y, values)
+    assert axis.get_legend() is None
+    assert len(axis.figure.axes) == 2  # the map and its colour bar
+
+
+def test_categories_that_are_numbers_are_classes_in_all_plots():
+    pd = pytest.importorskip("pandas", reason="draws a pandas categorical")
+    labels = pd.Series(pd.Categorical(np.arange(60) % 3 + 0.5, categories=[2.5, 1.5, 0.5]), name="kind")
+    single, several = pl.embedding(Y, labels), pl.compare({"a": Y, "b": -Y}, labels).axes[1]
+    for axis in (single, several):
+        assert legend(axis) == ["2.5", "1.5", "0.5"]
+        assert axis.get_legend().get_title().get_text() == "kind"
+        assert len(np.unique(colors(axis), axis=0)) == 3
+
+
 def test_outliers_do_not_shrink_the_map():
     far = Y.copy()
     far[0] = 1e6
@@ -149,12 +194,50 @@ def test_the_density_has_one_scale_and_a_residual():
     assert np.ptp(colors(third)[:, :3], axis=0).max() < 0.01  # no residual
 
 
+def test_the_residual_is_the_map_minus_the_contrast_times_the_data():
+    model = Model()
+    model.concentration_ = 1.5 * model.input_concentration_
+    assert np.ptp(colors(pl.embedding(model, "residual"))[:, :3], axis=0).max() < 0.01
+    model.contrast_ = 1.0
+    assert np.ptp(colors(pl.embedding(model, "residual"))[:, :3], axis=0).max() > 0.5
+
+
+def test_the_title_of_the_density_shows_the_contrast():
+    model = Model()
+    assert "contrast 1.50" in pl.density(model).axes[0].get_title()
+    model.contrast_ = 1.0
+    figure = pl.density(model)
+    assert "contrast" not in figure.axes[0].get_title()
+    assert max(len(axis.get_ylabel()) for axis in figure.axes) < 50  # fits beside small figures
+
+
+def test_the_concentration_of_densne():
+    class DenSNE:
+        embedding_ = Y
+        input_log_radii_ = np.linspace(-2, 2, 60)
+        log_radii_ = 0.5 * np.linspace(-2, 2, 60) + 7.0
+
+    first, second, third = pl.density(DenSNE()).axes[:3]
+    assert "contrast 0.50" in first.get_title()
+    assert np.ptp(colors(third)[:, :3], axis=0).max() < 0.01
+    assert np.ptp(colors(second)[:, :3], axis=0).max() > 0.5
+
+
+def test_the_map_of_an_interrupted_fit():
+    model = Model()
+    model.concentration_ = np.full(60, np.nan)
+    assert len(np.unique(colors(pl.embedding(model, "concentration")), axis=0)) > 10
+    with pytest.raises(ValueError, match="interrupted"):
+        pl.density(model)
+
+
 def test_scores_are_below_the_maps():
     X = np.c_[Y, Y]
     figure = pl.compare({"a": Y, "b": Y[::-1]}, X=X)
     first, second = (axis.get_xlabel() for axis in figure.axes[:2])
     assert "TW 1.00" in first
     assert "TW 1.00" not in second
+    assert all(f"{name} " in first for name in ("rho30", "rho5", "Frag"))
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,20 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from drsne.registry import Registry
 
-EXIT_CODES = "Exit codes: 0 success, 1 an error in the input or the data, 2 a wrong command line, 130 interrupted."
+EXIT_CODES = (
+    "Exit codes: 0 success, 1 an error in the input, the data or the environment, 2 a wrong command line, 130 "
+    "interrupted."
+)
+
+
+class UsageError(ValueError):
+    """An error in the command line, such as an option with a wrong value."""
 
 
 class Command(NamedTuple):
@@ -38,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
-            warnings.simplefilter("always", UserWarning)
+            warnings.simplefilter("ignore" if getattr(options, "quiet", False) else "always", UserWarning)
             return int(options.run(options))
     except KeyboardInterrupt:
         print("drsne: interrupted. All finished results are kept.", file=sys.stderr)
@@ -50,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.debug:
             raise
         print(f"drsne: {_one_line(error)}", file=sys.stderr)
-        return 1
+        return 2 if isinstance(error, UsageError) else 1
     except Exception as error:
         if options.debug:
             raise
@@ -67,6 +75,15 @@ def note(text: str) -> None:
     print(f"drsne: {text}", file=sys.stderr, flush=True)
 
 
+@contextmanager
+def checked_options() -> Iterator[None]:
+    """Turn errors of checks into errors of the command line."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+
+
 def _one_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory ({error or 'no details'}). Use fewer rows, or a machine with more memory."
@@ -75,8 +92,19 @@ def _one_line(error: BaseException) -> str:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
     """Print our own warnings as notes. Those of other packages are not for the user of a command."""
-    if issubclass(category, UserWarning):
+    if issubclass(category, UserWarning) and _is_ours():
         note(" ".join(str(message).split()))
+
+
+def _is_ours() -> bool:
+    """Return whether the warning that is being shown was issued by this package.
+
+    The file of a warning does not tell, because our warnings point at the code that calls this package.
+    """
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "warnings", "_py_warnings"):
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__")).split(".")[0] == "drsne"
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

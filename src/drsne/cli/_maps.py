@@ -1,38 +1,80 @@
-"""Reading of maps that any method has made."""
+"""Reading of maps that any method has made, and of the maps along a path of weights."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+if TYPE_CHECKING:
+    from drsne.tables import Source
+
+KEY = "X_drsne"  # where an AnnData object has the map of this package
 _MOST = 3  # largest number of dimensions of a map whose columns have no telling names
+_WRITTEN = 4  # number of columns of an NPY file of drsne embed: the map and both concentrations
+_OF_PATH = re.compile(r"drsne([0-9]+)_w([0-9][0-9.e+-]*)")  # names of the columns of drsne path
+# Names of the concentrations of data and map in tables and in AnnData objects.
+_CONCENTRATIONS = (("concentration_data", "concentration_map"), ("drsne_concentration", "drsne_concentration_map"))
 
 
-def read_map(path: str, wanted: list[str] | None = None) -> tuple[Any, list[str]]:
-    """Return the coordinates in a file, and the names of their columns."""
-    Y, used, _ = read_map_and_rest(path, wanted)
-    return Y, used
+@dataclass(frozen=True, kw_only=True)
+class Map:
+    """A map in a file, with the attributes of a fitted model. Concentrations that are not known are None."""
+
+    embedding_: Any
+    input_concentration_: Any = None
+    concentration_: Any = None
+    contrast_: float = 1.0
 
 
-def read_map_and_rest(path: str, wanted: list[str] | None = None) -> tuple[Any, list[str], Any]:
-    """Return the coordinates in a file, the names of their columns, and the whole table."""
-    import numpy as np
+class MapFile(NamedTuple):
+    """What a file with a map holds: the map or the path of maps, the columns that it is made of, and the rest."""
 
-    from drsne.tables import TableError, read
+    found: Any  # a Map or a DensityPath
+    used: list[str]
+    columns: dict[str, Any]
+    names: Any
 
-    table = read(path)
-    names = table.columns or [f"x{place + 1}" for place in range(table.X.shape[1])]
-    if wanted is not None:
-        missing = [name for name in wanted if name not in names]
-        if missing:
-            raise TableError(f"{path} has no column of numbers {missing[0]!r}. It has {', '.join(names[:10])}.")
-    used = wanted or coordinates(names)
-    if not used:
-        raise TableError(
-            f"{path} has {len(names)} columns of numbers, and it is not clear which are the map: {', '.join(names[:6])}"
-            ", ... Choose them with --map-columns."
-        )
-    return np.asarray(table.X[:, [names.index(name) for name in used]], dtype=np.float64), used, table
+
+def read_map(source: Source, wanted: list[str] | None = None, use_rep: str | None = None) -> MapFile:
+    """Return the map in a file. Only its coordinates must be complete; other columns may have missing values.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    wanted : list of str, default=None
+        The columns that are the map. If None, they are found by their names.
+    use_rep : str, default=None
+        The representation of an H5AD file that is the map. If None, it is ``obsm["X_drsne"]``.
+
+    Returns
+    -------
+    MapFile
+        The map, and the other columns.
+    """
+    content = _content(source, use_rep or KEY)
+    own = _columns(content)
+    rest = {str(name): values for name, values in content.others.items()}
+    numbers = [name for name, values in own.items() if values.dtype.kind in "biuf"]
+    weights = _weights(numbers) if wanted is None else {}
+    if weights:
+        used = [name for names in weights.values() for name in names]
+    else:
+        used = wanted or _coordinates_in(content, numbers, source.name)
+    _check_known(used, numbers, source.name)
+    Y = _stacked(own, used, source.name)
+    columns = {name: values for name, values in own.items() if name not in used} | rest
+    contrast = None
+    if content.document is not None:
+        contrast = content.document.adata.uns.get("drsne", {}).get("contrast")
+    if weights:
+        found: Any = _path(Y, weights, columns)
+    elif used[0].startswith("drsne") or (content.document is not None and (use_rep or KEY) == KEY):
+        found = _with_concentrations(Y, columns, contrast)
+    else:
+        found = Map(embedding_=Y)
+    return MapFile(found, used, columns, content.index)
 
 
 def coordinates(names: list[str]) -> list[str]:
@@ -53,3 +95,143 @@ def coordinates(names: list[str]) -> list[str]:
     if {"x", "y"} <= set(lower):
         return [lower[each] for each in ("x", "y", "z") if each in lower]
     return names if len(names) <= _MOST else []
+
+
+def _content(source: Source, use_rep: str) -> Any:
+    """Return what a file holds."""
+    from drsne.tables import FORMATS, TableError, format_of
+
+    source.check()
+    name = format_of(source)
+    try:
+        return FORMATS.load(name).read(source, {"use_rep": use_rep, "array": None, "header": None})
+    except TableError:
+        raise
+    except ValueError as error:
+        if name != "h5ad":
+            raise
+        raise TableError(
+            f"{source.name} cannot be read as a map: {error} Name the map with --use-rep (drsne evaluate: --map-rep)."
+        ) from error
+
+
+def _columns(content: Any) -> dict[str, Any]:
+    """Return the columns of a data frame or a matrix."""
+    from drsne.tables import column_of
+
+    values = content.values
+    names = values.columns if hasattr(values, "iloc") else content.columns
+    if names is None:
+        names = [f"x{place + 1}" for place in range(values.shape[1])]
+    return {str(name): column_of(values, place) for place, name in enumerate(names)}
+
+
+def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
+    """Return the columns that are the map, or raise an error if this is not clear."""
+    from drsne.tables import TableError
+
+    if content.document is not None and len(numbers) <= _MOST:
+        return numbers
+    without_names = not hasattr(content.values, "iloc") and content.columns is None
+    if without_names and len(numbers) == _WRITTEN:
+        return numbers[:2]
+    used = coordinates(numbers) if content.document is None else []
+    if not used:
+        shown = ", ".join(numbers[:6]) + (", ..." if len(numbers) > 6 else "")
+        raise TableError(
+            f"{file} has {len(numbers)} columns of numbers, and it is not clear which are the map"
+            f"{f': {shown}' if shown else ''}. Choose them with --map-columns."
+        )
+    return used
+
+
+def _check_known(used: list[str], numbers: list[str], file: str) -> None:
+    from drsne.checks import did_you_mean
+    from drsne.tables import TableError
+
+    missing = [name for name in used if name not in numbers]
+    if missing:
+        hint = did_you_mean(missing[0], numbers) or f"It has {', '.join(numbers[:10])}."
+        raise TableError(f"{file} has no column of numbers {missing[0]!r}. {hint}")
+
+
+def _stacked(own: dict[str, Any], used: list[str], file: str) -> Any:
+    """Return the coordinates as one array, or raise an error if some are missing."""
+    import numpy as np
+
+    from drsne.tables import TableError
+
+    Y = np.column_stack([np.asarray(own[name], dtype=np.float64) for name in used])
+    wrong = (~np.isfinite(Y)).sum(axis=0)
+    if wrong.any():
+        counts = ", ".join(f"{count:,} in {name!r}" for name, count in zip(used, wrong, strict=True) if count)
+        raise TableError(
+            f"{file} has missing or infinite coordinates: {counts}. Leave these rows out of the map and of the data."
+        )
+    return Y
+
+
+def _weights(numbers: list[str]) -> dict[float, list[str]]:
+    """Return the columns of the maps along a path by their weights, in ascending order."""
+    found: dict[float, list[str]] = {}
+    for name in numbers:
+        match = _OF_PATH.fullmatch(name)
+        if match:
+            found.setdefault(float(match[2]), []).append(name)
+    return dict(sorted(found.items()))
+
+
+def _path(Y: Any, weights: dict[float, list[str]], columns: dict[str, Any]) -> Any:
+    """Return the maps along a path, without scores. The concentration of the data is taken out of the columns."""
+    import numpy as np
+
+    from drsne import DensityPath
+    from drsne.objectives.drsne import PROFILE_WEIGHT
+
+    listed = np.array(list(weights))
+    unknown = np.full(len(listed), np.nan)
+    data = _taken(columns, (_CONCENTRATIONS[0][0],))
+    contrasts = None
+    if data is not None:
+        contrasts = np.where(listed > PROFILE_WEIGHT, 1.0, _contrast(data[0]))
+    ends = np.cumsum([len(names) for names in weights.values()])
+    return DensityPath(
+        weights=listed,
+        embeddings=np.split(Y, ends[:-1], axis=1),
+        metrics={},
+        kl_divergence=unknown,
+        concentration_loss=unknown,
+        baseline=float("nan"),
+        input_concentration=None if data is None else data[0],
+        contrasts=contrasts,
+    )
+
+
+def _with_concentrations(Y: Any, columns: dict[str, Any], contrast: float | None) -> Map:
+    """Return a map with the concentrations of the data and of the map, if the columns have both."""
+    for names in _CONCENTRATIONS:
+        both = _taken(columns, names)
+        if both is not None:
+            data, shown = both
+            own = _contrast(data) if contrast is None else float(contrast)
+            return Map(embedding_=Y, input_concentration_=data, concentration_=shown, contrast_=own)
+    return Map(embedding_=Y)
+
+
+def _taken(columns: dict[str, Any], names: tuple[str, ...]) -> list[Any] | None:
+    """Remove columns and return them as numbers, or return None if one is missing or incomplete."""
+    import numpy as np
+
+    found = [columns.get(name) for name in names]
+    if any(values is None or values.dtype.kind not in "biuf" or not np.isfinite(values).all() for values in found):
+        return None
+    return [np.asarray(columns.pop(name), dtype=np.float64) for name in names]
+
+
+def _contrast(data: Any) -> float:
+    """Return the contrast that a map of the default settings has, which follows from the concentration of the data."""
+    import numpy as np
+
+    from drsne.objectives.concentration import Smoothing, contrast
+
+    return contrast(np.exp(-data), Smoothing(relative=0.0))

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from drsne.cli import Command, note
-from drsne.cli._tables import Outputs, add_output
+from drsne.cli._outputs import Outputs, add_output
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +40,7 @@ def run(options: argparse.Namespace) -> int:
     }
     outputs.table(places["digits.csv"], columns)
     outputs.figure(places["digits.png"], two_panels(model, digit, "digit"))
-    explorer.page(model, labels=digit, title="Digits").save(places["digits.html"], force=options.force)
-    outputs.wrote(places["digits.html"])
+    outputs.page(places["digits.html"], explorer.page(model, labels=digit, label_name="digit", title="Digits"))
     if not options.quiet:
         note(f"Open {places['digits.html']} in a browser to explore the map.")
     return 0

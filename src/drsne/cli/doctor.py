@@ -104,4 +104,6 @@ def _fit() -> str:
     return f"works ({seconds:.1f} s for 200 points and 50 iterations)" if np.isfinite(Y).all() else "fails: not finite"
 
 
-COMMAND = Command("print what people need to understand a problem on your machine", arguments, run, "  drsne doctor")
+COMMAND = Command(
+    "print versions, settings and the result of a small fit, for a problem report", arguments, run, "  drsne doctor"
+)

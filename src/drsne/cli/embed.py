@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from drsne.cli import Command, note
-from drsne.cli._tables import (
-    Outputs,
-    add_fit,
-    add_input,
-    add_output,
-    fit_parameters,
-    map_columns,
-    page_of,
-    read_input,
-    scaled,
-)
+from drsne.cli import Command, UsageError, checked_options, note
+from drsne.cli._fitting import add_fit, check_fit, fit_parameters, refuse_too_large, scaled
+from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output
+from drsne.cli._tables import add_input, check_names, dropped_columns, map_columns, read_input
 
-_PICTURES = (".png", ".pdf", ".svg", ".jpg")
+if TYPE_CHECKING:
+    from drsne.tables import Table
+
+_MADE = ("drsne1", "drsne2", "concentration_data", "concentration_map")  # columns of the output
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,10 +24,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="OUT", help="the map, both concentrations and the label: CSV, TSV, Parquet, Feather, "
         "NPY, NPZ or H5AD; - for standard output"
     )  # fmt: skip
-    parser.add_argument("--weight", default=None, metavar="auto|F", help="weight of the density term (default: 1)")
-    parser.add_argument("--plot", metavar="FILE", help="draw the map: PNG, PDF or SVG")
+    parser.add_argument(
+        "--weight",
+        metavar="auto|F",
+        help="weight of the density term: a number, or auto to choose one in about six times the time (default: 1)",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the map: PNG, PDF, SVG or JPG")
     parser.add_argument("--explore", metavar="FILE", help="write a page (HTML) to explore the map in a browser")
     parser.add_argument("--model", metavar="FILE", help="save the model, with which drsne transform places new rows")
+    parser.add_argument(
+        "--reliability", action="store_true", help="add the reliability of every position to the page of --explore"
+    )
     add_fit(parser)
     add_output(parser)
 
@@ -41,41 +43,48 @@ def run(options: argparse.Namespace) -> int:
     """Read a table, fit a map and write what the user asked for."""
     outputs = Outputs(options, [options.input])
     if not any((options.output, options.plot, options.explore, options.model)):
-        raise ValueError("Nothing would be written. Pass -o map.csv, --plot map.png, --explore map.html or --model.")
-    outputs.check(options.output, "--output", table=True)
-    outputs.check(options.plot, "--plot", extensions=_PICTURES)
-    outputs.check(options.explore, "--explore", extensions=(".html", ".htm"))
+        raise UsageError("Nothing would be written. Pass -o map.csv, --plot map.png, --explore map.html or --model.")
+    if options.reliability and options.explore is None:
+        raise UsageError("--reliability needs --explore, because it adds a column to the page.")
+    outputs.check(options.output, "--output", table=True, h5ad=True)
+    outputs.check(options.plot, "--plot", extensions=PICTURES)
+    outputs.check(options.explore, "--explore", extensions=PAGES)
     outputs.check(options.model, "--model")
+    check_fit(options)
     weight = _weight(options.weight)
     table = read_input(options)
+    if options.output is not None and not _is_h5ad(options):
+        check_names(table, options, _MADE)
     model = _fitted(options, table, weight)
     _write(options, outputs, table, model)
-    return 130 if model._reference is None else 0  # an interrupted fit keeps its last map, but not what new rows need
+    return 130 if model.stopped_by_ == "interrupt" else 0
 
 
 def _weight(text: str | None) -> Any:
     if text is None or text == "auto":
         return text
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"weight must be a number of at least 0 or auto; got {text!r}.") from None
+    from drsne import checks
+
+    with checked_options():
+        try:
+            value: Any = float(text)
+        except ValueError:
+            value = text
+        return checks.number("--weight", value, at_least=0, hint="Pass 0 for plain t-SNE, or auto.")
 
 
-def _fitted(options: argparse.Namespace, table: Any, weight: Any) -> Any:
+def _fitted(options: argparse.Namespace, table: Table, weight: Any) -> Any:
     from drsne import DRSNE
 
     X, scaling = scaled(table, options)
-    params = fit_parameters(options)
-    if weight is not None:
-        params["density_weight"] = weight
-    if params["pca_components"] is None and table.document is not None:
-        params["pca_components"] = table.document.pca_components
-    refuse_too_large(X, params)
+    params = fit_parameters(options, table, **({} if weight is None else {"density_weight": weight}))
+    refuse_too_large(X, params, options)
     model = DRSNE(**params)
     model.fit(_named(X, table.columns))
     if scaling is not None:
         model.column_means_, model.column_spreads_ = scaling["mean"], scaling["spread"]
+    if table.document is not None:
+        model.representation_ = _record(table)
     if weight == "auto" and not options.quiet:
         note(f"Chose the weight {model.density_weight_:g}.")
     return model
@@ -90,59 +99,59 @@ def _named(X: Any, columns: list[str] | None) -> Any:
     return pd.DataFrame(X, columns=columns)
 
 
-def refuse_too_large(X: Any, params: dict[str, Any]) -> None:
-    """Raise an error if a fit will need more memory than is free."""
-    from drsne import memory_estimate
-    from drsne.estimators.memory import available
+def _record(table: Table) -> dict[str, Any]:
+    """Return which columns of an AnnData object the model was fitted to, as :func:`drsne.tl.fit` does."""
+    import numpy as np
 
-    n, d = X.shape
-    d = max(1, X.nnz // n) if hasattr(X, "nnz") else d
-    needed, free = memory_estimate(n, d, **params), available()
-    if free is not None and needed > free:
-        raise ValueError(
-            f"A map of {n:,} rows and {d:,} columns needs about {needed / 1e9:.1f} GB of memory, but only "
-            f"{free / 1e9:.1f} GB are free. Pass fewer rows, or reduce the columns with --pca 50."
-        )
+    record: dict[str, Any] = table.document.representation.record()
+    if table.columns is None:
+        return record
+    return {**record, "var_names": np.array(table.columns), "n_columns": len(table.columns)}
 
 
-def _write(options: argparse.Namespace, outputs: Outputs, table: Any, model: Any) -> None:
+def _write(options: argparse.Namespace, outputs: Outputs, table: Table, model: Any) -> None:
     if options.model is not None:
         model.save(options.model)
         outputs.wrote(options.model)
-    columns = map_columns(
-        table,
-        options.label,
-        model.embedding_,
-        concentration_data=model.input_concentration_,
-        concentration_map=model.concentration_,
-    )
-    if options.output is not None and options.output.lower().endswith(".h5ad"):
-        _write_h5ad(options, outputs, table, model, columns)
-    else:
-        outputs.table(options.output, columns)
-        _warn_about_text(options, columns)
+    if _is_h5ad(options):
+        _write_h5ad(options, outputs, table, model)
+    elif options.output is not None:
+        made = (*model.embedding_.T, model.input_concentration_, model.concentration_)
+        outputs.table(options.output, map_columns(table, options, dict(zip(_MADE, made, strict=True))))
     if options.plot is not None:
         from drsne.cli._pictures import two_panels
 
         outputs.figure(options.plot, two_panels(model, table.label, options.label))
     if options.explore is not None:
-        page_of(model, table, options.input).save(options.explore, force=options.force)
-        outputs.wrote(options.explore)
+        from drsne.cli._pages import page_of, reliability_of
+
+        wanted = options.reliability and model.stopped_by_ != "interrupt"
+        reliability = reliability_of(model) if wanted else None
+        outputs.page(options.explore, page_of(model, table, options, reliability=reliability))
 
 
-def _warn_about_text(options: argparse.Namespace, columns: dict[str, Any]) -> None:
-    text = [name for name, values in columns.items() if values.dtype.kind not in "biuf"]
-    if text and options.output and options.output.lower().endswith(".npy") and not options.quiet:
-        note(f"An NPY file holds only numbers, so {', '.join(map(repr, text))} is not in it. Use NPZ or CSV for text.")
+def _is_h5ad(options: argparse.Namespace) -> bool:
+    return options.output is not None and options.output.lower().endswith(".h5ad")
 
 
-def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Any, model: Any, columns: dict[str, Any]) -> None:
+def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Table, model: Any) -> None:
     from drsne.replacing import replacing
     from drsne.tables.h5ad import with_map
 
+    adata = _without(with_map(table, model, options.label), dropped_columns(options))
     with replacing(Path(options.output)) as temporary:
-        with_map(table, model, columns, options.label).write_h5ad(temporary)
+        adata.write_h5ad(temporary)
     outputs.wrote(options.output)
+
+
+def _without(adata: Any, dropped: list[str]) -> Any:
+    """Return an AnnData object without columns of ``obs`` and without variables that the user left out."""
+    adata.obs = adata.obs.drop(columns=[name for name in dropped if name in adata.obs])
+    if adata.var_names.isin(dropped).any():
+        adata = adata[:, ~adata.var_names.isin(dropped)].copy()
+    if adata.raw is not None and adata.raw.var_names.isin(dropped).any():
+        adata.raw = adata.raw[:, ~adata.raw.var_names.isin(dropped)].to_adata()
+    return adata
 
 
 COMMAND = Command(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from drsne.cli import Command, note
-from drsne.cli._tables import add_input, read_input
+from drsne.cli import Command, checked_options, note
+from drsne.cli._fitting import check_metric, scaled
+from drsne.cli._tables import add_input, listed, read_input
 from drsne.markdown import table as text_table
+
+if TYPE_CHECKING:
+    from drsne.tables import Source, Table
 
 _MEANINGS = {
     "trustworthiness": "neighbours in the map are neighbours in the data (1 is best)",
     "continuity": "neighbours in the data are neighbours in the map (1 is best)",
-    "concentration_correlation": "density of the data and of the map, k = 30 (1 is best)",
-    "density_rank_correlation": "ranks of the densities, k = 30 (1 is best)",
-    "local_density_rank_correlation": "ranks of the densities, k = 5 (1 is best)",
+    "concentration_correlation": "correlation of the log concentrations of data and map, 30 neighbours (1 is best)",
+    "density_rank_correlation": "correlation of the ranks of the densities, 30 neighbours (1 is best)",
+    "local_density_rank_correlation": "correlation of the ranks of the densities, 5 neighbours (1 is best)",
     "fragmentation": "share of neighbours that the map tears apart (0 is best)",
-    "stress": "distortion of all distances (0 is best)",
+    "stress": "distortion of all distances; depends mainly on the size of the map",
     "silhouette": "separation of the labels in the map (1 is best)",
 }
 
@@ -28,6 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_input(parser)
     parser.add_argument("map", metavar="MAP", help="the map, with the rows of INPUT in the same order")
     parser.add_argument("--map-columns", metavar="COLUMNS", help="columns of the map, separated by commas")
+    parser.add_argument("--map-rep", metavar="KEY", help="map of an H5AD file: a key of obsm (default: X_drsne)")
     parser.add_argument("--metric", default="euclidean", help="metric of the data (default: euclidean)")
     parser.add_argument("--scale", action="store_true", help="scale the columns of the data first")
     parser.add_argument(
@@ -35,29 +41,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", action="store_true", help="show no notes")
+    parser.add_argument("--quiet", action="store_true", help="show no notes and no warnings")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the scores of a map."""
-    from drsne import metrics
-    from drsne.cli._maps import read_map
-    from drsne.cli._tables import scaled
-    from drsne.tables import TableError
+    from drsne import checks, metrics
+    from drsne.tables import Source
 
-    table = read_input(options)
-    wanted = None if options.map_columns is None else options.map_columns.split(",")
-    Y, used = read_map(options.map, wanted)
-    if not options.quiet:
-        note(f"Scoring the columns {', '.join(used)} of {options.map}.")
-    kept = table.rows
-    if len(Y) > len(kept) and int(kept[-1]) < len(Y):
-        Y = Y[kept]
-    if len(Y) != table.X.shape[0]:
-        raise TableError(
-            f"{options.map} has {len(Y):,} rows, but {options.input} has {table.X.shape[0]:,}. The rows of the map "
-            "must be those of the data, in the same order."
-        )
+    with checked_options():
+        checks.integer("--samples", options.samples, at_least=2, hint="The default is 5000.")
+        checks.integer("--seed", options.seed, at_least=0, hint="The default is 0.")
+        if options.input == options.map == "-":
+            raise ValueError("INPUT and MAP cannot both be read from standard input. Pass the name of one of them.")
+    check_metric(options.metric)
+    source = Source(options.input)
+    table = read_input(options, source=source)
+    Y = _of_rows(_map(options), table, source, options)
     X, _ = scaled(table, options)
     samples = None if len(Y) <= options.samples else options.samples
     scores = metrics.evaluate(X, Y, table.label, max_samples=samples, random_state=options.seed, metric=options.metric)
@@ -65,12 +65,56 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _map(options: argparse.Namespace) -> Any:
+    """Return the map, and say what it is made of."""
+    from drsne.cli._maps import read_map
+    from drsne.tables import Source, TableError
+
+    file = read_map(Source(options.map), listed(options.map_columns), options.map_rep)
+    if hasattr(file.found, "embeddings"):
+        weight = file.found.weights[0]
+        raise TableError(
+            f"{options.map} has maps for {len(file.found.weights)} weights. Choose one of them, such as --map-columns "
+            f"drsne1_w{weight:g},drsne2_w{weight:g}."
+        )
+    if not options.quiet:
+        note(f"Scoring the columns {', '.join(file.used)} of {options.map}.")
+    return file.found.embedding_
+
+
+def _of_rows(Y: Any, table: Table, source: Source, options: argparse.Namespace) -> Any:
+    """Return the rows of a map that belong to the rows of the data, or raise an error if this is not clear."""
+    from drsne.tables import TableError
+
+    used = table.X.shape[0]
+    if len(Y) == used:
+        return Y
+    every = _count_rows(source, options) if options.skip_missing else used
+    if len(Y) == every:  # rows with missing values were left out of the data only
+        return Y[table.rows]
+    left_out = f", of which {used:,} are complete" if every > used else ""
+    raise TableError(
+        f"{options.map} has {len(Y):,} rows, but {options.input} has {every:,}{left_out}. The rows of the map "
+        "must be those of the data, in the same order."
+    )
+
+
+def _count_rows(source: Source, options: argparse.Namespace) -> int:
+    """Return the number of rows of the input, including those with missing values."""
+    from drsne.tables import FORMATS, format_of
+
+    reading = {"array": options.array, "use_rep": options.use_rep, "header": options.header}
+    return int(FORMATS.load(format_of(source, options.format)).read(source, reading).values.shape[0])
+
+
 def _show(scores: dict[str, Any], options: argparse.Namespace) -> None:
     if options.json:
-        json.dump(scores, sys.stdout, indent=2)
+        # JSON has no NaN.
+        known = {name: value if math.isfinite(value) else None for name, value in scores.items()}
+        json.dump(known, sys.stdout, indent=2, allow_nan=False)
         print()
         return
-    rows = [[name.replace("_", " "), f"{value:.4f}", _MEANINGS[name]] for name, value in scores.items()]
+    rows = [[name.replace("_", " "), f"{value:.4f}", _MEANINGS.get(name, "")] for name, value in scores.items()]
     print(text_table(["score", "value", "what it measures"], rows))
 
 
@@ -80,5 +124,6 @@ COMMAND = Command(
     run,
     """\
   drsne evaluate flowers.csv map.csv --label species
-  drsne evaluate cells.parquet umap.csv --map-columns umap_1,umap_2 --json""",
+  drsne evaluate cells.parquet umap.csv --map-columns umap_1,umap_2 --json
+  drsne evaluate cells.h5ad cells.h5ad --use-rep X_pca --map-rep X_umap""",
 )

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from drsne.cli import Command
-from drsne.cli._tables import Outputs, add_output
+from drsne.cli import Command, UsageError
+from drsne.cli._outputs import PAGES, Outputs, add_output
+from drsne.cli._tables import dropped_columns, listed
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument(
-        "maps", metavar="MAP", nargs="+", help="files with maps of the same rows, made by any method, or model files"
+        "maps",
+        metavar="MAP",
+        nargs="+",
+        help="files with maps of the same rows, made by any method, outputs of drsne path, or model files; - for "
+        "standard input",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", default="explorer.html", help="the page (default: explorer.html)"
     )
-    parser.add_argument("--label", metavar="COLUMN", help="column of the first file with labels")
+    parser.add_argument("--label", metavar="COLUMN", help="column of one of the files with labels")
+    parser.add_argument(
+        "--drop", metavar="COLUMNS", action="append", default=[], help="columns to leave out, separated by commas"
+    )
     parser.add_argument("--map-columns", metavar="COLUMNS", help="columns of the maps, separated by commas")
+    parser.add_argument("--use-rep", metavar="KEY", help="map of an H5AD file: a key of obsm (default: X_drsne)")
     parser.add_argument("--title", help="title of the page")
     add_output(parser)
 
@@ -27,66 +36,106 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Read the maps and write the page."""
     outputs = Outputs(options, options.maps)
-    outputs.check(options.output, "--output", extensions=(".html", ".htm"))
-    from drsne import explorer
-
-    if len(options.maps) == 1 and _is_model(options.maps[0]):
-        import drsne
-
-        page = explorer.page(drsne.load(options.maps[0]), title=options.title or Path(options.maps[0]).name)
-    else:
-        page = _page_of_files(options)
-    page.save(options.output, force=options.force)
-    outputs.wrote(options.output)
+    outputs.check(options.output, "--output", extensions=PAGES)
+    if options.maps.count("-") > 1:
+        raise UsageError("Only one map can be read from standard input. Pass the names of the other files.")
+    outputs.page(options.output, _page([_opened(path, options) for path in options.maps], options))
     return 0
 
 
-def _is_model(path: str) -> bool:
+class _Opened(NamedTuple):
+    """What one of the files holds."""
+
+    path: str
+    source: Any  # a model, a DensityPath or a Map
+    columns: dict[str, Any]
+    names: Any
+
+    @property
+    def title(self) -> str:
+        return "standard input" if self.path == "-" else Path(self.path).stem
+
+
+def _opened(path: str, options: argparse.Namespace) -> _Opened:
+    """Read a model or a map."""
+    import drsne
+    from drsne.cli._maps import read_map
     from drsne.files import MAGIC
-    from drsne.tables import Source
+    from drsne.tables import Source, TableError
 
     source = Source(path)
     source.check()
-    return source.start.startswith(MAGIC)
+    if not source.start.startswith(MAGIC):
+        file = read_map(source, listed(options.map_columns), options.use_rep)
+        return _Opened(path, file.found, file.columns, file.names)
+    if path == "-":
+        raise TableError("A model cannot be read from standard input. Pass the name of its file.")
+    return _Opened(path, drsne.load(path), {}, None)
 
 
-def _page_of_files(options: argparse.Namespace) -> Any:
+def _page(opened: list[_Opened], options: argparse.Namespace) -> Any:
+    from drsne import explorer
+
+    columns: dict[str, Any] = {}
+    for each in opened:
+        columns |= {name: values for name, values in each.columns.items() if name not in columns}
+    for name in dropped_columns(options):
+        del columns[_known(name, columns, "--drop")]
+    labels = _labels(columns, options)
+    given: dict[str, Any] = {"labels": labels, "label_name": options.label, "columns": columns}
+    given["names"] = next((each.names for each in opened if each.names is not None), None)
+    given["title"] = options.title or opened[0].title
+    if len(opened) == 1:
+        return explorer.page(opened[0].source, **given)
+    return explorer.page(_together(opened), **given)
+
+
+def _labels(columns: dict[str, Any], options: argparse.Namespace) -> Any:
+    """Take the labels out of the columns, or raise an error if they are not there."""
     import numpy as np
 
-    import drsne
-    from drsne import explorer
-    from drsne.cli._maps import read_map_and_rest
+    if options.label is None:
+        return None
+    if not columns:
+        raise UsageError(f"--label cannot be used with {options.maps[0]}, which has no columns besides its map.")
+    labels = columns.pop(_known(options.label, columns, "--label"))
+    whole = labels.dtype.kind == "f" and (labels == np.round(labels)).all()
+    return labels.astype(np.int64) if whole else labels
+
+
+def _known(name: str, columns: dict[str, Any], option: str) -> str:
+    """Return the name of a column, or raise an error if there is no such column."""
+    from drsne.checks import did_you_mean
     from drsne.tables import TableError
 
-    wanted = None if options.map_columns is None else options.map_columns.split(",")
+    if name not in columns:
+        hint = did_you_mean(name, columns) or f"They have {', '.join(map(repr, list(columns)[:5])) or 'none'}."
+        raise TableError(f"{option} must name a column of one of the files besides the map; got {name!r}. {hint}")
+    return name
+
+
+def _together(opened: list[_Opened]) -> dict[str, Any]:
+    """Return all maps by their titles, or raise an error if they do not have the same number of rows."""
+    from drsne.tables import TableError
+
     maps: dict[str, Any] = {}
-    columns: dict[str, Any] = {}
-    names = None
-    for path in options.maps:
-        title = Path(path).stem if Path(path).stem not in maps else path
-        if _is_model(path):
-            maps[title] = drsne.load(path).embedding_
-            continue
-        Y, used, table = read_map_and_rest(path, wanted)
-        if maps and len(Y) != len(next(iter(maps.values()))):
-            first = next(iter(maps))
-            raise TableError(
-                f"{path} has {len(Y):,} rows, but {first} has {len(maps[first]):,}. Pass maps of the same rows."
-            )
-        maps[title] = Y
-        names = table.index if names is None else names
-        rest = [name for name in table.columns or () if name not in used]
-        found = {name: table.X[:, table.columns.index(name)] for name in rest} | table.others
-        columns |= {name: values for name, values in found.items() if name not in columns}
-    labels = None
-    if options.label is not None:
-        if options.label not in columns:
-            raise TableError(f"--label must name a column of {options.maps[0]}; got {options.label!r}.")
-        labels = columns.pop(options.label)
-        if labels.dtype.kind == "f" and (labels == np.round(labels)).all():
-            labels = labels.astype(np.int64)
-    source: Any = maps if len(maps) > 1 else next(iter(maps.values()))
-    return explorer.page(source, labels=labels, columns=columns, names=names, title=options.title or next(iter(maps)))
+    for each in opened:
+        title = each.title if each.title not in maps else each.path
+        for name, Y in _titled(title, each.source).items():
+            first = next(iter(maps.values()), Y)
+            if len(Y) != len(first):
+                raise TableError(
+                    f"{each.path} has {len(Y):,} rows, but {opened[0].path} has {len(first):,}. Pass maps of the same "
+                    "rows."
+                )
+            maps[name] = Y
+    return maps
+
+
+def _titled(title: str, source: Any) -> dict[str, Any]:
+    if not hasattr(source, "embeddings"):
+        return {title: source.embedding_}
+    return {f"{title}, λ = {weight:g}": Y for weight, Y in zip(source.weights, source.embeddings, strict=True)}
 
 
 COMMAND = Command(
@@ -96,5 +145,6 @@ COMMAND = Command(
     """\
   drsne explore map.csv --label species -o page.html
   drsne explore drsne.csv umap.csv tsne.csv -o compare.html
+  drsne explore cells.h5ad --use-rep X_umap
   drsne explore points.drsne""",
 )

@@ -38,4 +38,4 @@ def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-COMMAND = Command("list the methods that are compared", arguments, run, "  drsne methods --grids")
+COMMAND = Command("list the methods that drsne reproduce can compare", arguments, run, "  drsne methods --grids")

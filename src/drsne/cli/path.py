@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import math
+from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
-from drsne.cli import Command, note
-from drsne.cli._tables import (
-    Outputs,
-    add_fit,
-    add_input,
-    add_output,
-    fit_parameters,
-    map_columns,
-    page_of,
-    read_input,
-    scaled,
-)
+from drsne.cli import Command, UsageError, note
+from drsne.cli._fitting import add_fit, check_fit, fit_parameters, refuse_too_large, scaled
+from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output
+from drsne.cli._tables import add_input, check_names, map_columns, read_input
+
+_DROP = 0.01  # largest loss of trustworthiness and continuity, as for density_weight="auto"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_input(parser)
     parser.add_argument("--explore", metavar="FILE", help="write a page (HTML) with a slider for the weight")
-    parser.add_argument("-o", "--output", metavar="OUT", help="all maps, with the weight in the names of the columns")
     parser.add_argument(
-        "--plot", metavar="FILE", help="draw the trade-off between neighbours and density: PNG, PDF or SVG"
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="all maps, with the weight in the names of the columns: CSV, TSV, Parquet, Feather, NPY or NPZ; - for "
+        "standard output",
+    )
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw the trade-off between neighbours and density: PNG, PDF, SVG or JPG"
     )
     parser.add_argument(
         "--weights", metavar="LIST", help="weights, separated by commas (default: nineteen weights from 0 to 1120)"
@@ -38,52 +41,79 @@ def run(options: argparse.Namespace) -> int:
     """Read a table, fit the maps and write what the user asked for."""
     outputs = Outputs(options, [options.input])
     if not any((options.output, options.plot, options.explore)):
-        raise ValueError("Nothing would be written. Pass --explore page.html, --plot trade_off.png or -o maps.csv.")
-    outputs.check(options.explore, "--explore", extensions=(".html", ".htm"))
-    outputs.check(options.plot, "--plot", extensions=(".png", ".pdf", ".svg", ".jpg"))
+        raise UsageError("Nothing would be written. Pass --explore page.html, --plot trade_off.png or -o maps.csv.")
+    outputs.check(options.explore, "--explore", extensions=PAGES)
+    outputs.check(options.plot, "--plot", extensions=PICTURES)
     outputs.check(options.output, "--output", table=True)
+    check_fit(options)
     weights = _weights(options.weights)
     table = read_input(options)
     from drsne import density_path
-    from drsne.cli.embed import refuse_too_large
+    from drsne.path import WEIGHTS
 
-    X, _ = scaled(table, options)
-    params = fit_parameters(options)
-    refuse_too_large(X, params)
-    maps = density_path(X, weights, **params)
     if options.output is not None:
-        outputs.table(options.output, _columns(table, options.label, maps))
-    if options.plot is not None:
-        outputs.figure(options.plot, maps.plot(table.label))
-    if options.explore is not None:
-        page_of(maps, table, options.input).save(options.explore, force=options.force)
-        outputs.wrote(options.explore)
-    if not options.quiet:
-        chosen = maps.select(max_trustworthiness_drop=max(0.01, maps.baseline - maps.metrics["trustworthiness"].max()))
-        note(
-            f"The weight {maps.weights[chosen]:g} shows density best within .01 of the trustworthiness of plain t-SNE."
-        )
-    return 0
+        check_names(table, options, _names(WEIGHTS if weights is None else weights))
+    X, _ = scaled(table, options)
+    params = fit_parameters(options, table)
+    refuse_too_large(X, {**params, "density_weight": "auto"}, options)
+    maps = density_path(X, weights, **params)
+    _write(options, outputs, table, maps)
+    return 130 if maps.stopped_by == "interrupt" else 0
 
 
 def _weights(text: str | None) -> list[float] | None:
     if text is None:
         return None
     try:
-        return [float(each) for each in text.split(",")]
+        found = [float(each) for each in text.split(",")]
     except ValueError:
-        raise ValueError(
-            f"weights must be numbers separated by commas; got {text!r}. Pass, for example, 0,1,3,9."
-        ) from None
+        found = []
+    ascending = all(before < after for before, after in pairwise(found))
+    if not found or not ascending or found[0] < 0 or not all(map(math.isfinite, found)):
+        raise UsageError(
+            "--weights must be numbers of at least 0 in ascending order, separated by commas; got "
+            f"{text!r}. Pass, for example, 0,1,3,9."
+        )
+    return found
 
 
-def _columns(table: Any, label: str | None, maps: Any) -> dict[str, Any]:
-    """Return the columns of all maps, such as drsne1_w0.3."""
-    columns: dict[str, Any] = {}
-    for weight, Y in zip(maps.weights, maps.embeddings, strict=True):
-        columns |= {f"drsne{place + 1}_w{weight:g}": Y[:, place] for place in range(Y.shape[1])}
-    empty = maps.embeddings[0][:, :0]
-    return map_columns(table, label, empty, **columns)
+def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any) -> None:
+    if options.output is not None:
+        made = [*(values for Y in maps.embeddings for values in Y.T), maps.input_concentration]
+        columns = dict(zip(_names(maps.weights), made, strict=True))
+        outputs.table(options.output, map_columns(table, options, columns))
+    if options.explore is not None:
+        from drsne.cli._pages import page_of
+
+        outputs.page(options.explore, page_of(maps, table, options))
+    if math.isnan(maps.baseline):
+        if options.plot is not None:
+            note(f"The scores of the maps are not known, so {options.plot} was not drawn.")
+        return
+    chosen = _best(maps)
+    if options.plot is not None:
+        outputs.figure(options.plot, maps.plot(table.label, chosen=chosen, criterion="density"))
+    if options.quiet:
+        return
+    limits = f"at most {_DROP:g} below plain t-SNE in trustworthiness and in continuity"
+    if chosen is None:
+        note(f"No map is {limits}. Add smaller weights.")
+    else:
+        note(f"Of the maps that are {limits}, the one with the weight {maps.weights[chosen]:g} shows density best.")
+
+
+def _best(maps: Any) -> int | None:
+    """Return the map that ``--weight auto`` would choose among these, or None if no map meets its constraints."""
+    try:
+        found: int = maps.select(max_trustworthiness_drop=_DROP, max_continuity_drop=_DROP, criterion="density")
+    except ValueError:
+        return None
+    return found
+
+
+def _names(weights: Iterable[float]) -> list[str]:
+    """Return the names of the columns of all maps, and of the concentration of the data."""
+    return [*(f"drsne{axis}_w{weight:g}" for weight in weights for axis in (1, 2)), "concentration_data"]
 
 
 COMMAND = Command(

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from drsne.cli import Command
+from drsne.cli import Command, UsageError, checked_options
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +38,14 @@ def run(options: argparse.Namespace) -> int:
     from drsne.experiments import studies
     from drsne.experiments.study import Selection
 
-    jobs = checks.integer("jobs", options.jobs, at_least=1)
-    for seed in options.seeds or ():
-        checks.integer("seeds", seed, at_least=0)
+    with checked_options():
+        jobs = checks.integer("--jobs", options.jobs, at_least=1)
+        for seed in options.seeds or ():
+            checks.integer("--seeds", seed, at_least=0)
     every = options.study == "all"
     if every and (options.datasets or options.methods):
-        raise ValueError(
-            "datasets and methods must not be given with all, because they differ between studies. Name one study."
+        raise UsageError(
+            "--datasets and --methods cannot be used with all, because they differ between studies. Name one study."
         )
     suffix = "-quick" if options.quick else ""
     skipped: dict[str, Exception] = {}

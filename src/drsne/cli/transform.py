@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from drsne.cli import Command, note
-from drsne.cli._tables import Outputs, add_input, add_output, map_columns, read_input
+from drsne.cli import Command, UsageError, note
+from drsne.cli._fitting import check_jobs
+from drsne.cli._outputs import Outputs, add_output
+from drsne.cli._tables import add_input, check_names, map_columns, read_input
+
+if TYPE_CHECKING:
+    from drsne.tables import Table
 
 _NOVEL = 3.0  # novelty above which a row is unlike all training rows
 
@@ -16,7 +21,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", help="model file, written by drsne embed --model or model.save")
     add_input(parser, drop=False)
     parser.add_argument(
-        "-o", "--output", metavar="OUT", required=True, help="positions, concentration, novelty and the label"
+        "-o",
+        "--output",
+        metavar="OUT",
+        required=True,
+        help="positions, concentration, novelty and the label: CSV, TSV, Parquet, Feather, NPY or NPZ; - for standard "
+        "output",
     )
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)")
     add_output(parser)
@@ -24,49 +34,101 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read a model and a table, place the rows and write their positions."""
+    import numpy as np
+
     outputs = Outputs(options, [options.input, options.model])
     outputs.check(options.output, "--output", table=True)
+    check_jobs(options.jobs)
     model = _loaded(options)
-    names = getattr(model, "feature_names_in_", None)
-    table = read_input(options, columns=None if names is None else [str(name) for name in names])
-    X = _as_fitted(model, table)
-    Y = model.transform(X)
+    record = _record(model, options)
+    table = _read(options, record)
+    X = _as_fitted(model, table, record, options)
+    names = _names(model)
+    check_names(table, options, names)
     novelty = model.novelty(X)
-    columns = {"concentration_data": model.new_concentration(X)} if hasattr(model, "new_concentration") else {}
-    outputs.table(options.output, map_columns(table, options.label, Y, **columns, novelty=novelty))
+    made = [*np.asarray(model.transform(X)).T, novelty]
+    if hasattr(model, "new_concentration"):
+        made.insert(-1, model.new_concentration(X))
+    outputs.table(options.output, map_columns(table, options, dict(zip(names, made, strict=True))))
     novel = int((novelty > _NOVEL).sum())
     if novel and not options.quiet:
         note(
-            f"{novel:,} of {len(novelty):,} rows are unlike all training rows (novelty above {_NOVEL:g}); their exact "
-            "positions mean little."
+            f"{novel:,} of {len(novelty):,} rows are unlike all training rows (novelty above {_NOVEL:g}); do not "
+            "interpret their exact positions."
         )
     return 0
+
+
+def _names(model: Any) -> list[str]:
+    """Return the names of the columns that are computed."""
+    axes = [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])]
+    return [*axes, *(["concentration_data"] if hasattr(model, "new_concentration") else []), "novelty"]
 
 
 def _loaded(options: argparse.Namespace) -> Any:
     import drsne
     from drsne.tables import Source
 
+    if options.model == "-":
+        raise UsageError("MODEL must be the name of a file; got -. A model cannot be read from standard input.")
     Source(options.model).check()
     model = drsne.load(options.model)
     return model.set_params(n_jobs=options.jobs, verbose=0 if options.quiet else 1)
 
 
-def _as_fitted(model: Any, table: Any) -> Any:
-    """Return the rows as the model was fitted: scaled with the means and spreads of the training data."""
-    X = table.X
-    if hasattr(model, "column_means_"):
-        if X.shape[1] != len(model.column_means_):
-            raise ValueError(
-                f"The model was fitted to {len(model.column_means_)} columns; got {X.shape[1]}. Pass a file with the "
-                "same columns."
+def _record(model: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return which columns the model was fitted to, as in :func:`drsne.tl.fit`. Unknown entries are not there."""
+    import numpy as np
+
+    record = dict(getattr(model, "representation_", {}))
+    if record:
+        if options.use_rep not in (None, record["use_rep"]):
+            raise UsageError(
+                f"--use-rep must be {record['use_rep']}, to which the model was fitted; got {options.use_rep}. Leave "
+                "it out, or fit another model."
             )
+        return record
+    names = getattr(model, "feature_names_in_", None)
+    record = {"n_columns": int(model.n_features_in_)}
+    if names is not None:
+        return {"use_rep": options.use_rep or "X", "var_names": np.asarray(names, dtype=str), **record}
+    return record if options.use_rep is None else {"use_rep": options.use_rep, **record}
+
+
+def _read(options: argparse.Namespace, record: dict[str, Any]) -> Table:
+    """Read the columns of the model."""
+    names = None if "var_names" not in record else [str(name) for name in record["var_names"]]
+    asked = argparse.Namespace(**{**vars(options), "use_rep": record.get("use_rep")})
+    return read_input(asked, columns=names)
+
+
+def _as_fitted(model: Any, table: Table, record: dict[str, Any], options: argparse.Namespace) -> Any:
+    """Return the rows as the model was fitted: the same columns, scaled with the values of the training data."""
+    X = table.X
+    if table.document is not None:
+        from drsne.tl.representation import same_columns
+
+        if "use_rep" not in record:
+            raise ValueError(
+                f"The model does not know which representation of {options.input} it was fitted to. Pass --use-rep X, "
+                "or --use-rep with a key of obsm."
+            )
+        X = same_columns(table.document.adata, record["use_rep"], record)[table.rows]
+    if X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"The model was fitted to {model.n_features_in_} columns; got {X.shape[1]}. Pass a file with the same "
+            "columns."
+        )
+    names = getattr(model, "feature_names_in_", None)
+    if hasattr(X, "nnz") and (names is not None or hasattr(model, "column_means_")):
+        X = X.toarray()
+    if hasattr(model, "column_means_"):
         X = (X - model.column_means_) / model.column_spreads_
-    if getattr(model, "feature_names_in_", None) is None:
+    if names is None:
         return X
     import pandas as pd
 
-    return pd.DataFrame(X, columns=model.feature_names_in_)
+    return pd.DataFrame(X, columns=names)
 
 
 COMMAND = Command(

@@ -63,5 +63,5 @@ def _place() -> str:
 
 
 COMMAND = Command(
-    "compile what fits need, so that the first fit does not wait for it", arguments, run, "  drsne warmup --small"
+    "compile all functions in advance, so that the first fit is faster", arguments, run, "  drsne warmup --small"
 )

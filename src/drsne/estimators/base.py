@@ -275,9 +275,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         This is the distance of the row to its nearest training row, in units of the radius of that training row. The
         radius is the mean distance to its ``density_neighbors`` nearest training rows (for ``DenSNE``, the root of the
         mean squared distance, weighted by the affinities), and never less than a small length. The novelty is 0 for a
-        row that equals a training row, and has no upper limit. Values up to about 1 are typical of the training data.
-        Between 1.5 and 3, treat the position of the row with caution. Above 3, the row is unlike all training rows, and
-        its exact position means little.
+        row that equals a training row, and has no upper limit. Values up to about 1.5 are typical of the training data.
+        From 1.5 to 3, treat the position of the row with caution. Above 3, the row is unlike all training rows, so do
+        not interpret its exact position.
 
         Parameters
         ----------
@@ -519,6 +519,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.kl_divergence_ = outcome.kl
         self.n_iter_ = outcome.n_iter
         self.history_ = outcome.history
+        self.stopped_by_ = outcome.stopped_by
 
     def _keep_reference(
         self, prepared: Prepared[Any], density: Density | None, scales: Any, dtype: type, adaptation: float = 1.0

@@ -111,6 +111,8 @@ class DenSNE(MapEstimator):
         ``kl_divergence_ - 2 * density_weight * correlation_``.
     n_iter_ : int
         Number of iterations that were run.
+    stopped_by_ : {"callback", "interrupt", "overflow"} or None
+        What ended the fit early, or None if it was completed.
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``correlation`` and ``gradient_norm``, the norm of the
         gradient, including early exaggeration. Every 50th iteration is recorded, or every 100th if there are at least
@@ -247,13 +249,13 @@ class DenSNE(MapEstimator):
 
     def _keep(self, outcome: Outcome, prepared: Prepared[DenSNEProblem], state: State, dtype: type) -> None:
         """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
-        density = None
+        density, stopped_by = None, outcome.stopped_by
         try:
             log_radii = prepared.problem.log_radii(outcome.embedding, state)
             density = prepared.problem.density(outcome.embedding, state)
         except KeyboardInterrupt:  # the map is complete and is kept; its radii stay unknown
-            log_radii = np.full(len(outcome.embedding), np.nan)
-        self._keep_shared(outcome, prepared, dtype)
+            log_radii, stopped_by = np.full(len(outcome.embedding), np.nan), "interrupt"
+        self._keep_shared(outcome._replace(stopped_by=stopped_by), prepared, dtype)
         self._keep_reference(prepared, density, np.ones(len(outcome.embedding)), dtype)
         self.input_log_radii_, self.log_radii_ = prepared.profile, log_radii
         self.correlation_ = outcome.density

@@ -18,14 +18,14 @@ Array = NDArray[np.float64]
 
 
 class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
-    """Find outliers of data in a DR-SNE map.
+    """Detect outliers by their positions in a DR-SNE map.
 
     The data are embedded, and a detector of :mod:`drsne.anomaly` scores the points of the map. New rows are placed in
     the map (:meth:`DRSNE.transform`) and scored by their positions. Rows that equal training rows get the scores of
     these rows. Rows that are far from all training rows are drawn in sparse regions, so their scores are low.
 
-    A map does not always help. On six data sets, detection in the map was better than detection in the data on four
-    (docs/models.md).
+    A map does not always help. On six data sets, detection in the map was clearly better than detection in the data on
+    three, equal on one and worse on two (docs/models.md).
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         "centroid", with the settings of :mod:`drsne.anomaly`.
     contamination : "auto" or float, default="auto"
         The fraction of outliers among the training rows, above 0 and at most 0.5. It sets the threshold of ``predict``.
-        With "auto", a tenth of the training rows are outliers. (scikit-learn's "auto" means something else.)
+        With "auto", the tenth of the training rows with the lowest scores are outliers, even if the data have none. In
+        scikit-learn, "auto" uses a fixed threshold instead.
     n_jobs : int, default=None
         Number of threads, if ``estimator`` is None.
     random_state : int, RandomState or None, default=None

@@ -159,6 +159,8 @@ class DRSNE(MapEstimator):
         With ``density_weight="auto"``, all maps that were fitted and their scores. Otherwise None.
     n_iter_ : int
         Number of iterations that were run.
+    stopped_by_ : {"callback", "interrupt", "overflow"} or None
+        What ended the fit early, or None if it was completed.
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``concentration`` and ``gradient_norm``, the norm of the
         gradient, including early exaggeration. Every 50th iteration is recorded, or every 100th if there are at least
@@ -396,7 +398,7 @@ class DRSNE(MapEstimator):
             weight = float(maps.weights[chosen])
             adaptation = path.adaptation(prepared.problem.objective, weight)
             self._keep(followed.outcomes[chosen], prepared, followed.state, weight, dtype, adaptation)
-            self.path_ = maps
+            self.path_, self.stopped_by_ = maps, maps.stopped_by or self.stopped_by_
         report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
@@ -449,7 +451,9 @@ class DRSNE(MapEstimator):
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        maps = path.scored(followed.outcomes, weights, X, workers, metric=self.metric, near=at_zero.near, dtype=dtype)
+        maps = path.scored(followed, weights, X, workers, metric=self.metric, near=at_zero.near, dtype=dtype)
+        contrasts = [_contrast(prepared[objectives[weight]].problem) for weight in maps.weights.tolist()]
+        maps = replace(maps, input_concentration=_in_data(at_zero), contrasts=np.array(contrasts))
         return maps, followed, at_zero
 
     def _objective(self, weight: float) -> Objective:
@@ -480,20 +484,29 @@ class DRSNE(MapEstimator):
     ) -> None:
         """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
         problem = prepared.problem
-        density = None
+        density, stopped_by = None, outcome.stopped_by
         try:
             concentration = problem.concentration(outcome.embedding, state)
             density = problem.density(outcome.embedding, weight, state)
         except KeyboardInterrupt:  # the map is complete and is kept; its concentration stays unknown
-            concentration = np.full(len(outcome.embedding), np.nan)
-        self._keep_shared(outcome, prepared, dtype, problem.adaptive)
+            concentration, stopped_by = np.full(len(outcome.embedding), np.nan), "interrupt"
+        self._keep_shared(outcome._replace(stopped_by=stopped_by), prepared, dtype, problem.adaptive)
         self.density_weight_ = weight
-        self.contrast_ = float(problem.objective.input_exponent) / problem.objective.embedding_exponent
-        self.input_concentration_ = rescaled(prepared.profile, 1.0 / self.contrast_, masses=problem.masses)
+        self.contrast_, self.input_concentration_ = _contrast(problem), _in_data(prepared)
         self.scales_ = problem.scales_at(adaptation)
         self._keep_reference(prepared, density, self.scales_, dtype, adaptation)
         self.concentration_ = concentration
         self.concentration_loss_ = outcome.density
+
+
+def _contrast(problem: DRSNEProblem) -> float:
+    return float(problem.objective.input_exponent) / problem.objective.embedding_exponent
+
+
+def _in_data(prepared: Prepared[DRSNEProblem]) -> NDArray[np.float64]:
+    """Return the log relative concentration of the data, without the contrast of the map."""
+    problem = prepared.problem
+    return rescaled(prepared.profile, 1.0 / _contrast(problem), masses=problem.masses)
 
 
 def report_early_end(followed: path.Followed, maps: DensityPath, kept: str) -> None:

@@ -84,13 +84,23 @@ def available() -> int | None:
         return None
 
 
-def warn_if_short(X: Any, params: dict[str, Any]) -> None:
-    """Warn if a fit of ``X``, which is already in memory, will need more memory than is free."""
+def shortage(X: Any, params: dict[str, Any]) -> tuple[int, int] | None:
+    """Return the memory that a fit will need and the free memory, in bytes, or None if there is enough.
+
+    ``X`` is already in memory, so only what the fit adds is compared with the free memory.
+    """
     n, d = X.shape
     d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # only the stored values of sparse data take memory
     present = n * d * 8 * (2 if params["pca_components"] is None else 1)
     free, needed = available(), estimate(n, d, params) - _BASE - present
-    if free is not None and needed > free:
+    return None if free is None or needed <= free else (needed, free)
+
+
+def warn_if_short(X: Any, params: dict[str, Any]) -> None:
+    """Warn if a fit of ``X``, which is already in memory, will need more memory than is free."""
+    found = shortage(X, params)
+    if found is not None:
+        needed, free = found
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
         checks.warn(
             f"This fit needs about {needed / 1e9:.1f} GB of memory; only {free / 1e9:.1f} GB are free. Lower {sizes}, "

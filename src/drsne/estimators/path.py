@@ -54,6 +54,14 @@ class DensityPath:
         the losses of maps at smaller weights.
     baseline, baseline_continuity : float
         Trustworthiness and continuity of the map at lambda = 0, even if that map is not on the path.
+    stopped_by : {"callback", "interrupt", "overflow"} or None
+        What ended the path early, or None if it was completed. If the scoring of the maps is interrupted, the maps have
+        no scores.
+    input_concentration : ndarray of shape (n_samples,) or None
+        Log relative concentration of the data, as in :class:`drsne.DRSNE`, if it is known.
+    contrasts : ndarray of shape (m,) or None
+        Contrast of every map: the factor on ``input_concentration`` that gives the concentration that the map should
+        have, if it is known.
     """
 
     weights: Array
@@ -63,6 +71,9 @@ class DensityPath:
     concentration_loss: Array
     baseline: float
     baseline_continuity: float = float("nan")
+    stopped_by: str | None = None
+    input_concentration: Array | None = None
+    contrasts: Array | None = None
 
     def __len__(self) -> int:
         return len(self.weights)
@@ -165,7 +176,8 @@ class DensityPath:
             Labels by which the points are coloured.
         chosen : int, default=None
             Index of the map to mark, such as the result of :meth:`select`. If None, it is the map with the best
-            ``criterion`` among those with a trustworthiness at most 0.01 below that of the map at lambda = 0.
+            ``criterion`` among those with a trustworthiness at most 0.01 below that of the map at lambda = 0, or the map
+            with the largest trustworthiness if there is none.
         criterion : str, default="concentration_correlation"
             The score that is plotted against trustworthiness, named as in :meth:`select`.
 
@@ -304,7 +316,7 @@ def _appended(before: Outcome, last: Outcome) -> Outcome:
 
 
 def scored(
-    outcomes: Sequence[Outcome],
+    followed: Followed,
     weights: Sequence[float],
     X: Any,
     workers: Workers,
@@ -317,6 +329,7 @@ def scored(
 
     ``near`` holds exact neighbours of ``X`` if they are known.
     """
+    outcomes, stopped_by = followed.outcomes, followed.stopped_by
     reached = (0.0, *(w for w in weights if w > 0.0))[: len(outcomes)]
     rows = sampled_rows(X.shape[0], SCORED, 0)
     try:
@@ -324,6 +337,7 @@ def scored(
         metrics = evaluation.of_maps(X, maps, rows, workers, n_pairwise=SCORED_PAIRWISE, metric=metric, near=near)
     except KeyboardInterrupt:  # the maps are kept; their scores stay unknown
         metrics = {name: np.full(len(outcomes), np.nan) for name in evaluation.NAMES}
+        stopped_by = "interrupt"
     first = 0 if len(outcomes) == 1 or 0.0 in weights else 1  # otherwise lambda = 0 is only the baseline
     return DensityPath(
         weights=np.array(reached[first:]),
@@ -333,6 +347,7 @@ def scored(
         concentration_loss=np.array([outcome.density for outcome in outcomes[first:]]),
         baseline=float(metrics["trustworthiness"][0]),
         baseline_continuity=float(metrics["continuity"][0]),
+        stopped_by=stopped_by,
     )
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne.explorer.sources import Maps
+from drsne.pl._classes import as_numbers, classes_of, has_categories, missing, texts
 
 LABEL = "label"  # default name of the column of labels
 DATA, MAP, RESIDUAL = "concentration in the data", "concentration in the map", "residual"
-_NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Python and pandas
 _MEASURED = {
     "data": "measured over the neighbours in the data",
     "map": "measured over the nearest neighbours in the map",
@@ -53,7 +52,7 @@ def own_columns(maps: Maps) -> list[Column]:
     """Return the columns that follow from the maps: their concentration, that of the data, and the residual."""
     found: list[Column] = []
     data = maps.input_concentration
-    unit = "Log relative concentration: 0 is average, and larger values are denser"
+    unit = "Log relative concentration: 0 is the mean concentration, and larger values are denser"
     if data is not None:
         found.append(Column(name=DATA, values=data.astype(np.float32), about=f"{unit}."))
     if maps.concentrations:
@@ -61,18 +60,29 @@ def own_columns(maps: Maps) -> list[Column]:
         about = f"{unit}; {_MEASURED[maps.measured_in]}."
         found.append(Column(name=MAP, values=of_maps.astype(np.float32), about=about))
         if data is not None:
-            times = f", times the contrast {maps.contrast:.1f} of the map" if maps.contrast != 1.0 else ""
-            about = f"Concentration in the map minus that in the data{times}. Above 0, the row is drawn too dense."
-            values = (of_maps - maps.contrast * data).astype(np.float32)
+            contrasts = np.array(maps.contrasts or [1.0] * len(of_maps))
+            about = f"Concentration in the map minus that in the data{_times(contrasts)}. "
+            about += "Above 0, the row is drawn too dense."
+            values = (of_maps - contrasts[:, None] * data).astype(np.float32)
             found.append(Column(name=RESIDUAL, values=values, diverging=True, about=about))
     return found
 
 
-def label_column(labels: Any, n_samples: int) -> Column:
-    """Return the labels as a column of text, with the name of the series if it has one."""
-    given = getattr(labels, "name", None)
-    name = given if isinstance(given, str) and given else LABEL
-    return _text_column(name, _one_per_row("labels", labels, n_samples), labels)
+def _times(contrasts: NDArray[np.float64]) -> str:
+    """Return the words for the contrast, or "" if it is 1 in all maps."""
+    low, high = float(contrasts.min()), float(contrasts.max())
+    if low == high == 1.0:
+        return ""
+    return f", times the contrast of the map, {low:.2f}" + ("" if low == high else f" to {high:.2f}")
+
+
+def label_column(labels: Any, name: str | None, n_samples: int) -> Column:
+    """Return the labels as a column of text. If ``name`` is None, it has the name of the series, if that has one."""
+    if name is None:
+        given = getattr(labels, "name", None)
+        name = LABEL if given is None or given == "" else str(given)
+    _one_per_row("labels", labels, n_samples)
+    return _text_column(name, labels)
 
 
 def given_columns(columns: Any, n_samples: int) -> list[Column]:
@@ -83,7 +93,7 @@ def given_columns(columns: Any, n_samples: int) -> list[Column]:
             f'{type(columns).__name__}. Pass {{"age": ages}}.'
         )
     names = list(columns) if isinstance(columns, Mapping) else list(columns.columns)
-    repeated = sorted({str(name) for name in names if [str(other) for other in names].count(str(name)) > 1})
+    repeated = sorted(name for name, count in Counter(map(str, names)).items() if count > 1)
     if repeated:
         raise ValueError(
             f"columns must have distinct names; got {', '.join(map(repr, repeated))} more than once. Rename them."
@@ -104,7 +114,7 @@ def row_names(names: Any, columns: Any, n_samples: int) -> list[str] | None:
     values = _one_per_row("names", names, n_samples)
     if values.dtype.kind in "iu" and np.array_equal(values, np.arange(n_samples)):
         return None
-    return ["" if _is_missing(value) else _as_text(value) for value in values.tolist()]
+    return ["" if absent else text for absent, text in zip(missing(values), texts(values), strict=True)]
 
 
 def _one_per_row(parameter: str, values: Any, n_samples: int) -> NDArray[Any]:
@@ -125,16 +135,8 @@ def _one_per_row(parameter: str, values: Any, n_samples: int) -> NDArray[Any]:
 
 
 def _column(name: str, values: NDArray[Any], given: Any) -> Column:
-    if hasattr(getattr(given, "dtype", None), "categories"):
-        return _text_column(name, values, given)
-    if values.dtype.kind in "iuf":
-        return Column(name=name, values=_single_precision(values))
-    if values.dtype.kind == "O":
-        present = [value for value in values.tolist() if not _is_missing(value)]
-        if present and all(isinstance(value, Real) and not isinstance(value, bool) for value in present):
-            numbers = [np.nan if _is_missing(value) else float(value) for value in values.tolist()]
-            return Column(name=name, values=_single_precision(np.array(numbers)))
-    return _text_column(name, values, given)
+    numbers = None if has_categories(given) else as_numbers(values)
+    return _text_column(name, given) if numbers is None else Column(name=name, values=_single_precision(numbers))
 
 
 def _single_precision(values: NDArray[Any]) -> NDArray[np.float32]:
@@ -145,47 +147,17 @@ def _single_precision(values: NDArray[Any]) -> NDArray[np.float32]:
     return out
 
 
-def _text_column(name: str, values: NDArray[Any], given: Any) -> Column:
-    """Return a column of text. Categories of pandas keep their order, numbers are in numeric order."""
-    categories = getattr(getattr(given, "dtype", None), "categories", None)
-    entries = values.tolist() if values.dtype.kind not in "Mm" else values.astype(str).tolist()
-    texts = [None if _is_missing(entry) else _as_text(entry) for entry in entries]
-    present = {text for text in texts if text is not None}
-    known: list[str]
-    if categories is not None:
-        known = [text for text in dict.fromkeys(_as_text(entry) for entry in categories) if text in present]
-    elif values.dtype.kind in "iuf":
-        known = sorted(present, key=float)
-    else:
-        known = sorted(present, key=_natural)
-    words: list[str | None] = [*known, None] if None in texts else [*known]
-    place = {word: index for index, word in enumerate(words)}
-    codes = np.array([place[text] for text in texts], dtype=_smallest_type(len(words)))
-    return Column(name=name, values=codes, words=words)
+def _text_column(name: str, given: Any) -> Column:
+    """Return a column of text, with the classes that occur in it. Missing entries come last."""
+    names, codes = classes_of(given)
+    used = np.unique(codes[codes >= 0])
+    words: list[str | None] = [names[code] for code in used]
+    place = np.zeros(len(names) + 1, dtype=np.intp)
+    place[used], place[-1] = np.arange(len(used)), len(used)  # the code of missing entries is -1
+    if (codes < 0).any():
+        words.append(None)
+    return Column(name=name, values=place[codes].astype(_smallest_type(len(words))), words=words)
 
 
 def _smallest_type(count: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.uint32
-
-
-_DIGITS: Callable[[str], list[str]] = re.compile(r"([0-9]+)").split
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    """Return a key that puts "group 2" before "group 10"."""
-    return [(int(part), "") if place % 2 else (0, part.casefold()) for place, part in enumerate(_DIGITS(text))] + [
-        (0, text)
-    ]
-
-
-def _is_missing(value: Any) -> bool:
-    return type(value).__name__ in _NOTHING or (isinstance(value, float) and value != value)
-
-
-def _as_text(value: Any) -> str:
-    """Return a label or a name as text. Whole numbers are written without decimals."""
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return str(value)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import html as escaping
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne.explorer.assets import document
 from drsne.explorer.columns import Column, given_columns, label_column, own_columns, row_names
 from drsne.explorer.payload import payload
-from drsne.explorer.sources import Maps, maps_of
+from drsne.explorer.sources import Maps, maps_of, with_targets
 from drsne.replacing import replacing
 
 TITLE = "DR-SNE explorer"
@@ -25,10 +24,12 @@ def page(
     source: Any,
     *,
     labels: ArrayLike | None = None,
+    label_name: str | None = None,
     columns: Any = None,
     names: ArrayLike | None = None,
     title: str | None = None,
     input_concentration: ArrayLike | None = None,
+    contrast: ArrayLike | None = None,
 ) -> Page:
     """Make an interactive page of one map or of several maps of the same rows.
 
@@ -44,9 +45,12 @@ def page(
         rows, such as ``{"t-SNE": Y, "DR-SNE": Z}``.
     labels : array-like of shape (n_samples,), default=None
         The label of every row. The points are coloured by label at first.
+    label_name : str, default=None
+        The name of the labels on the page. If None, it is the name of ``labels`` if that is a pandas Series with a
+        name, and "label" otherwise.
     columns : mapping of str to array-like of shape (n_samples,), or DataFrame, default=None
         Further columns of numbers or text, to colour by, to search in and to export. A column replaces a column of the
-        page itself if it has the same name.
+        page itself if it has the same name. It must not have the name of the labels.
     names : array-like of shape (n_samples,), default=None
         The name of every row. If None, the names are the index of ``columns`` if that is a DataFrame, and the row
         numbers otherwise.
@@ -54,8 +58,12 @@ def page(
         The title of the page. If None, it is "DR-SNE explorer".
     input_concentration : array-like of shape (n_samples,), default=None
         The log relative concentration of the data, such as ``model.input_concentration_``. If None, it is taken from
-        the model, if ``source`` is one that has it. The page needs it for the concentration in the data and for the
-        residual.
+        ``source``, if that is a model or a path that has it. The page needs it for the concentration in the data and
+        for the residual.
+    contrast : float or array-like of shape (n_maps,), default=None
+        The residual is the concentration in a map minus this factor times that in the data. One number is used for all
+        maps. The maps of a path above a weight of 70 have the contrast 1, unless one number is given for each map. If
+        None, it is taken from ``source``, if that is a model or a path that has it, and it is 1 otherwise.
 
     Returns
     -------
@@ -75,8 +83,10 @@ def page(
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string; got {title!r}. Pass None for the default title.")
     title = TITLE if title is None else title
-    maps = _with_input(maps_of(source), input_concentration)
-    listed, label = _listed(maps, labels, columns)
+    if label_name is not None and (not isinstance(label_name, str) or not label_name):
+        raise TypeError(f"label_name must be a text that is not empty; got {label_name!r}. Pass None for the default.")
+    maps = with_targets(maps_of(source), input_concentration, contrast)
+    listed, label = _listed(maps, labels, label_name, columns)
     text = payload(
         maps,
         listed,
@@ -88,26 +98,14 @@ def page(
     return Page(document(title, text), n_samples=maps.n_samples, n_maps=len(maps.embeddings))
 
 
-def _with_input(maps: Maps, given: Any) -> Maps:
-    if given is None:
-        return maps
-    values = np.asarray(given, dtype=np.float64)
-    if values.shape != (maps.n_samples,):
-        raise ValueError(
-            f"input_concentration must have one number for each of the {maps.n_samples} rows; got shape "
-            f"{values.shape}. Pass model.input_concentration_ of a model of the same rows."
-        )
-    return replace(maps, input_concentration=values)
-
-
-def _listed(maps: Maps, labels: Any, columns: Any) -> tuple[list[Column], int | None]:
+def _listed(maps: Maps, labels: Any, label_name: str | None, columns: Any) -> tuple[list[Column], int | None]:
     """Return all columns in the order in which the page lists them, and the index of the labels."""
-    first = [] if labels is None else [label_column(labels, maps.n_samples)]
+    first = [] if labels is None else [label_column(labels, label_name, maps.n_samples)]
     given = [] if columns is None else given_columns(columns, maps.n_samples)
     if first and first[0].name in {column.name for column in given}:
         raise ValueError(
             f"columns must not repeat the name of the labels; got {first[0].name!r} in both. Leave it out of columns, "
-            "or rename it."
+            "or pass another label_name."
         )
     taken = {column.name for column in (*first, *given)}
     own = [column for column in own_columns(maps) if column.name not in taken]

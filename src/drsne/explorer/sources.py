@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.objectives.concentration import DEFAULT_SMOOTHING, profile
+from drsne.pl._concentrations import concentrations_of
 
 Array = NDArray[np.float64]
 N_NEIGHBORS = 30  # number of neighbours in a map over which its concentration is measured
@@ -45,8 +46,11 @@ class Maps:
         The neighbours over which these were measured. "radii" stands for den-SNE's local radii.
     input_concentration : ndarray of shape (n_samples,) or None
         Log relative concentration of the data, if it is known.
-    contrast : float
-        Factor on ``input_concentration`` that gives the concentration that the map should have.
+    weights : list of float
+        Density weight of every map of a path. The list is empty for other maps.
+    contrasts : list of float
+        For every map, the factor on ``input_concentration`` that gives the concentration that the map should have. The
+        list is empty if the factors are not known, and then they count as 1.
     """
 
     embeddings: list[Array]
@@ -58,7 +62,8 @@ class Maps:
     concentrations: list[Array] = field(default_factory=list)
     measured_in: str = "map"
     input_concentration: Array | None = None
-    contrast: float = 1.0
+    weights: list[float] = field(default_factory=list)
+    contrasts: list[float] = field(default_factory=list)
 
     @property
     def n_samples(self) -> int:
@@ -97,41 +102,66 @@ def measured_concentration(Y: Array) -> Array:
     return profile(distances[:, 1:].mean(axis=1), 1.0, DEFAULT_SMOOTHING).log
 
 
+def with_targets(maps: Maps, input_concentration: Any, contrast: Any) -> Maps:
+    """Return maps with the concentration of the data and the contrasts that a user has given, unless they are None."""
+    if input_concentration is not None:
+        data = np.asarray(input_concentration, dtype=np.float64)
+        if data.shape != (maps.n_samples,):
+            raise ValueError(
+                f"input_concentration must have one number for each of the {maps.n_samples} rows; got shape "
+                f"{data.shape}. Pass model.input_concentration_ of a model of the same rows."
+            )
+        maps = replace(maps, input_concentration=data)
+    return maps if contrast is None else _with_contrast(maps, contrast)
+
+
+def _with_contrast(maps: Maps, contrast: Any) -> Maps:
+    """Return maps with these contrasts. A single number is that of all maps, except for the last maps of a path.
+
+    Above a weight of 70, the default density term of a path is the paper's, which has the contrast 1.
+    """
+    n_maps = len(maps.embeddings)
+    values = np.asarray(contrast, dtype=np.float64)
+    if values.shape not in ((), (n_maps,)) or not np.isfinite(values).all():
+        raise ValueError(
+            f"contrast must be a number, or one number for each of the {n_maps} maps; got {contrast!r}. Pass "
+            "model.contrast_."
+        )
+    contrasts = np.broadcast_to(values, n_maps).tolist()
+    if not values.ndim and maps.weights:
+        from drsne.objectives.drsne import PROFILE_WEIGHT
+
+        contrasts = [1.0 if weight > PROFILE_WEIGHT else float(values) for weight in maps.weights]
+    return replace(maps, contrasts=contrasts)
+
+
 def _of_path(path: Any) -> Maps:
     ticks = [f"{weight:g}" for weight in path.weights]
-    return Maps(
+    maps = Maps(
         embeddings=_checked(dict(zip(ticks, path.embeddings, strict=True))),
         titles=[f"λ = {tick}" for tick in ticks],
         ticks=ticks,
         scores={name: [float(value) for value in values] for name, values in path.metrics.items()},
         baseline=float(path.baseline),
+        weights=[float(weight) for weight in path.weights],
     )
+    return with_targets(maps, getattr(path, "input_concentration", None), getattr(path, "contrasts", None))
 
 
 def _of_model(model: Any) -> Maps:
-    known = getattr(model, "input_concentration_", None)
-    data = None if known is None else np.asarray(known, dtype=np.float64)
+    data, shown, contrast = concentrations_of(model)
     path = getattr(model, "path_", None)
     if path is not None:
         start = int(np.argmin(np.abs(np.asarray(path.weights) - model.density_weight_)))
-        return replace(_of_path(path), start=start, input_concentration=data)
+        maps = replace(_of_path(path), start=start)
+        return with_targets(maps, data, None if maps.contrasts else contrast)
     weight = getattr(model, "density_weight_", None)
     maps = _single(model.embedding_, type(model).__name__ if weight is None else f"λ = {weight:g}")
-    if hasattr(model, "log_radii_") and hasattr(model, "input_log_radii_"):
-        of_map, data = (_from_radii(model, name) for name in ("log_radii_", "input_log_radii_"))
-        return replace(maps, concentrations=[of_map], measured_in="radii", input_concentration=data)
-    found = np.asarray(getattr(model, "concentration_", np.nan), dtype=np.float64)
-    if found.shape == (maps.n_samples,) and np.isfinite(found).all():  # it is nan if the fit was interrupted
+    if shown is not None:
         over = "map" if getattr(model, "neighborhoods", None) == "embedding" else "data"
-        maps = replace(maps, concentrations=[found], measured_in=over, contrast=float(getattr(model, "contrast_", 1.0)))
-    return replace(maps, input_concentration=data)
-
-
-def _from_radii(model: Any, name: str) -> Array:
-    """Return the log relative concentration that belongs to the logarithms of squared radii."""
-    log_c = -0.5 * np.asarray(getattr(model, name), dtype=np.float64)
-    log_c -= log_c.max()
-    return np.asarray(log_c - np.log(np.exp(log_c).mean()))
+        measured_in = "radii" if hasattr(model, "log_radii_") else over
+        maps = replace(maps, concentrations=[shown], measured_in=measured_in)
+    return with_targets(maps, data, contrast)
 
 
 def _of_mapping(source: Mapping[Any, Any]) -> Maps:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from drsne.pl._classes import are_whole, as_numbers, classes_of, has_categories
 
 # The palette of Okabe and Ito (2008) without black, which people with any kind of colour vision can tell apart.
 _FEW = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#555555")
@@ -41,18 +42,19 @@ def single(n: int) -> Colors:
     return Colors(np.tile(to_rgba(_FEW[0]), (n, 1)), [], [])
 
 
-def is_categorical(values: NDArray[Any]) -> bool:
-    """Return whether values are classes: text, booleans, or a few whole numbers."""
-    if values.dtype.kind in "fc":
-        return False
-    return values.dtype.kind not in "iu" or len(np.unique(values)) <= _WHOLE_NUMBERS
+def is_categorical(color: Any) -> bool:
+    """Return whether a column holds classes: categories, text, booleans, dates, or a few whole numbers."""
+    numbers = as_numbers(np.asarray(color))
+    if numbers is None or has_categories(color):
+        return True
+    return are_whole(color) and len(np.unique(numbers[np.isfinite(numbers)])) <= _WHOLE_NUMBERS
 
 
 def by_class(color: Any, cmap: Any = None) -> Colors:
     """Return colours for classes. The order of a pandas categorical is kept; other classes are sorted."""
     from matplotlib.colors import to_rgba
 
-    names, codes = _classes(color)
+    names, codes = classes_of(color)
     more = max(0, len(names) - MOST_CLASSES)
     if more:  # the most frequent classes keep their colours
         counts = np.bincount(codes[codes >= 0], minlength=len(names))
@@ -98,30 +100,3 @@ def _palette(count: int, cmap: Any) -> list[Any]:
     if getattr(made, "N", 256) <= 20:  # a list of colours
         return [made(place % made.N) for place in range(count)]
     return [made(place / max(1, count - 1)) for place in range(count)]
-
-
-def _classes(color: Any) -> tuple[list[str], NDArray[Any]]:
-    """Return the names of the classes, and the class of each point, or -1 if it is missing."""
-    categories = getattr(getattr(color, "cat", color), "categories", None)
-    if categories is not None:  # a pandas categorical
-        codes = np.asarray(getattr(color, "cat", color).codes)
-        return [str(each) for each in categories], codes
-    values = np.asarray(color)
-    if values.dtype.kind == "O":  # None and mixed types cannot be sorted
-        missing = np.array([value is None or value != value for value in values])
-        text = np.array([str(value) for value in values])
-    else:
-        missing, text = np.zeros(len(values), bool), values
-    names, codes = np.unique(text[~missing], return_inverse=True)
-    if names.dtype.kind == "U":  # "type 2" comes before "type 10"
-        order = np.array(sorted(range(len(names)), key=lambda place: _natural(str(names[place]))), dtype=np.intp)
-        names, codes = names[order], np.argsort(order)[codes]
-    out = np.full(len(values), -1)
-    out[~missing] = codes
-    return [str(name) for name in names], out
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key that sorts numbers within text by their value."""
-    parts = re.split(r"([0-9]+)", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from drsne.checks import did_you_mean
 from drsne.pl import _colors
+from drsne.pl._classes import as_numbers
 from drsne.pl._colors import Colors
+from drsne.pl._concentrations import concentrations_of
 
-# Names of colours that a model knows, their attributes, and what the colour bar says.
-CONCENTRATION = "log relative concentration (0 is average)"
+CONCENTRATION = "log relative concentration"
+# Names of colours that a model knows, and what the colour bar says.
 _NAMED = {
-    "concentration": ("input_concentration_", "concentration of the data: " + CONCENTRATION),
-    "map_concentration": ("concentration_", "concentration of the map: " + CONCENTRATION),
-    "residual": ("", "concentration of the map minus its target (log; red: drawn too dense)"),
+    "concentration": f"{CONCENTRATION} in the data",
+    "map_concentration": f"{CONCENTRATION} in the map",
+    "residual": "map minus data (log; red: drawn too dense)",
 }
 
 
@@ -30,27 +32,37 @@ def map_of(source: Any, name: str = "source") -> NDArray[Any]:
             f"{name} must be a fitted model or a map of shape (n_samples, 2); got shape {Y.shape} of {Y.dtype}. Pass a "
             "two-dimensional map."
         )
-    if not len(Y) or not np.isfinite(Y).all():
-        raise ValueError(f"{name} must hold finite positions; got {len(Y)} points, some of which are not finite.")
+    if not len(Y):
+        raise ValueError(f"{name} must have at least one point; got none. Pass the map of some rows.")
+    unknown = int((~np.isfinite(Y)).any(axis=1).sum())
+    if unknown:
+        raise ValueError(
+            f"{name} must hold finite positions; {unknown} of its {len(Y)} points have none. Drop these points."
+        )
     return Y
 
 
 def colors_of(source: Any, color: Any, n: int, cmap: Any) -> tuple[Colors, str | None]:
     """Return the colours of the points, and the title of their legend or colour bar."""
-    if color is None:
-        return _colors.single(n), None
     if isinstance(color, str):
         return _named(source, color, cmap)
-    title = getattr(color, "name", None)  # of a pandas column
+    return given_colors(color, n, cmap, "color")
+
+
+def given_colors(color: Any, n: int, cmap: Any, name: str) -> tuple[Colors, str | None]:
+    """Return the colours of classes or values, and their title. ``name`` is the parameter that errors name."""
+    if color is None:
+        return _colors.single(n), None
     values = np.asarray(color)
     if values.shape != (n,):
         raise ValueError(
-            f"color must have one entry for each of the {n} points; got shape {values.shape}. Pass a list or a "
+            f"{name} must have one entry for each of the {n} points; got shape {values.shape}. Pass a list or a "
             "one-dimensional array."
         )
-    if hasattr(getattr(color, "cat", color), "categories") or _colors.is_categorical(values):
-        return _colors.by_class(color, cmap), None if title is None else str(title)
-    return _colors.by_value(values.astype(np.float64), cmap), None if title is None else str(title)
+    title = getattr(color, "name", None)  # of a pandas column
+    numbers = None if _colors.is_categorical(color) else as_numbers(values)
+    colors = _colors.by_class(color, cmap) if numbers is None else _colors.by_value(numbers, cmap)
+    return colors, None if title is None else str(title)
 
 
 def _named(source: Any, color: str, cmap: Any) -> tuple[Colors, str]:
@@ -58,27 +70,32 @@ def _named(source: Any, color: str, cmap: Any) -> tuple[Colors, str]:
         hint = did_you_mean(color, _NAMED)
         names = ", ".join(map(repr, _NAMED))
         raise ValueError(f"color must be an array or one of {names}; got {color!r}. {hint}".rstrip())
+    if color == "concentration":
+        return _colors.by_value(concentration_of_data(source), cmap), _NAMED[color]
     data, shown, contrast = concentrations(source)
-    values = {"concentration": data, "map_concentration": shown, "residual": shown - contrast * data}[color]
-    center = 0.0 if color == "residual" else None
-    return _colors.by_value(values, cmap, center=center), _NAMED[color][1]
+    if color == "map_concentration":
+        return _colors.by_value(shown, cmap), _NAMED[color]
+    return _colors.by_value(shown - contrast * data, cmap, center=0.0), _NAMED[color]
+
+
+def concentration_of_data(model: Any) -> NDArray[np.float64]:
+    """Return the log relative concentration of the data of a model."""
+    data = concentrations_of(model).data
+    if data is None:
+        raise ValueError(
+            f"The concentration needs a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass the model instead of "
+            "its map."
+        )
+    return data
 
 
 def concentrations(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return the log relative concentrations of the data and of the map of a model, and the contrast of the map.
-
-    The concentration of the map should be that of the data times the contrast. For den-SNE, whose log radii are those
-    of squared lengths, the concentrations are half of the negative log radii, shifted to a mean of 0. It has no
-    contrast, so that of the best line is returned.
-    """
-    if hasattr(model, "input_concentration_"):
-        data, shown = np.asarray(model.input_concentration_, float), np.asarray(model.concentration_, float)
-        return data, shown, float(model.contrast_)
-    if hasattr(model, "input_log_radii_"):
-        data, shown = np.asarray(model.input_log_radii_, float), np.asarray(model.log_radii_, float)
-        data, shown = 0.5 * (data.mean() - data), 0.5 * (shown.mean() - shown)
-        return data, shown, float(data @ shown / (data @ data)) if data.any() else 1.0
-    raise ValueError(
-        f"The concentration needs a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass the model instead of its "
-        "map."
-    )
+    """Return the log relative concentrations of the data and of the map of a model, and the contrast of the map."""
+    data = concentration_of_data(model)
+    _, shown, contrast = concentrations_of(model)
+    if shown is None:
+        raise ValueError(
+            "The model must know the concentration of its map; this one does not, because its fit was interrupted. Fit "
+            "it again."
+        )
+    return data, shown, contrast

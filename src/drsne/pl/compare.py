@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.pl import _colors
-from drsne.pl._colors import Colors
 from drsne.pl._figure import new_figure
+from drsne.pl._inputs import CONCENTRATION, given_colors, map_of
 from drsne.pl._points import add_key, draw
 
 _SCORES = {
@@ -18,7 +18,8 @@ _SCORES = {
     "continuity": "Cont",
     "concentration_correlation": "CC",
     "density_rank_correlation": "rho30",
-    "fragmentation": "torn",
+    "local_density_rank_correlation": "rho5",
+    "fragmentation": "Frag",
 }  # the scores below the titles, and their short names
 _SCORED = 2000  # largest number of points that are scored
 
@@ -41,17 +42,18 @@ def compare(
 
     Parameters
     ----------
-    maps : mapping of str to array of shape (n_samples, 2)
-        The maps with their titles, such as ``{"DR-SNE": Y}``.
+    maps : mapping of str to DRSNE, DenSNE or array of shape (n_samples, 2)
+        The maps of the same rows, or the fitted models, with their titles, such as ``{"DR-SNE": Y}``.
     labels : array-like of shape (n_samples,), default=None
-        The labels or values used to colour the points in the first row. If None, all points have the same colour.
+        The classes or values used to colour the points in the first row, as in :func:`drsne.pl.embedding`. If None, all
+        points have the same colour.
     concentration : mapping of str to array of shape (n_samples,), default=None
         For each title, the logarithm of the relative concentration (``concentration_``), used to colour the map in the
         second row. All maps share one colour scale. If None, the second row is not drawn.
     X : array-like of shape (n_samples, n_features), default=None
         The data. With them, every map has its scores below its title: trustworthiness (TW), continuity (Cont),
-        concentration correlation (CC), density rank correlation (rho30) and fragmentation (torn), on at most 2000
-        points.
+        concentration correlation (CC), density rank correlations at 30 and 5 neighbours (rho30 and rho5) and
+        fragmentation (Frag), on at most 2000 points.
     metric : str or callable, default="euclidean"
         The metric used on the data for the scores.
     figsize : tuple of float, default=None
@@ -76,18 +78,17 @@ def compare(
     'noise'
     """
     arrays = _checked_maps(maps)
-    if concentration is not None:
-        _check_titles(concentration, arrays)
+    shown = None if concentration is None else _checked_concentrations(concentration, arrays)
     scores = {} if X is None else {title: _score_line(X, Y, metric) for title, Y in arrays.items()}
-    n_rows = 1 + (concentration is not None)
+    n_rows = 1 + (shown is not None)
     figure = new_figure(figsize or (5.2 * len(arrays) + 1.0, 5.0 * n_rows))
     axes = figure.subplots(n_rows, len(arrays), squeeze=False)
     draw_label_row(axes[0], arrays, labels, point_size, cmap=cmap)
     for axis, title in zip(axes[0], arrays, strict=True):
         if title in scores:
-            axis.set_xlabel(scores[title])
-    if concentration is not None:
-        _draw_concentration_row(figure, axes[1], arrays, concentration, point_size)
+            axis.set_xlabel(scores[title], fontsize="small")
+    if shown is not None:
+        _draw_concentration_row(figure, axes[1], arrays, shown, point_size)
     return figure
 
 
@@ -102,25 +103,11 @@ def draw_label_row(
 ) -> None:
     """Draw maps coloured by label, with a legend beside the last one if it has at most ``max_entries`` entries."""
     n = len(next(iter(maps.values())))
-    colors = _label_colors(labels, n, cmap)
+    colors, key_title = given_colors(labels, n, cmap, "labels")
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
         draw(axis, Y, colors, size, title)
     if colors.mapped is not None or 1 < len(colors.names) <= max_entries:
-        add_key(axes[-1], colors)
-
-
-def _label_colors(labels: Any, n: int, cmap: Any) -> Colors:
-    if labels is None:
-        return _colors.single(n)
-    values = np.asarray(labels)
-    if values.shape != (n,):
-        raise ValueError(
-            f"labels must have one entry for each of the {n} points; got shape {values.shape}. "
-            "Pass a list or a one-dimensional array."
-        )
-    if _colors.is_categorical(values):
-        return _colors.by_class(labels, cmap)
-    return _colors.by_value(values.astype(np.float64), cmap)
+        add_key(axes[-1], colors, key_title)
 
 
 def _score_line(X: Any, Y: NDArray[Any], metric: Any) -> str:
@@ -140,17 +127,19 @@ def _checked_maps(maps: Any) -> dict[str, NDArray[Any]]:
         raise TypeError(f'maps must be a mapping from titles to maps; got {found}. Pass {{"DR-SNE": Y}}.')
     if not maps:
         raise ValueError('maps must have at least one entry; got none. Pass {"DR-SNE": Y}.')
-    arrays = {title: np.asarray(getattr(Y, "embedding_", Y)) for title, Y in maps.items()}
+    arrays = {title: map_of(Y, f"maps[{title!r}]") for title, Y in maps.items()}
+    first, n = next((title, len(Y)) for title, Y in arrays.items())
     for title, Y in arrays.items():
-        if Y.ndim != 2 or Y.shape[1] != 2:
+        if len(Y) != n:
             raise ValueError(
-                f"maps must have shape (n_samples, 2); the map {title!r} has shape {Y.shape}. Pass two-dimensional "
-                "maps."
+                f"maps must have the same rows; {title!r} has {len(Y)} points, and {first!r} has {n}. Draw maps of "
+                "different rows in separate figures."
             )
     return arrays
 
 
-def _check_titles(concentration: Any, maps: Mapping[str, NDArray[Any]]) -> None:
+def _checked_concentrations(concentration: Any, maps: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.float64]]:
+    """Return the concentrations of all maps, or raise an error if one of them does not belong to its map."""
     if not isinstance(concentration, Mapping):
         raise TypeError(
             "concentration must be a mapping from the titles of maps to arrays; got "
@@ -162,16 +151,28 @@ def _check_titles(concentration: Any, maps: Mapping[str, NDArray[Any]]) -> None:
             f"concentration must have an array for every map; got none for {', '.join(map(repr, missing))}. Add "
             "the missing arrays, or pass None."
         )
+    arrays = {title: np.asarray(concentration[title], dtype=np.float64) for title in maps}
+    for title, values in arrays.items():
+        if values.shape != (len(maps[title]),) or not np.isfinite(values).all():
+            raise ValueError(
+                f"concentration[{title!r}] must have one finite number for each of the {len(maps[title])} points; got "
+                f"shape {values.shape}, with {int((~np.isfinite(values)).sum())} numbers that are not finite. Pass "
+                "model.concentration_ of a completed fit."
+            )
+    return arrays
 
 
 def _draw_concentration_row(
-    figure: Any, axes: Any, maps: Mapping[str, NDArray[Any]], values: Mapping[str, ArrayLike], size: float | None
+    figure: Any,
+    axes: Any,
+    maps: Mapping[str, NDArray[Any]],
+    values: Mapping[str, NDArray[np.float64]],
+    size: float | None,
 ) -> None:
-    arrays = {title: np.asarray(values[title], dtype=float) for title in maps}
-    low, high = np.quantile(np.concatenate(list(arrays.values())), (0.01, 0.99))
+    low, high = np.quantile(np.concatenate(list(values.values())), (0.01, 0.99))
     limits = (float(low), float(high if high > low else low + 1.0))
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
-        colors = _colors.by_value(arrays[title], None, limits)
+        colors = _colors.by_value(values[title], None, limits)
         draw(axis, Y, colors, size, f"{title}: relative concentration")
     bar = figure.colorbar(colors.mapped, ax=list(axes), shrink=0.8, pad=0.02, extend="both")
-    bar.set_label("log relative concentration (0 is average)")
+    bar.set_label(CONCENTRATION)

@@ -8,7 +8,7 @@ import numpy as np
 
 from drsne.pl import _colors
 from drsne.pl._figure import new_figure
-from drsne.pl._inputs import concentrations, map_of
+from drsne.pl._inputs import CONCENTRATION, concentrations, map_of
 from drsne.pl._points import draw
 
 _LEAST = 0.05  # smallest range of the difference that is shown, as a fraction of the range of the density
@@ -25,7 +25,8 @@ def density(
 
     The first two panels have the same scale of colours, so a map that shows density well looks the same in both. For
     this purpose, the log concentration of the data is multiplied by the contrast of the map (``contrast_``, between 1
-    and 2). In the third panel, red points are drawn denser than they should be, and blue points sparser.
+    and 2), which the title of the first panel shows unless it is 1. In the third panel, red points are drawn denser
+    than they should be, and blue points sparser.
 
     Parameters
     ----------
@@ -60,12 +61,12 @@ def density(
     limits = (float(low), float(high if high > low else low + 1.0))
     figure = new_figure(figsize or (15.0, 4.6))
     axes = figure.subplots(1, 3)
-    of_data = "Density of the data" + (f" (contrast {contrast:.1f})" if contrast != 1.0 else "")
+    of_data = "Density of the data" + (f" \u00d7 contrast {contrast:.2f}" if contrast != 1.0 else "")
     for axis, values, title in ((axes[0], data, of_data), (axes[1], shown, "Density of the map")):
         colors = _colors.by_value(values, cmap, limits)
         draw(axis, Y, colors, point_size, title)
     bar = figure.colorbar(colors.mapped, ax=list(axes[:2]), shrink=0.8, pad=0.02, extend="both")
-    bar.set_label("log relative concentration (0 is average)")
+    bar.set_label(CONCENTRATION)
     correlation = np.corrcoef(data, shown)[0, 1] if data.std() > 0 and shown.std() > 0 else np.nan
     widest = max(float(np.quantile(np.abs(shown - data), 0.98)), _LEAST * (limits[1] - limits[0]))
     residual = _colors.by_value(shown - data, _colors.DIVERGING, (-widest, widest))

@@ -31,10 +31,10 @@ def embedding(
     source : DRSNE, DenSNE or array of shape (n_samples, 2)
         The fitted model, or the map.
     color : array-like of shape (n_samples,) or str, default=None
-        Classes (text, booleans, a pandas categorical, or up to 30 different whole numbers) or values. Missing entries
-        are grey. For a model, the name "concentration" stands for the log relative concentration of the data,
-        "map_concentration" for that of the map, and "residual" for their difference. If None, all points have the same
-        colour.
+        Classes (text, booleans, dates, a pandas categorical, or up to 30 different whole numbers) or values. Missing
+        entries are grey. For a model, the name "concentration" stands for the log relative concentration of the data,
+        "map_concentration" for that of the map, and "residual" for that of the map minus ``contrast_`` times that of
+        the data. If None, all points have the same colour.
     ax : matplotlib.axes.Axes, default=None
         Where to draw. If None, a new figure is made.
     figsize : tuple of float, default=None

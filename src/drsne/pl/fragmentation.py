@@ -29,7 +29,8 @@ def fragmentation(
     """Draw a map with lines between neighbours in the data that the map shows in separate pieces.
 
     Many lines between two pieces mean that the gap between them is an artefact: in the data, the two pieces are
-    connected (:func:`drsne.metrics.fragmentation`).
+    connected (:func:`drsne.metrics.fragmentation`). A gap that few lines cross is probably in the data. At most 3,000
+    lines are drawn, chosen at random.
 
     Parameters
     ----------

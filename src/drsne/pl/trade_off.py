@@ -32,8 +32,10 @@ def trade_off(
     labels : array-like of shape (n_samples,), default=None
         The labels used to colour the points of the maps. If None, all points have the same colour.
     chosen : int, default=None
-        The index of the map to highlight. If None, it is the map with the best ``criterion`` among those with a
-        trustworthiness at most 0.01 below that of the map at lambda = 0.
+        The index of the map to highlight. If None, it is the map with the best ``criterion`` (the smallest for "stress"
+        and "fragmentation", and otherwise the largest) among those with a trustworthiness at most 0.01 below that of
+        the map at lambda = 0. If no map of the path is that close, it is the map with the largest trustworthiness. Ties
+        go to the smallest weight.
     criterion : str, default="concentration_correlation"
         The score on the horizontal axis: a key of ``path.metrics``, or "density" for the mean of the density scores.
     figsize : tuple of float, default=None

@@ -7,16 +7,19 @@ that says what is wrong, where, and what to do.
 
 from drsne.tables._formats import FORMATS, Source, TableError, format_of
 from drsne.tables._reading import read
-from drsne.tables._table import Table
-from drsne.tables._writing import check_output, write
+from drsne.tables._table import Table, column_of
+from drsne.tables._writing import check_columns, check_output, row_names, write
 
 __all__ = [
     "FORMATS",
     "Source",
     "Table",
     "TableError",
+    "check_columns",
     "check_output",
+    "column_of",
     "format_of",
     "read",
+    "row_names",
     "write",
 ]

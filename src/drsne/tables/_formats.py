@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -30,6 +31,11 @@ class Format(NamedTuple):
     magic: bytes
     read: Callable[[Source, Mapping[str, Any]], Content]
     write: Callable[[Path, Mapping[str, Any]], None] | None
+    # Returns the number of bytes of memory that reading takes, or None if the file does not tell.
+    estimate: Callable[[Source, Mapping[str, Any]], int | None]
+    # Raises an ImportError if a package that writing needs is missing.
+    check_packages: Callable[[], object] | None = None
+    is_text: bool = False  # text can be compressed with gzip
 
 
 class Content(NamedTuple):
@@ -38,19 +44,26 @@ class Content(NamedTuple):
     values: Any
     notes: tuple[str, ...] = ()  # sentences about what was found
     index: Any = None  # names of the rows
+    index_name: str | None = None  # what the names of the rows are called
     columns: Any = None  # names of the columns of a matrix
     others: Mapping[str, Any] = {}  # further columns of a matrix, such as labels
     place: Callable[[str, Callable[[str], bool]], str] | None = None  # says where a column first has such a value
+    decimal: str = "."  # decimal sign of numbers that are stored as text
     document: Any = None  # the object that the file holds, if it holds more than a table
 
 
 class Source:
-    """A file, or standard input for ``-``."""
+    """A file, or a stream: standard input for ``-``, or a pipe such as ``/dev/fd/63``.
+
+    A stream can be read only once. Its contents are therefore kept, and an object can be opened several times.
+    """
 
     def __init__(self, path: str | Path) -> None:
-        self.is_stream = str(path) == "-"
         self.path = Path(path)
-        self.name = "standard input" if self.is_stream else str(path)
+        self._is_stdin = str(path) == "-"
+        is_pipe = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+        self.is_stream = self._is_stdin or is_pipe
+        self.name = "standard input" if self._is_stdin else str(path)
 
     def check(self) -> None:
         """Raise an error unless the file exists, can be read and is not empty."""
@@ -74,9 +87,9 @@ class Source:
 
     @cached_property
     def _piped(self) -> bytes:
-        return sys.stdin.buffer.read()
+        return sys.stdin.buffer.read() if self._is_stdin else self.path.read_bytes()
 
-    @cached_property
+    @property
     def size(self) -> int:
         """The number of bytes."""
         return len(self._piped) if self.is_stream else self.path.stat().st_size
@@ -109,13 +122,15 @@ _OTHERS = {
 def format_of(source: Source, named: str | None = None) -> str:
     """Return the name of the format of a source, and raise an error if its contents are of another format."""
     found = next((name for name in FORMATS if FORMATS.load(name).magic and _begins(source, name)), None)
+    if named is None:
+        named = by_extension(source.path)
     if named is None and source.is_stream:
         named = found or "csv"
     if named is None:
-        named = by_extension(source.path)
-    if named is None:
         _refuse_others(source)
-        raise TableError(f"{source.name} must end with one of {_extensions()}. Rename it, or pass --format.")
+        if uncompressed(source.path) is not None:
+            raise TableError(f"{source.name} is compressed, and only text files can be. Unpack it with gunzip first.")
+        raise TableError(f"{source.name} must end with one of {known_extensions()}. Rename it, or pass --format.")
     if found != named and (found or FORMATS.load(named).magic):
         _refuse_others(source)
         what = f"a {FORMATS.load(found).title} file" if found else f"not a {FORMATS.load(named).title} file"
@@ -128,8 +143,25 @@ def format_of(source: Source, named: str | None = None) -> str:
 
 def by_extension(path: Path) -> str | None:
     """Return the name of the format of files with this extension, or None."""
-    name = path.name.lower().removesuffix(".gz")
-    return next((each for each in FORMATS if name.endswith(FORMATS.load(each).extensions)), None)
+    name = path.name.lower()
+    for each in FORMATS:
+        known = FORMATS.load(each)
+        if (name.removesuffix(".gz") if known.is_text else name).endswith(known.extensions):
+            return each
+    return None
+
+
+def uncompressed(path: Path) -> Path | None:
+    """Return the name of a file without .gz if it has a format that is not compressed, or None."""
+    if path.suffix.lower() != ".gz" or by_extension(path) is not None or by_extension(path.with_suffix("")) is None:
+        return None
+    return path.with_suffix("")
+
+
+def known_extensions(which: Callable[[Format], object] = bool) -> str:
+    """Return the extensions of the formats for which ``which`` is true."""
+    known = [FORMATS.load(name) for name in FORMATS]
+    return ", ".join(extension for each in known if which(each) for extension in each.extensions)
 
 
 def _begins(source: Source, name: str) -> bool:
@@ -141,10 +173,6 @@ def _refuse_others(source: Source) -> None:
     for magic, what in _OTHERS.items():
         if source.start.startswith(magic):
             raise TableError(f"{source.name} is {what}.")
-
-
-def _extensions() -> str:
-    return ", ".join(extension for name in FORMATS for extension in FORMATS.load(name).extensions)
 
 
 def _similar(path: Path) -> str:

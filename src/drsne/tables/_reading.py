@@ -1,16 +1,19 @@
-"""The function ``read``."""
+"""The function ``read``, and the check that a file fits into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from drsne.tables._formats import FORMATS, Source, TableError, format_of
+from drsne.tables._formats import FORMATS, Format, Source, TableError, format_of
 from drsne.tables._table import Table, selected
+
+_SMALL = 1 << 26  # number of bytes below which the free memory is not checked
 
 
 def read(
-    path: str | Path,
+    path: str | Path | Source,
     *,
     format: str | None = None,
     label: str | None = None,
@@ -25,8 +28,8 @@ def read(
 
     Parameters
     ----------
-    path : str or path
-        The file, or "-" for standard input.
+    path : str, path or Source
+        The file, or "-" for standard input. A stream that was read before must be passed as the same Source.
     format : str, default=None
         Name of the format, such as "csv". If None, it follows from the extension or, for standard input, from the
         contents.
@@ -43,7 +46,8 @@ def read(
     use_rep : str, default=None
         Name of the representation in an H5AD file: "X" or a key of ``obsm``.
     header : bool, default=None
-        Whether the first line of a text file has the names of the columns. If None, this is detected.
+        Whether the first line of a text file, or the last line that begins with "#" before the table, has the names of
+        the columns. If None, this is detected.
 
     Returns
     -------
@@ -53,16 +57,32 @@ def read(
     Raises
     ------
     TableError
-        If the file cannot be read as a table of finite numbers.
+        If the file cannot be read as a table of finite numbers, or does not fit into memory.
     """
-    source = Source(path)
+    source = path if isinstance(path, Source) else Source(path)
     source.check()
-    named = format_of(source, format)
+    found = FORMATS.load(format_of(source, format))
     options = {"array": array, "use_rep": use_rep, "header": header}
+    _refuse_too_large(source, found, options)
     try:
-        content = FORMATS.load(named).read(source, options)
+        content = found.read(source, options)
+        return selected(content, source.name, label=label, drop=drop, wanted=columns, skip=skip_missing)
     except MemoryError as error:
         raise TableError(
             f"{source.name} is too large for the memory of this machine. Pass a sample of its rows."
         ) from error
-    return selected(content, source.name, label=label, drop=drop, wanted=columns, skip=skip_missing)
+
+
+def _refuse_too_large(source: Source, found: Format, options: Mapping[str, Any]) -> None:
+    """Raise an error if reading a file will need more memory than is free."""
+    needed = found.estimate(source, options)
+    if needed is None or needed < _SMALL:
+        return
+    from drsne.estimators import memory  # imports compiled code, which small files do not need
+
+    free = memory.available()
+    if free is not None and needed > free:
+        raise TableError(
+            f"{source.name} needs about {needed / 1e9:.1f} GB of memory to be read, but only {free / 1e9:.1f} GB are "
+            "free. Pass a file with a sample of its rows, or with only the columns that you need."
+        )

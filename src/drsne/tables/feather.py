@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drsne.tables._formats import Content, Format, Source
-from drsne.tables._packages import package
-from drsne.tables.parquet import read_frame
+from drsne.tables.parquet import frame_of, packages, read_frame
 
 
 def read(source: Source, options: Mapping[str, Any]) -> Content:
@@ -16,11 +16,14 @@ def read(source: Source, options: Mapping[str, Any]) -> Content:
     return read_frame(source, "read_feather", "Feather")
 
 
+def estimate(source: Source, options: Mapping[str, Any]) -> int | None:
+    """Return the bytes of memory for a data frame and a matrix, at least, because a file can be compressed."""
+    return 2 * source.size
+
+
 def write(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns to a Feather file."""
-    pandas = package("pandas", "Feather files", "files")
-    package("pyarrow", "Feather files", "files")
-    pandas.DataFrame(dict(columns)).to_feather(path)
+    frame_of(columns, "Feather").to_feather(path)
 
 
-FORMAT = Format("Feather", (".feather", ".arrow"), b"ARROW1", read, write)
+FORMAT = Format("Feather", (".feather", ".arrow"), b"ARROW1", read, write, estimate, partial(packages, "Feather"))

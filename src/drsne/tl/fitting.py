@@ -43,7 +43,7 @@ def fitted(
 ) -> Fitted:
     """Return a model that is fitted to the cells. ``named`` are the parameters of DRSNE.
 
-    Whether the model can place new cells after a fit to a graph is found out only if it is kept ``for_new_cells``.
+    If ``for_new_cells`` is True, check whether the graph allows new cells to be placed.
     """
     check_key(key_added)
     _check_names(named)

@@ -49,7 +49,8 @@ def transform(
         ``obs["drsne_concentration"]`` : the logarithm of the relative concentration of each cell among the old cells.
 
         ``obs["drsne_novelty"]`` : the distance to the nearest old cell, in units of the radius of that cell. Values up
-        to about 1 are typical of the old cells. Above 3, a cell is unlike all of them, and its position means little.
+        to about 1.5 are typical of the old cells. From 1.5 to 3, treat the position with caution. Above 3, a cell is
+        unlike all of them, so do not interpret its position.
 
         ``uns["drsne"]`` : a dict with the parameters (``params``).
 

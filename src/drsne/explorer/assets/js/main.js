@@ -49,6 +49,7 @@ async function start() {
   connect(parts);
   applyTheme(parts);
   await plot.draw();
+  if (!plot.drawn) throw new Error("The first map could not be drawn. The console of the browser says why.");
   await plot.fit({ animated: false });
   byId("loading").remove();
   return { dataset, ...parts };

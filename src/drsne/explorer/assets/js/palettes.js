@@ -1,4 +1,4 @@
-// Colours that people with a colour vision deficiency can tell apart.
+// Colours of classes and of values. People with a colour vision deficiency can tell up to eight classes apart.
 
 // The palette of Okabe and Ito, followed by colours of Tol's muted palette. Each theme has the shades that stand out.
 const CLASSES = {

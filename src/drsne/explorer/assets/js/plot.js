@@ -143,7 +143,7 @@ export class Plot {
     this.scatter.set({ mouseMode: lasso ? "lasso" : "panZoom" });
   }
 
-  // Resolves when everything that was asked for is drawn.
+  // Resolves when everything that was asked for is drawn, or when drawing it has failed.
   draw() {
     const done = new Promise((resolve) => this.waiting.push(resolve));
     this.wanted = true;
@@ -156,8 +156,16 @@ export class Plot {
     while (this.wanted) {
       this.wanted = false;
       const waiting = this.waiting.splice(0);
-      await this.drawOnce();
-      for (const resolve of waiting) resolve();
+      const { filter } = this.changed;
+      try {
+        await this.drawOnce();
+      } catch (error) {
+        console.warn("The map was not drawn. It is drawn again after the next change.", error);
+        this.changed.places = true;
+        this.changed.filter ||= filter;
+      } finally {
+        for (const resolve of waiting) resolve();
+      }
     }
     this.busy = false;
   }

@@ -36,5 +36,7 @@ export function listenToTouch(canvas) {
     },
     { passive: false },
   );
-  canvas.addEventListener("touchend", (event) => send("mouseup", event.changedTouches[0], 0), { passive: true });
+  // The system cancels a touch, for example, for a gesture of its own or for a dialog.
+  for (const type of ["touchend", "touchcancel"])
+    canvas.addEventListener(type, (event) => send("mouseup", event.changedTouches[0], 0), { passive: true });
 }

@@ -1,0 +1,498 @@
+"""The commands that read and write files of users, run in this process: rows, columns, options and exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
+
+import drsne  # noqa: E402
+from drsne import cli, metrics  # noqa: E402
+from drsne.cli import _outputs  # noqa: E402
+from drsne.estimators import memory  # noqa: E402
+
+FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs", "1"]
+NAMES = ["length", "width", "height"]
+
+
+def flowers(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(rng.normal(size=(n, 3)) * (1, 2, 3), columns=NAMES)
+    frame["species"] = np.where(np.arange(n) % 2, "iris", "rosa")
+    return frame
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flowers().to_csv("flowers.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command, and return its exit code, output and errors."""
+
+    def run(*words):
+        code = cli.main([str(word) for word in words])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def succeeded(done):
+    code, out, err = done
+    assert code == 0, err
+    return out, err
+
+
+def failed(done, *parts, code=1):
+    """Check that a command has failed with one line that has these parts."""
+    found, out, err = done
+    assert found == code, err
+    assert out == ""
+    assert err.startswith("drsne: ")
+    assert "unexpected" not in err
+    assert err.count("\n") == 1, err
+    for part in parts:
+        assert part in err
+
+
+# Wrong command lines.
+
+WRONG = {
+    "no_output": (["embed", "flowers.csv"], "Nothing would be written"),
+    "path_without_output": (["path", "flowers.csv"], "Nothing would be written"),
+    "weight_of_text": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "much"], "--weight must be a finite number"),
+    "negative_weight": (["embed", "flowers.csv", "-o", "o.csv", "--weight=-1"], "--weight must be a finite number"),
+    "weight_nan": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "nan"], "--weight must be"),
+    "weights_of_text": (["path", "flowers.csv", "-o", "o.csv", "--weights", "a,b"], "--weights must be numbers"),
+    "descending_weights": (["path", "flowers.csv", "-o", "o.csv", "--weights", "3,1"], "ascending"),
+    "negative_weights": (["path", "flowers.csv", "-o", "o.csv", "--weights=-1,1"], "at least 0"),
+    "perplexity": (["embed", "flowers.csv", "-o", "o.csv", "--perplexity", "0"], "--perplexity must be"),
+    "neighbors": (["path", "flowers.csv", "-o", "o.csv", "--neighbors", "0"], "--neighbors must be"),
+    "pca": (["embed", "flowers.csv", "-o", "o.csv", "--pca", "0"], "--pca must be"),
+    "iterations": (["embed", "flowers.csv", "-o", "o.csv", "--iterations", "0"], "--iterations must be"),
+    "seed": (["embed", "flowers.csv", "-o", "o.csv", "--seed=-1"], "--seed must be"),
+    "jobs": (["embed", "flowers.csv", "-o", "o.csv", "--jobs", "0"], "--jobs must be"),
+    "metric": (["embed", "flowers.csv", "-o", "o.csv", "--metric", "euclidian"], "--metric must be one of"),
+    "metric_of_scores": (["evaluate", "flowers.csv", "m.csv", "--metric", "l3"], "--metric must be one of"),
+    "samples": (["evaluate", "flowers.csv", "m.csv", "--samples", "1"], "--samples must be"),
+    "twice_from_a_pipe": (["evaluate", "-", "-"], "standard input"),
+    "several_from_a_pipe": (["explore", "-", "-"], "standard input"),
+    "model_from_a_pipe": (["transform", "-", "flowers.csv", "-o", "o.csv"], "MODEL must be the name of a file"),
+    "model_to_a_pipe": (["embed", "flowers.csv", "--model", "-"], "--model must be the name of a file"),
+    "page_to_a_pipe": (["embed", "flowers.csv", "--explore", "-"], "--explore must be the name of a file"),
+    "reliability": (["embed", "flowers.csv", "-o", "o.csv", "--reliability"], "--reliability needs --explore"),
+    "dropped_label": (
+        ["embed", "flowers.csv", "-o", "o.csv", "--label", "species", "--drop", "species"], "--label and --drop",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_command_line_has_its_own_exit_code(folder, run, case):
+    words, part = WRONG[case]
+    failed(run(*words), part, code=2)
+    assert [path.name for path in folder.iterdir()] == ["flowers.csv"]
+
+
+@pytest.mark.parametrize("command", ["embed", "path"])
+def test_every_option_of_a_help_text_is_described(capsys, command):
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "PNG, PDF, SVG or JPG" in text
+    assert "1 an error in the input, the data or the environment" in text
+    if command == "embed":
+        assert "a number, or auto to choose one in about six times the time (default: 1)" in text
+
+
+# What is written.
+
+
+def test_dropped_columns_reach_no_output(folder, run):
+    frame = flowers()
+    frame.insert(0, "name", [f"secret{row}" for row in range(60)])
+    frame["income"] = 12345.0 + np.arange(60)
+    frame.to_csv("patients.csv", index=False)
+    words = ["--drop", "name", "--drop", "income", "--explore", "p.html", "--model", "m.drsne", "-o", "o.npz"]
+    succeeded(run("embed", "patients.csv", "--label", "species", *words, *FAST))
+    payload = _payload("p.html")
+    assert b"secret" not in payload
+    names = [column["name"] for column in json.loads(payload[4 : 4 + int.from_bytes(payload[:4], "little")])["columns"]]
+    assert set(NAMES) <= set(names)
+    assert not {"name", "income"} & set(names)
+    assert b"secret" not in (folder / "m.drsne").read_bytes()
+    assert b"income" not in (folder / "m.drsne").read_bytes()
+    assert not {"name", "income"} & set(np.load("o.npz").files)
+
+
+def test_names_with_commas_can_be_dropped(folder, run):
+    frame = flowers().rename(columns={"width": "width, cm"})
+    frame.to_csv("x.csv", index=False)
+    succeeded(run("embed", "x.csv", "--drop", 'species,"width, cm"', "--model", "m.drsne", *FAST))
+    assert list(drsne.load("m.drsne").feature_names_in_) == ["length", "height"]
+
+
+def test_dropped_columns_are_not_in_an_h5ad_file(folder, run):
+    anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
+    adata = _cells(anndata)
+    adata.raw = adata.copy()
+    adata.layers["counts"] = adata.X.copy()
+    adata.obs["patient"] = [f"secret{row}" for row in range(60)]
+    adata.write_h5ad("cells.h5ad")
+    succeeded(run("embed", "cells.h5ad", "-o", "out.h5ad", "--drop", "patient,gene3", "--model", "m.drsne", *FAST))
+    found = anndata.read_h5ad("out.h5ad")
+    assert "patient" not in found.obs
+    for names in (found.var_names, found.raw.var_names):
+        assert "gene3" not in names
+        assert len(names) == 29
+    assert found.layers["counts"].shape == (60, 29)
+    assert b"secret" not in (folder / "out.h5ad").read_bytes()
+    assert "gene3" not in drsne.load("m.drsne").representation_["var_names"]
+
+
+@pytest.mark.parametrize(("command", "name"), [("embed", "drsne1"), ("path", "drsne2_w1"), ("transform", "novelty")])
+def test_a_label_never_replaces_a_column_of_the_map(folder, run, monkeypatch, command, name):
+    words = ["flowers.csv", "-o", "o.csv", "--label", name, "--quiet"]
+    if command == "transform":
+        succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
+        words.insert(0, "m.drsne")
+    flowers().rename(columns={"species": name}).to_csv("flowers.csv", index=False)
+    monkeypatch.setattr("drsne.estimators.drsne.DRSNE.fit", lambda *_: pytest.fail("the fit has begun"))
+    failed(run(command, *words), f"two columns called {name!r}")
+
+
+def test_a_matrix_has_only_numbers_of_the_map(folder, run):
+    frame = flowers()
+    frame["age"] = np.linspace(0, 1, 60)
+    frame.index = pd.Index([f"plant {row}" for row in range(60)], name="plant")
+    frame.to_csv("named.csv", index_label="")
+    _, err = succeeded(run("embed", "named.csv", "-o", "o.npy", "--label", "age", *FAST))
+    assert np.load("o.npy").shape == (60, 4)
+    assert "'age' is not in it" in err
+
+
+def test_only_embed_writes_h5ad(folder, run):
+    pytest.importorskip("anndata", reason="H5AD files need anndata")
+    succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
+    failed(run("transform", "m.drsne", "flowers.csv", "-o", "o.h5ad"), "H5AD")
+    failed(run("path", "flowers.csv", "-o", "o.h5ad"), "H5AD")
+
+
+PACKAGES = {"--plot": ("a.png", "matplotlib", "plot"), "-o": ("a.parquet", "pyarrow", "files")}
+
+
+@pytest.mark.parametrize("option", PACKAGES)
+def test_a_missing_package_is_said_before_the_input_is_read(folder, run, monkeypatch, option):
+    name, package, extra = PACKAGES[option]
+    found = _outputs.find_spec
+    monkeypatch.setattr(_outputs, "find_spec", lambda name: None if name == package else found(name))
+    monkeypatch.setattr("drsne.tables._packages.import_module", _without(package))
+    failed(run("embed", "nothing.csv", option, name), package, f"pip install 'drsne[{extra}]'")
+
+
+def _without(package):
+    from importlib import import_module
+
+    def imported(name):
+        if name == package:
+            raise ImportError(name)
+        return import_module(name)
+
+    return imported
+
+
+# Interrupts.
+
+
+def test_an_interrupted_path_keeps_its_maps(folder, run, monkeypatch):
+    from drsne.estimators import path
+
+    calls = []
+
+    def minimize(*arguments, **options):
+        calls.append(arguments)
+        outcome = usual(*arguments, **options)
+        return outcome._replace(stopped_by="interrupt") if len(calls) == 3 else outcome
+
+    usual = path.minimize
+    monkeypatch.setattr(path, "minimize", minimize)
+    words = ["--weights", "0,1,3", "-o", "o.csv", "--explore", "p.html"]
+    code, _, err = run("path", "flowers.csv", *words, *FAST)
+    assert code == 130, err
+    assert "drsne1_w1" in pd.read_csv("o.csv")
+    assert "drsne1_w3" not in pd.read_csv("o.csv")
+    assert (folder / "p.html").exists()
+
+
+def test_a_path_without_scores_is_written_but_not_drawn(folder, run, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("drsne.metrics.evaluation.of_maps", interrupted)
+    words = ["--weights", "0,1", "-o", "o.csv", "--explore", "p.html", "--plot", "p.png"]
+    code, _, err = run("path", "flowers.csv", *words, *FAST)
+    assert code == 130, err
+    assert "p.png was not drawn" in err
+    assert (folder / "p.html").exists()
+    assert "drsne1_w1" in pd.read_csv("o.csv")
+
+
+def test_an_interrupt_after_the_map_is_known(folder, run, monkeypatch):
+    from drsne.objectives.drsne import DRSNEProblem
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(DRSNEProblem, "concentration", interrupted)
+    code, _, err = run("embed", "flowers.csv", "-o", "o.csv", *FAST)
+    assert code == 130, err
+    assert pd.read_csv("o.csv")["concentration_map"].isna().all()
+
+
+# Memory.
+
+
+@pytest.mark.parametrize("command", ["embed", "path"])
+def test_a_fit_that_is_too_large_is_refused(folder, run, monkeypatch, command):
+    monkeypatch.setattr(memory, "available", lambda: 1000)
+    failed(run(command, "flowers.csv", "-o", "o.csv", "--quiet", *FAST), "60 rows and 3 columns", "--force-memory")
+    words = ["--force-memory", *(["--weights", "0,1"] if command == "path" else [])]
+    succeeded(run(command, "flowers.csv", "-o", "o.csv", "--quiet", *words, *FAST))
+
+
+def test_data_that_are_in_memory_do_not_count_twice(folder, run, monkeypatch):
+    """The free memory suffices for what a fit adds, but not for the data once more."""
+    X = np.random.default_rng(0).normal(size=(300, 40_000)).astype(np.float32)
+    np.save("wide.npy", X)
+    added = drsne.memory_estimate(300, 40_000) - memory._BASE - 2 * X.size * 8
+    monkeypatch.setattr(memory, "available", lambda: added + 1000)
+    started = []
+    monkeypatch.setattr(drsne.DRSNE, "fit", lambda model, X: started.append(X) or _stop())
+    failed(run("embed", "wide.npy", "-o", "o.csv", "--quiet"), "stopped")
+    assert started
+
+
+def _stop():
+    raise ValueError("stopped")
+
+
+# Warnings.
+
+
+def test_only_our_warnings_are_shown(folder, run, monkeypatch):
+    usual = drsne.DRSNE.fit
+
+    def fit(model, *arguments):
+        warnings.warn("of another package", UserWarning, stacklevel=1)
+        return usual(model, *arguments)
+
+    monkeypatch.setattr(drsne.DRSNE, "fit", fit)
+    words = ["embed", "flowers.csv", "--iterations", "60", "--jobs", "1"]  # too few rows for the perplexity
+    _, err = succeeded(run(*words, "-o", "a.csv"))
+    assert "Lowered perplexity" in err
+    assert "another package" not in err
+    assert run(*words, "-o", "b.csv", "--quiet") == (0, "", "")
+
+
+# Rows of maps.
+
+
+@pytest.fixture
+def gaps(folder):
+    frame = flowers()
+    frame.loc[[3, 58, 59], "width"] = np.nan  # the last rows, too
+    frame.to_csv("gaps.csv", index=False)
+    return frame
+
+
+def test_a_map_of_more_rows_is_refused(gaps, run):
+    rng = np.random.default_rng(0)
+    for rows in (59, 61, 100):
+        np.save("map.npy", rng.normal(size=(rows, 2)))
+        failed(run("evaluate", "flowers.csv", "map.npy", "--quiet"), f"has {rows} rows", "has 60")
+    for rows in (58, 59, 61):
+        np.save("map.npy", rng.normal(size=(rows, 2)))
+        failed(run("evaluate", "gaps.csv", "map.npy", "--quiet", "--skip-missing"), f"has {rows} rows", "has 60")
+
+
+def test_a_map_may_have_the_rows_that_were_left_out(gaps, run):
+    Y = np.random.default_rng(0).normal(size=(60, 2))
+    kept = gaps["width"].notna().to_numpy()
+    expected = metrics.evaluate(gaps.loc[kept, NAMES], Y[kept], random_state=0)
+    for map_ in (Y, Y[kept]):
+        np.save("map.npy", map_)
+        out, _ = succeeded(run("evaluate", "gaps.csv", "map.npy", "--quiet", "--skip-missing", "--json"))
+        assert json.loads(out) == pytest.approx(expected)
+
+
+def test_scores_that_are_not_defined_are_null(folder, run, monkeypatch):
+    monkeypatch.setattr(metrics, "evaluate", lambda *_, **__: {"trustworthiness": 0.5, "stress": float("nan")})
+    np.save("map.npy", np.zeros((60, 2)))
+    out, _ = succeeded(run("evaluate", "flowers.csv", "map.npy", "--json", "--quiet"))
+    assert json.loads(out, parse_constant=lambda word: pytest.fail(word)) == {"trustworthiness": 0.5, "stress": None}
+
+
+def test_side_columns_of_a_map_may_have_gaps(folder, run):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["UMAP_1", "UMAP_2"])
+    frame["age"] = np.where(np.arange(60) % 3, 1.5, np.nan)
+    frame.to_csv("umap.csv", index=False)
+    succeeded(run("evaluate", "flowers.csv", "umap.csv", "--quiet"))
+    succeeded(run("explore", "umap.csv", "-o", "p.html"))
+    frame.loc[7, "UMAP_2"] = np.nan
+    frame.to_csv("umap.csv", index=False)
+    failed(run("evaluate", "flowers.csv", "umap.csv", "--quiet"), "1 in 'UMAP_2'")
+    failed(run("explore", "umap.csv", "-o", "q.html"), "1 in 'UMAP_2'")
+
+
+def test_a_matrix_that_embed_wrote_is_a_map(folder, run):
+    succeeded(run("embed", "flowers.csv", "-o", "map.npy", "--model", "m.drsne", *FAST))
+    assert np.load("map.npy").shape == (60, 4)
+    np.testing.assert_array_equal(np.load("map.npy")[:, :2], drsne.load("m.drsne").embedding_)
+    _, err = succeeded(run("evaluate", "flowers.csv", "map.npy"))
+    assert "Scoring the columns x1, x2 of map.npy." in err
+    np.save("five.npy", np.zeros((60, 5)))
+    failed(run("evaluate", "flowers.csv", "five.npy", "--quiet"), "--map-columns")
+    succeeded(run("evaluate", "flowers.csv", "map.npy", "--map-columns", "x3,x4"))
+    failed(run("evaluate", "flowers.csv", "map.npy", "--quiet", "--map-columns", "x3,x9"), "'x9'")
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_every_output_of_a_path_can_be_read_again(folder, run, ending):
+    if ending == "parquet":
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    succeeded(run("path", "flowers.csv", "--weights", "0,0.3,1", "-o", f"maps.{ending}", *FAST))
+    failed(
+        run("evaluate", "flowers.csv", f"maps.{ending}", "--quiet"), "3 weights", "--map-columns drsne1_w0,drsne2_w0"
+    )
+    succeeded(run("evaluate", "flowers.csv", f"maps.{ending}", "--map-columns", "drsne1_w0.3,drsne2_w0.3"))
+
+
+# New rows.
+
+
+def test_the_label_may_be_a_column_of_the_model(folder, run):
+    succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
+    succeeded(run("transform", "m.drsne", "flowers.csv", "-o", "o.csv", "--label", "width"))
+    np.testing.assert_allclose(pd.read_csv("o.csv")["width"], flowers()["width"], rtol=1e-12)
+
+
+def _cells(anndata, sparse=True):
+    """Return cells with 30 genes."""
+    counts = np.random.default_rng(0).poisson(1.0, (60, 30)).astype(np.float32)
+    adata = anndata.AnnData(sp.csr_matrix(counts) if sparse else counts)
+    adata.var_names = [f"gene{place}" for place in range(30)]
+    adata.obs_names = [f"cell{row}" for row in range(60)]
+    return adata
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_new_cells_are_placed_by_the_names_of_their_genes(folder, run, sparse):
+    anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
+    old = _cells(anndata, sparse)
+    old.write_h5ad("old.h5ad")
+    succeeded(run("embed", "old.h5ad", "--model", "m.drsne", "-o", "map.csv", *FAST))
+    # With more than 50 variables, X_pca would be the default representation.
+    more = anndata.AnnData(np.ones((60, 40), np.float32), obs=old.obs[[]])
+    more.var_names = [f"other{place}" for place in range(40)]
+    new = anndata.concat([more, old[:, ::-1]], axis=1)
+    new.obsm["X_pca"] = np.random.default_rng(1).normal(size=(60, 30))
+    new.write_h5ad("new.h5ad")
+    succeeded(run("transform", "m.drsne", "new.h5ad", "-o", "placed.csv"))
+    placed, known = pd.read_csv("placed.csv"), pd.read_csv("map.csv")
+    np.testing.assert_allclose(placed[["drsne1", "drsne2"]], known[["drsne1", "drsne2"]], rtol=1e-6)
+    assert (placed["novelty"] == 0).all()
+    failed(run("transform", "m.drsne", "new.h5ad", "-o", "x.csv", "--use-rep", "X_pca"), "--use-rep must be X", code=2)
+    new[:, 5:].copy().write_h5ad("less.h5ad")
+    old[:, 5:].copy().write_h5ad("less.h5ad")
+    failed(run("transform", "m.drsne", "less.h5ad", "-o", "x.csv", "--quiet"), "gene0")
+
+
+def test_a_model_of_components_needs_the_same_components(folder, run):
+    anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
+    adata = _cells(anndata)
+    adata.obsm["X_pca"] = np.random.default_rng(1).normal(size=(60, 10))
+    adata.write_h5ad("old.h5ad")
+    succeeded(run("embed", "old.h5ad", "--use-rep", "X_pca", "--model", "m.drsne", *FAST))
+    succeeded(run("transform", "m.drsne", "old.h5ad", "-o", "a.csv"))
+    assert (pd.read_csv("a.csv")["novelty"] == 0).all()
+    adata.obsm["X_pca"] = adata.obsm["X_pca"][:, :9]
+    adata.write_h5ad("new.h5ad")
+    failed(run("transform", "m.drsne", "new.h5ad", "-o", "b.csv", "--quiet"), "10 columns")
+    drsne.DRSNE(perplexity=8, density_neighbors=8, max_iter=60).fit(adata.obsm["X_pca"]).save("plain.drsne")
+    failed(run("transform", "plain.drsne", "new.h5ad", "-o", "c.csv", "--quiet"), "--use-rep")
+    succeeded(run("transform", "plain.drsne", "new.h5ad", "-o", "c.csv", "--use-rep", "X_pca"))
+
+
+@pytest.mark.parametrize("command", ["embed", "path"])
+def test_both_commands_compute_the_components_that_they_announce(folder, run, monkeypatch, command):
+    anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(60, 80)).astype(np.float32))
+    adata.write_h5ad("cells.h5ad")
+    seen = []
+
+    def refuse(X, params, options):
+        seen.append(params["pca_components"])
+        raise ValueError("stopped")
+
+    monkeypatch.setattr(f"drsne.cli.{command}.refuse_too_large", refuse)
+    code, _, err = run(command, "cells.h5ad", "-o", "o.csv", *FAST)
+    assert code == 1
+    assert "50 principal components of adata.X" in err
+    assert seen == [50]
+
+
+def test_scaling_of_sparse_data_is_refused(folder, run):
+    anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
+    _cells(anndata).write_h5ad("cells.h5ad")
+    failed(run("embed", "cells.h5ad", "-o", "o.csv", "--scale", "--quiet"), "--scale cannot be used with sparse data")
+
+
+# Files that cannot be read.
+
+
+def test_a_file_without_permission(folder, run, monkeypatch):
+    from pathlib import Path
+
+    usual = Path.open
+
+    def refused(path, *arguments, **options):
+        if path.name == "flowers.csv":
+            raise PermissionError(13, "Permission denied")
+        return usual(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refused)
+    failed(run("embed", "flowers.csv", "-o", "o.csv"), "flowers.csv cannot be read", "permission denied")
+
+
+def test_a_map_from_standard_input(folder, run, monkeypatch):
+    text = "UMAP_1,UMAP_2\n" + "".join(f"{row},{row**2}\n" for row in range(60))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    succeeded(run("explore", "-", "-o", "p.html"))
+    assert (folder / "p.html").exists()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    succeeded(run("evaluate", "flowers.csv", "-", "--quiet"))
+    succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO((folder / "m.drsne").read_bytes())))
+    failed(run("explore", "-", "-o", "q.html"), "cannot be read from standard input")
+
+
+def _payload(name):
+    """Return the unpacked data of a page as bytes."""
+    import base64
+    import re
+    import zlib
+    from pathlib import Path
+
+    text = Path(name).read_text(encoding="utf-8")
+    packed = re.search(r'<script type="text/plain" id="payload">([^<]*)</script>', text)[1]
+    return zlib.decompress(base64.b64decode(packed, validate=True))
