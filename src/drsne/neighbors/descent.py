@@ -61,7 +61,7 @@ def refined(
     fresh = np.ones((n, k), bool)
     before = recall(near)
     for salt in range(MOST_ROUNDS):
-        _round(rows, near, value, fresh, limit, salt, workers, lambda: recall(near) >= target)
+        _round(rows, near, value, fresh, limit, salt, workers)
         after = recall(near)
         if after >= target or after - before < LEAST_GAIN:
             break
@@ -77,12 +77,8 @@ def _round(
     limit: NDArray[np.float32],
     salt: int,
     workers: Workers,
-    enough: Callable[[], bool],
 ) -> None:
-    """Compare the neighbours of every row with each other, and update the lists and what is ``fresh`` in them.
-
-    The round ends early if ``enough`` of the neighbours are found.
-    """
+    """Compare the neighbours of every row with each other, and update the lists and what is ``fresh`` in them."""
     n, k = near.shape
     most = _REVERSE * k
     start = np.empty(n + 1, np.int64)
@@ -105,5 +101,3 @@ def _round(
             points, distances = np.empty(made.sum(), np.int32), np.empty(made.sum(), np.float32)
             kernels.sort_pairs(pair, lengths, made, first, points, distances)
             workers.run(kernels.merge, n, first, points, distances, near, value, fresh, limit)
-        if enough():
-            return

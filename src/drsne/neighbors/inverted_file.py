@@ -25,8 +25,7 @@ from drsne.neighbors.graph import KnnGraph
 
 # Chosen by benchmarks/search.py (results in benchmarks/results/search.md).
 APPROXIMATE_FROM = 50_000  # smallest number of rows for which the approximate search is much faster
-PROBES = 32  # largest number of lists that a row is compared with, unless many more are needed for a refinement
-_MOST_PROBES = 128  # largest number then
+PROBES = 32  # largest number of lists that a row is compared with
 LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows
 _SAMPLE = 32  # number of rows per list in the sample for k-means
 _LLOYD_ITERATIONS = 5
@@ -34,7 +33,6 @@ _CHECKED = 200  # number of rows that are also searched exactly
 _VERY_GOOD_RECALL = 0.99  # recall at which no more lists are probed
 _GOOD_RECALL = 0.96  # recall at which the neighbours are not refined
 _LEAST_RECALL = 0.9  # smallest allowed recall after that
-_TO_REFINE = 0.33  # recall from which one round of a refinement usually finds the rest
 _PART, _STEP = 512, 32_768  # largest number of rows that are compared at once, and whose candidates are in memory
 
 
@@ -53,7 +51,8 @@ class Lists(NamedTuple):
         n = len(Z)
         rows = Z.astype(np.float32)
         centres = _centres(rows, int(LISTS_PER_ROOT * np.sqrt(n)), workers)
-        probed = _nearest_lists(rows, centres, probes, workers)
+        probed = np.empty((n, min(probes, len(centres))), np.int32)
+        workers.run(list_kernels.nearest_lists, n, rows, centres, probed)
         order = np.argsort(probed[:, 0], kind="stable").astype(np.int32)
         sizes = np.bincount(probed[:, 0], minlength=len(centres))
         probed = probed[order]
@@ -62,10 +61,6 @@ class Lists(NamedTuple):
             some = slice(start, start + _STEP)
             residual[some] = Z[order[some]] - centres[probed[some, 0]]
         return cls(centres, order, np.append(0, np.cumsum(sizes)), residual, probed)
-
-    def probing(self, Z: NDArray[np.float64], probes: int, workers: Workers) -> Lists:
-        """Return the same lists of the rows of ``Z`` with another number of probes."""
-        return self._replace(probed=_nearest_lists(Z.astype(np.float32), self.centres, probes, workers)[self.order])
 
     def parts(self) -> NDArray[np.int64]:
         """Return (list, start, end) of parts of the lists that are small enough to be compared at once."""
@@ -105,13 +100,8 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
     points = Points.of(X)
     lists = Lists.of(points.centred, probes, workers)
     enough, good = enough_probes(lists, checked)
-    refines = not good and descent.pays(len(X), k)
-    width = descent.width(len(X), k) if refines else k
-    more = _probes_to_refine(points.centred, lists, checked) if refines else 0
-    if more > enough:
-        lists = lists.probing(points.centred, more, workers)
-    else:
-        lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, :enough]))
+    width = k if good or not descent.pays(len(X), k) else descent.width(len(X), k)
+    lists = lists._replace(probed=np.ascontiguousarray(lists.probed[:, :enough]))
     order, graph = lists.order, _searched(points, lists, width, workers)
     del lists
     recall = checked.recall(graph.distances[checked.rows, :k])
@@ -134,43 +124,13 @@ def enough_probes(lists: Lists, checked: Checked) -> tuple[int, bool]:
     it is not, the neighbours will be refined. A refinement that begins with fewer probes needs more rounds, which take
     longer than the probes.
     """
-    position = np.empty(len(lists.order), np.int32)
-    position[lists.order] = np.arange(len(position), dtype=np.int32)
-    found = _found(lists, checked, lists.probed[position[checked.rows]])
+    label, position = np.empty(len(lists.order), np.int32), np.empty(len(lists.order), np.int32)
+    label[lists.order], position[lists.order] = lists.probed[:, 0], np.arange(len(position), dtype=np.int32)
+    probed = lists.probed[position[checked.rows]]
+    found = (label[checked.indices][:, :, None] == probed[:, None, :]).cumsum(axis=2).mean(axis=(0, 1))
     if found[-1] >= _VERY_GOOD_RECALL:
         return int(np.argmax(found >= _VERY_GOOD_RECALL)) + 1, True
     return len(found), bool(found[-1] >= _GOOD_RECALL)
-
-
-def _probes_to_refine(Z: NDArray[np.float64], lists: Lists, checked: Checked) -> int:
-    """Return the number of probes from which one round of a refinement usually is enough.
-
-    A round finds a neighbour if both rows are in one of its groups. If the lists contain a share r of the neighbours,
-    the expected number of such groups is about 30 r^2 for noise in 100 dimensions, and larger for other data, so at
-    r = .33 a round finds 96 %. A second round would take longer than the additional probes.
-    """
-    rows = Z[checked.rows]
-    distances = (lists.centres.astype(np.float64) ** 2).sum(axis=1) - 2.0 * (rows @ lists.centres.T)
-    nearest = np.argsort(distances, axis=1, kind="stable")[:, :_MOST_PROBES].astype(np.int32)
-    enough = _found(lists, checked, nearest) >= _TO_REFINE
-    return int(np.argmax(enough)) + 1 if enough.any() else nearest.shape[1]
-
-
-def _found(lists: Lists, checked: Checked, probed: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the share of the neighbours of the checked rows in their first lists, for every number of lists."""
-    label = np.empty(len(lists.order), np.int32)
-    label[lists.order] = lists.probed[:, 0]
-    found = (label[checked.indices][:, :, None] == probed[:, None, :]).cumsum(axis=2)
-    return np.asarray(found.mean(axis=(0, 1)))
-
-
-def _nearest_lists(
-    rows: NDArray[np.float32], centres: NDArray[np.float32], probes: int, workers: Workers
-) -> NDArray[np.int32]:
-    """Return the lists of the nearest centres of each row, the nearest first."""
-    probed = np.empty((len(rows), min(probes, len(centres))), np.int32)
-    workers.run(list_kernels.nearest_lists, len(rows), rows, centres, probed)
-    return probed
 
 
 def _searched(points: Points, lists: Lists, k: int, workers: Workers) -> KnnGraph:
