@@ -176,8 +176,8 @@ class DensityPath:
             Labels by which the points are coloured.
         chosen : int, default=None
             Index of the map to mark, such as the result of :meth:`select`. If None, it is the map with the best
-            ``criterion`` among those with a trustworthiness at most 0.01 below that of the map at lambda = 0, or the map
-            with the largest trustworthiness if there is none.
+            ``criterion`` among those with a trustworthiness at most 0.01 below that of the map at lambda = 0, or the
+            map with the largest trustworthiness if there is none.
         criterion : str, default="concentration_correlation"
             The score that is plotted against trustworthiness, named as in :meth:`select`.
 
