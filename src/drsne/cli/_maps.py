@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from drsne.tables import Source
 
 KEY = "X_drsne"  # where an AnnData object has the map of this package
-_MOST = 3  # largest number of dimensions of a map whose columns have no telling names
+_MOST = 3  # largest number of dimensions of a map whose columns have no recognisable names
 _WRITTEN = 4  # number of columns of an NPY file of drsne embed: the map and both concentrations
 _OF_PATH = re.compile(r"drsne([0-9]+)_w([0-9][0-9.e+-]*)")  # names of the columns of drsne path
 # Names of the concentrations of data and map in tables and in AnnData objects.
