@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -19,8 +20,13 @@ def workspace():
     return Workspace(np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (60, 5)) for g in range(3)]))
 
 
+COMPILED = {"umap", "densmap", "scalemap", "pacmap"}  # methods that compile for a minute or two on first use
+
+
 @pytest.fixture(params=methods.names())
 def method(request):
+    if request.param in COMPILED and not os.environ.get("DRSNE_PEERS"):
+        pytest.skip("compiles for a minute or two; set DRSNE_PEERS=1 to test it")
     try:
         return methods.load(request.param)
     except ImportError as error:
