@@ -286,10 +286,17 @@ def _draw(rows: list[dict[str, Any]], sizes: list[int], shown: list[str], path: 
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     ax = figure.subplots()
     for name in shown:
+        stopped = {row["n"] for row in rows if row["method"] == name and "stopped" in row}
         points = [(n, np.median(times(rows, name, n))) for n in sizes if times(rows, name, n)]
+        complete = [point for point in points if point[0] not in stopped]
         ours = name.startswith("drsne")
-        ax.plot(*zip(*points, strict=True), marker="o", lw=2.5 if ours else 1.2, label=METHODS[name].title)
+        xy = zip(*complete, strict=True) if complete else ((), ())
+        (line,) = ax.plot(*xy, marker="o", lw=2.5 if ours else 1.2, label=METHODS[name].title)
+        limits = [point for point in points if point[0] in stopped]
+        if limits:
+            ax.plot(*zip(*limits, strict=True), "^", ms=9, mfc="none", color=line.get_color())
     ax.set(xscale="log", yscale="log", xlabel="points", ylabel="seconds of a whole fit, default settings")
+    ax.set_title("Triangles: fits that were stopped, so their times are lower bounds", fontsize=9, loc="left")
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)
     figure.savefig(path, dpi=100)
