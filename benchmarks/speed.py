@@ -14,7 +14,10 @@ The rules, fixed before the first run:
   compiles. Methods take turns, so that a change of the machine's speed affects all of them.
 - Three fits up to 70,000 points, one for larger data. scikit-learn's t-SNE is run up to 70,000 points.
 - From 70,000 points on, a fit of a peer is stopped after three times the median of our fits, or after --limit
-  seconds. The tables then show "> seconds", and there are no scores. A stopped fit is not repeated.
+  seconds. The tables then show "> seconds", and there are no scores. A stopped fit is not repeated. Four rows of a
+  million points (PaCMAP, densMAP and ScaleMAP on two of 16 cores, openTSNE on two cores) were not written by this
+  program, because it was ended first. They were entered by hand, with lower bounds from the times at which the fits
+  began and ended.
 - On a machine with many cores, several methods can run at the same time, each pinned to two cores (with taskset).
 - A fit is repeated if other programs used more than 15 % of a core on its cores during the fit, at most twice. If the
   slowest of three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.
