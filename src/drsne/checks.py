@@ -203,6 +203,16 @@ def _listed(what: str, names: list[str], most: int = 5) -> str:
     return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or the NA of pandas."""
+    if value is None or type(value).__name__ == "NAType":  # a comparison with NA has no truth value
+        return True
+    try:
+        return bool(value != value)
+    except (ValueError, ArithmeticError):  # an array, or a signalling NaN
+        return False
+
+
 def warn(message: str) -> None:
     """Issue a UserWarning that points at the calling line outside this package and scikit-learn's wrappers."""
     frame, level = sys._getframe(1), 2

@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_NOTHING = ("NoneType", "NAType", "NaTType")  # types of the missing values of Python and pandas
-_WITH_NAN = (float, np.floating, np.datetime64, np.timedelta64)  # types with a value that differs from itself
+from drsne.checks import is_missing
+
 _DIGITS: Callable[[str], list[str]] = re.compile(r"([0-9]+)").split
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a single entry is missing: None, NaN, NaT, or the missing value of pandas."""
-    return type(value).__name__ in _NOTHING or (isinstance(value, _WITH_NAN) and bool(value != value))
 
 
 def missing(values: NDArray[Any]) -> NDArray[np.bool_]:

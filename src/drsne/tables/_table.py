@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.checks import did_you_mean
+from drsne.checks import did_you_mean, is_missing
 from drsne.tables._formats import Content, TableError
-from drsne.tables._values import is_missing, number
+from drsne.tables._values import number
 
 _FEW = 0.1  # largest share of text in a column of numbers with mistakes
 _SHOWN = 5  # largest number of columns that a sentence names

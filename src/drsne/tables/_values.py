@@ -7,17 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.checks import is_missing
+
 _UNITS = ("D", "s", "ms", "us")  # units of dates, the coarsest first
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, NaT or the NA of pandas."""
-    if value is None or type(value).__name__ == "NAType":  # a comparison with NA has no truth value
-        return True
-    try:
-        return bool(value != value)
-    except (ValueError, ArithmeticError):  # an array, or a signalling NaN
-        return False
 
 
 def number(value: Any, decimal: str = ".") -> float | None:
