@@ -16,8 +16,8 @@ The rules, fixed before the first run:
 - From 70,000 points on, a fit of a peer is stopped after three times the median of our fits, or after --limit
   seconds. The tables then show "> seconds", and there are no scores. A stopped fit is not repeated. Four rows of a
   million points (PaCMAP, densMAP and ScaleMAP on two of 16 cores, openTSNE on two cores) were not written by this
-  program, because it ended before it wrote them. They were entered by hand, with lower bounds from the times at which the fits
-  began and ended.
+  program, because it ended before it wrote them. They were entered by hand, with lower bounds from the times at which
+  the fits began and ended.
 - On a machine with many cores, several methods can run at the same time, each pinned to two cores (with taskset).
 - A fit is repeated if other programs used more than 15 % of a core on its cores during the fit, at most twice. If the
   slowest of three fits takes 25 % longer than the fastest, two more are run. Tables show medians and ranges.

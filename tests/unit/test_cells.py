@@ -1,4 +1,4 @@
-"""Cells of a map: summaries that are sums over their points, also those of very large nodes."""
+"""Cells of a map: summaries that are sums over their points, also those of large nodes."""
 
 from __future__ import annotations
 
