@@ -24,6 +24,7 @@ _REVERSE = 4  # largest number of reverse neighbours in a group, divided by the 
 _STEP, _GRAIN = 32_768, 1024  # groups between two updates of the lists, and groups in a block
 _ROOM = 2**18  # pairs in the buffer of a block, or as many as a group can have
 _ROUNDS = 2  # number of rounds that most data need
+_LATER = 0.9  # share of each list, the nearest neighbours, that is compared after the first round
 
 
 def pays(n: int, k: int) -> bool:
@@ -61,7 +62,8 @@ def refined(
     fresh = np.ones((n, k), bool)
     before = recall(near)
     for salt in range(MOST_ROUNDS):
-        _round(rows, near, value, fresh, limit, salt, workers)
+        workers.run(kernels.sort_lists, n, near, value, fresh)
+        _round(rows, near, value, fresh, limit, salt, k if salt == 0 else math.ceil(_LATER * k), workers)
         after = recall(near)
         if after >= target or after - before < LEAST_GAIN:
             break
@@ -76,17 +78,18 @@ def _round(
     fresh: NDArray[np.bool_],
     limit: NDArray[np.float32],
     salt: int,
+    compared: int,
     workers: Workers,
 ) -> None:
-    """Compare the neighbours of every row with each other, and update the lists and what is ``fresh`` in them."""
-    n, k = near.shape
+    """Compare the first neighbours of every row with each other, and update the lists and what is ``fresh`` in them."""
+    n, k = len(near), compared
     most = _REVERSE * k
+    old, old_fresh = near[:, :k].copy(), fresh[:, :k].copy()
     start = np.empty(n + 1, np.int64)
-    kernels.count_reverse(near, most, start)
+    kernels.count_reverse(old, most, start)
     back, back_fresh = np.empty(start[-1], np.int32), np.empty(start[-1], bool)
-    kernels.reverse(near, fresh, salt, most, start, back, back_fresh)
-    old, old_fresh = near.copy(), fresh.copy()
-    fresh[...] = False
+    kernels.reverse(old, old_fresh, salt, most, start, back, back_fresh)
+    fresh[:, :k] = False
     blocks = n_blocks(min(n, _STEP), _GRAIN)
     room = max(_ROOM, (k + most) ** 2)
     pair, lengths = np.empty((blocks, room, 2), np.int32), np.empty((blocks, room), np.float32)

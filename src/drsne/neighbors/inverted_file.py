@@ -32,6 +32,7 @@ _LLOYD_ITERATIONS = 5
 _CHECKED = 200  # number of rows that are also searched exactly
 _VERY_GOOD_RECALL = 0.99  # recall at which no more lists are probed
 _GOOD_RECALL = 0.96  # recall at which the neighbours are not refined
+_REFINED_RECALL = 0.953  # recall at which a refinement ends; a little above .95, because it is measured on few rows
 _LEAST_RECALL = 0.9  # smallest allowed recall after that
 _PART, _STEP = 512, 32_768  # largest number of rows that are compared at once, and whose candidates are in memory
 
@@ -191,7 +192,7 @@ def _refined(
             rescaled(KnnGraph(graph.indices[checked.rows], graph.distances[checked.rows]), points).distances
         )
 
-    descent.refined(rows, near, workers, recall, _GOOD_RECALL)
+    descent.refined(rows, near, workers, recall, _REFINED_RECALL)
     for start in range(0, n, _STEP):
         some = slice(start, start + _STEP)
         ranked(order[some], near[some], graph)

@@ -29,6 +29,14 @@ def measure(rows, near, value, limit, block, lo, hi):  # type: ignore[no-untyped
 
 
 @kernel
+def sort_lists(near, value, fresh, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Sort the neighbours of each row by their distances."""
+    for i in range(lo, hi):
+        order = np.argsort(value[i], kind="mergesort")
+        near[i], value[i], fresh[i] = near[i][order], value[i][order], fresh[i][order]
+
+
+@kernel
 def count_reverse(near, most, start):  # type: ignore[no-untyped-def]
     """Write where the reverse neighbours of each point begin, if each point keeps at most ``most`` of them."""
     start[:] = 0
