@@ -202,6 +202,17 @@ def test_the_residual_is_the_map_minus_the_contrast_times_the_data():
     assert np.ptp(colors(pl.embedding(model, "residual"))[:, :3], axis=0).max() > 0.5
 
 
+def test_rows_that_are_almost_equal_do_not_make_all_others_look_too_dense():
+    """They raise the mean of the data, but not that of the map, whose target is clipped."""
+    model = Model()
+    model.contrast_ = 1.0
+    model.input_concentration_ = np.append(np.zeros(58), [6.0, 6.0]) - np.log(np.exp(6.0) / 30)
+    model.concentration_ = np.append(np.zeros(58), [2.0, 2.0]) - np.log(np.exp(2.0) / 30)
+    for axis in (pl.embedding(model, "residual"), pl.density(model).axes[2]):
+        white = colors(axis)[:, :3].min(axis=1) > 0.9
+        assert white.sum() == 58
+
+
 def test_the_title_of_the_density_shows_the_contrast():
     model = Model()
     assert "contrast 1.50" in pl.density(model).axes[0].get_title()
@@ -229,6 +240,15 @@ def test_the_map_of_an_interrupted_fit():
     assert len(np.unique(colors(pl.embedding(model, "concentration")), axis=0)) > 10
     with pytest.raises(ValueError, match="interrupted"):
         pl.density(model)
+
+
+def test_a_colour_bar_has_arrows_only_where_values_are_beyond_it():
+    def extend(axis):
+        return axis.figure.axes[-1]._colorbar.extend
+
+    assert extend(pl.reliability(Model(), np.linspace(0, 1, 60))) == "neither"
+    assert extend(pl.embedding(Y, np.append(np.zeros(59), 5.5))) == "max"
+    assert extend(pl.embedding(Y, np.linspace(-1, 1, 60))) == "both"
 
 
 def test_scores_are_below_the_maps():

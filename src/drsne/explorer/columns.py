@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from drsne.explorer.sources import Maps
 from drsne.pl._classes import as_numbers, classes_of, has_categories, missing, texts
+from drsne.pl._concentrations import target
 
 LABEL = "label"  # default name of the column of labels
 DATA, MAP, RESIDUAL = "concentration in the data", "concentration in the map", "residual"
@@ -62,8 +63,9 @@ def own_columns(maps: Maps) -> list[Column]:
         if data is not None:
             contrasts = np.array(maps.contrasts or [1.0] * len(of_maps))
             about = f"Concentration in the map minus that in the data{_times(contrasts)}. "
-            about += "Above 0, the row is drawn too dense."
-            values = (of_maps - contrasts[:, None] * data).astype(np.float32)
+            about += "The median is 0. Above 0, the row is drawn too dense."
+            wanted = np.stack([target(data, *each) for each in zip(of_maps, contrasts.tolist(), strict=True)])
+            values = (of_maps - wanted).astype(np.float32)
             found.append(Column(name=RESIDUAL, values=values, diverging=True, about=about))
     return found
 

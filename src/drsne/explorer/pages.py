@@ -61,7 +61,8 @@ def page(
         ``source``, if that is a model or a path that has it. The page needs it for the concentration in the data and
         for the residual.
     contrast : float or array-like of shape (n_maps,), default=None
-        The residual is the concentration in a map minus this factor times that in the data. One number is used for all
+        The residual is the concentration in a map minus this factor times that in the data, shifted so that its median
+        is 0. One number is used for all
         maps. The maps of a path above a weight of 70 have the contrast 1, unless one number is given for each map. If
         None, it is taken from ``source``, if that is a model or a path that has it, and it is 1 otherwise.
 

@@ -33,6 +33,7 @@ class Colors(NamedTuple):
     of_names: list[Any]
     mapped: Any = None  # a ScalarMappable for the colour bar
     more: int = 0  # number of classes that are drawn as "other"
+    extend: str = "neither"  # at which ends of the colour bar there are values beyond it, as matplotlib names them
 
 
 def single(n: int) -> Colors:
@@ -86,7 +87,9 @@ def by_value(
     mapped = ScalarMappable(Normalize(*limits), cmap or (CONTINUOUS if center is None else DIVERGING))
     rgba = mapped.to_rgba(np.where(np.isfinite(values), values, limits[0]))
     rgba[~np.isfinite(values)] = to_rgba(_MISSING)
-    return Colors(rgba, [], [], mapped)
+    below, above = bool((finite < limits[0]).any()), bool((finite > limits[1]).any())
+    extend = "both" if below and above else "min" if below else "max" if above else "neither"
+    return Colors(rgba, [], [], mapped, extend=extend)
 
 
 def _palette(count: int, cmap: Any) -> list[Any]:

@@ -32,6 +32,17 @@ def concentrations_of(model: Any) -> Concentrations:
     return Concentrations(data, shown, float(getattr(model, "contrast_", 1.0)))
 
 
+def target(data: Array, shown: Array, contrast: float) -> Array:
+    """Return the log concentration that a map should have: that of the data times the contrast, plus a constant.
+
+    Concentrations are relative to their mean, which a few rows that are almost equal can dominate, and which the
+    contrast changes. The constant makes the median of map minus target zero. Otherwise, nearly all points of a good map
+    could look too dense.
+    """
+    scaled = contrast * data
+    return np.asarray(scaled + np.median(shown - scaled))
+
+
 def _known(model: Any, name: str) -> Array | None:
     """Return an attribute with one number per row, or None if the model does not have it or if it is nan."""
     try:

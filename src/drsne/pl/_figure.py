@@ -7,6 +7,14 @@ from functools import partial
 from typing import Any
 
 
+def require_matplotlib() -> None:
+    """Raise an error that says how to install matplotlib if it is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
+
+
 def new_figure(size: tuple[float, float]) -> Any:
     """Return an empty figure that a notebook can display.
 
@@ -20,10 +28,9 @@ def new_figure(size: tuple[float, float]) -> Any:
     matplotlib.figure.Figure
         The figure.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
+    require_matplotlib()
+    from matplotlib.figure import Figure
+
     figure: Any = Figure(figsize=size, layout="constrained")
     figure._repr_png_ = partial(_png, figure)  # IPython calls this method; pyplot would add it, but is not loaded
     return figure

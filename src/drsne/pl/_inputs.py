@@ -11,7 +11,7 @@ from drsne.checks import did_you_mean
 from drsne.pl import _colors
 from drsne.pl._classes import as_numbers
 from drsne.pl._colors import Colors
-from drsne.pl._concentrations import concentrations_of
+from drsne.pl._concentrations import concentrations_of, target
 
 CONCENTRATION = "log relative concentration"
 # Names of colours that a model knows, and what the colour bar says.
@@ -75,7 +75,7 @@ def _named(source: Any, color: str, cmap: Any) -> tuple[Colors, str]:
     data, shown, contrast = concentrations(source)
     if color == "map_concentration":
         return _colors.by_value(shown, cmap), _NAMED[color]
-    return _colors.by_value(shown - contrast * data, cmap, center=0.0), _NAMED[color]
+    return _colors.by_value(shown - target(data, shown, contrast), cmap, center=0.0), _NAMED[color]
 
 
 def concentration_of_data(model: Any) -> NDArray[np.float64]:

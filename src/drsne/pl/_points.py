@@ -98,7 +98,7 @@ def _draw_cells(axis: Any, Y: NDArray[Any], rgba: NDArray[Any]) -> None:
 def add_key(axis: Any, colors: Colors, title: str | None = None) -> None:
     """Add the legend of classes, or the colour bar of values."""
     if colors.mapped is not None:
-        bar = axis.figure.colorbar(colors.mapped, ax=axis, shrink=0.7, pad=0.02, extend="both")
+        bar = axis.figure.colorbar(colors.mapped, ax=axis, shrink=0.7, pad=0.02, extend=colors.extend)
         bar.outline.set_visible(False)
         if title:
             bar.set_label(title)

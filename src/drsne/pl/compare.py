@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.pl import _colors
-from drsne.pl._figure import new_figure
+from drsne.pl._figure import new_figure, require_matplotlib
 from drsne.pl._inputs import CONCENTRATION, given_colors, map_of
 from drsne.pl._points import add_key, draw
 
@@ -77,6 +77,7 @@ def compare(
     >>> figure.axes[0].get_title()
     'noise'
     """
+    require_matplotlib()
     arrays = _checked_maps(maps)
     shown = None if concentration is None else _checked_concentrations(concentration, arrays)
     scores = {} if X is None else {title: _score_line(X, Y, metric) for title, Y in arrays.items()}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from drsne.pl import _colors
-from drsne.pl._figure import new_figure
+from drsne.pl._concentrations import target
+from drsne.pl._figure import new_figure, require_matplotlib
 from drsne.pl._inputs import CONCENTRATION, concentrations, map_of
 from drsne.pl._points import draw
 
@@ -25,8 +26,9 @@ def density(
 
     The first two panels have the same scale of colours, so a map that shows density well looks the same in both. For
     this purpose, the log concentration of the data is multiplied by the contrast of the map (``contrast_``, between 1
-    and 2), which the title of the first panel shows unless it is 1. In the third panel, red points are drawn denser
-    than they should be, and blue points sparser.
+    and 2), which the title of the first panel shows unless it is 1, and shifted so that the median difference is 0. In
+    the third panel, red points are drawn denser than they should be, compared with the other points, and blue points
+    sparser.
 
     Parameters
     ----------
@@ -53,9 +55,10 @@ def density(
     >>> len(pl.density(model).axes)
     5
     """
+    require_matplotlib()
     Y = map_of(model, "model")
     data, shown, contrast = concentrations(model)
-    data = contrast * data
+    data = target(data, shown, contrast)
     both = np.concatenate((data, shown))
     low, high = np.quantile(both, (0.01, 0.99))
     limits = (float(low), float(high if high > low else low + 1.0))
@@ -71,6 +74,6 @@ def density(
     widest = max(float(np.quantile(np.abs(shown - data), 0.98)), _LEAST * (limits[1] - limits[0]))
     residual = _colors.by_value(shown - data, _colors.DIVERGING, (-widest, widest))
     draw(axes[2], Y, residual, point_size, f"Map minus data (correlation {correlation:.2f})")
-    bar = figure.colorbar(residual.mapped, ax=axes[2], shrink=0.8, pad=0.02, extend="both")
+    bar = figure.colorbar(residual.mapped, ax=axes[2], shrink=0.8, pad=0.02, extend=residual.extend)
     bar.set_label("difference of the logs (red: drawn too dense)")
     return figure

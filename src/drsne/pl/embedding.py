@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drsne.pl._figure import axes_of
+from drsne.pl._figure import axes_of, require_matplotlib
 from drsne.pl._inputs import colors_of, map_of
 from drsne.pl._points import add_key, draw
 
@@ -34,7 +34,7 @@ def embedding(
         Classes (text, booleans, dates, a pandas categorical, or up to 30 different whole numbers) or values. Missing
         entries are grey. For a model, the name "concentration" stands for the log relative concentration of the data,
         "map_concentration" for that of the map, and "residual" for that of the map minus ``contrast_`` times that of
-        the data. If None, all points have the same colour.
+        the data, shifted so that its median is 0. If None, all points have the same colour.
     ax : matplotlib.axes.Axes, default=None
         Where to draw. If None, a new figure is made.
     figsize : tuple of float, default=None
@@ -64,6 +64,7 @@ def embedding(
     >>> ax.get_title()
     'noise'
     """
+    require_matplotlib()
     Y = map_of(source)
     colors, key_title = colors_of(source, color, len(Y), cmap)
     axis = axes_of(ax, figsize, (6.5, 5.5))

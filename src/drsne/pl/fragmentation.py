@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne.pl import _colors
-from drsne.pl._figure import axes_of
+from drsne.pl._figure import axes_of, require_matplotlib
 from drsne.pl._inputs import colors_of, map_of
 from drsne.pl._points import draw, framed
 
@@ -56,6 +56,7 @@ def fragmentation(
     matplotlib.axes.Axes
         The axes. A notebook shows them; ``ax.figure.savefig(...)`` saves the figure.
     """
+    require_matplotlib()
     from matplotlib.collections import LineCollection
 
     from drsne.metrics.fragmentation import torn_pairs

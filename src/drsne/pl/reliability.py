@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne.pl import _colors
-from drsne.pl._figure import axes_of
+from drsne.pl._figure import axes_of, require_matplotlib
 from drsne.pl._inputs import map_of
 from drsne.pl._points import add_key, draw
 
@@ -54,6 +54,7 @@ def reliability(
     matplotlib.axes.Axes
         The axes. A notebook shows them; ``ax.figure.savefig(...)`` saves the figure.
     """
+    require_matplotlib()
     Y = map_of(model, "model")
     if values is None:
         from drsne import metrics

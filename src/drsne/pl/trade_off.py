@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drsne.pl._figure import new_figure
+from drsne.pl._figure import new_figure, require_matplotlib
 from drsne.pl.compare import draw_label_row
 
 _MAX_STRIP_MAPS = 6  # largest number of maps below the curve of a path
@@ -46,6 +46,7 @@ def trade_off(
     matplotlib.figure.Figure
         The figure. A notebook shows it; ``figure.savefig(...)`` saves it.
     """
+    require_matplotlib()
     if not hasattr(path, "embeddings"):
         raise TypeError(f"path must be a DensityPath; got {type(path).__name__}. Pass the result of density_path.")
     if chosen is None:
