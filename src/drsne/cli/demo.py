@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
 
 from drsne.cli import Command, note
@@ -19,7 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Embed scikit-learn's Digits, and write a table, a picture and a page."""
     options.folder.mkdir(parents=True, exist_ok=True)
-    places = {name: str(options.folder / name) for name in ("digits.csv", "digits.png", "digits.html")}
+    has_matplotlib = find_spec("matplotlib") is not None
+    names = ("digits.csv", *(["digits.png"] if has_matplotlib else []), "digits.html")
+    places = {name: str(options.folder / name) for name in names}
     outputs = Outputs(options, [])
     for name, place in places.items():
         outputs.check(place, name)
@@ -39,7 +42,10 @@ def run(options: argparse.Namespace) -> int:
         "digit": digit,
     }
     outputs.table(places["digits.csv"], columns)
-    outputs.figure(places["digits.png"], two_panels(model, digit, "digit"))
+    if has_matplotlib:
+        outputs.figure(places["digits.png"], two_panels(model, digit, "digit"))
+    elif not options.quiet:
+        note("Left out the picture. Plots need matplotlib: pip install 'drsne[plot]'.")
     outputs.page(places["digits.html"], explorer.page(model, labels=digit, label_name="digit", title="Digits"))
     if not options.quiet:
         note(f"Open {places['digits.html']} in a browser to explore the map.")

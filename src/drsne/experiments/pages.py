@@ -37,12 +37,18 @@ def render(template: str, **content: Any) -> str:
     return text
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Any:
+def require_jinja2() -> None:
+    """Raise an error that says how to install jinja2, which brings markupsafe with it, if it is missing."""
     try:
-        from jinja2 import Environment, PackageLoader, StrictUndefined
+        import jinja2  # noqa: F401
     except ImportError as error:
         raise ImportError("A report needs jinja2: pip install 'drsne[report]'.") from error
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Any:
+    require_jinja2()
+    from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(

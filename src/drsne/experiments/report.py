@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from drsne import checks
 from drsne.experiments import claims, studies
 from drsne.experiments.document import Block, Figure, Heading, Table, Text, anchors
-from drsne.experiments.pages import html, render
+from drsne.experiments.pages import html, render, require_jinja2
 from drsne.experiments.rows import Row
 from drsne.experiments.study import Selection
 
@@ -105,6 +105,7 @@ def page(folder: Path, *, quick: bool = False, max_mb: float = 5.0) -> str:
     str
         HTML that refers to no other file.
     """
+    require_jinja2()
     from markupsafe import Markup
 
     limit = checks.number("max_mb", max_mb, above=0)
