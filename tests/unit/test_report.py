@@ -346,7 +346,6 @@ def test_a_failed_write_leaves_the_page_before(folder, monkeypatch, tmp_path):
         (["--folder", "."], "rows.jsonl; got '.', which holds none. Run drsne reproduce main first."),
         (["--folder", ".", "--output", "."], "output must be a file; got the folder '.'"),
         (["--folder", ".", "--docs", "no.md"], "docs must be a Markdown file; got 'no.md', which is not a file"),
-        (["--quick", "--docs", "no.md"], "docs must not be given with quick"),
         (["--folder", ".", "--max-mb", "0"], "max_mb must be a finite number above 0; got 0.0"),
     ],
 )
@@ -358,6 +357,11 @@ def test_errors_are_one_line(arguments, message, capsys, tmp_path, monkeypatch):
     assert message in err
     assert err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_docs_show_full_results(capsys):
+    assert cli.main(["report", "--quick", "--docs", "no.md"]) == 2
+    assert "--docs and --quick cannot be combined" in capsys.readouterr().err
 
 
 def test_time_of_the_runs():

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 pd = pytest.importorskip("pandas", reason="tables are read with pandas")
 
 from drsne import tables  # noqa: E402
+from drsne.cli._maps import read_map  # noqa: E402
 from drsne.estimators import memory  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(12, 3))
@@ -67,7 +68,9 @@ def test_missing_values_in_a_sparse_matrix(tmp_path):
     sp.save_npz(tmp_path / "x.npz", matrix)
     with pytest.raises(tables.TableError, match="missing values: 1 in 'x2'"):
         tables.read(tmp_path / "x.npz")
-    assert list(tables.read(tmp_path / "x.npz", skip_missing=True).rows) == [1, 2, 3]
+    table = tables.read(tmp_path / "x.npz", skip_missing=True)
+    assert list(table.rows) == [1, 2, 3]
+    assert table.n_rows == 4
 
 
 def test_a_damaged_sparse_matrix(tmp_path):
@@ -202,6 +205,8 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path, monkeyp
     monkeypatch.setattr("drsne.tables._reading.format_of", lambda source, format: ending)
     with pytest.raises(tables.TableError, match=r"needs about \d+\.\d GB of memory to be read, but only 0\.1 GB"):
         tables.read(path)
+    with pytest.raises(tables.TableError, match=r"needs about \d+\.\d GB of memory to be read, but only 0\.1 GB"):
+        read_map(tables.Source(path))
 
 
 def test_a_file_that_fits_is_read(tmp_path, monkeypatch):

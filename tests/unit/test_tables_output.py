@@ -17,7 +17,7 @@ DATES = np.array(["2020-01-31", "NaT", "2021-02-28", "2022-12-24"], dtype="datet
 
 
 def table_of(**changes):
-    parts = {"X": X, "columns": None, "index": None, "label": None, "others": {}, "rows": np.arange(4)}
+    parts = {"X": X, "columns": None, "index": None, "label": None, "others": {}, "rows": np.arange(4), "n_rows": 4}
     return tables.Table(**{**parts, **changes})
 
 

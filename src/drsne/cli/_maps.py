@@ -99,16 +99,14 @@ def coordinates(names: list[str]) -> list[str]:
 
 def _content(source: Source, use_rep: str) -> Any:
     """Return what a file holds."""
-    from drsne.tables import FORMATS, TableError, format_of
+    from drsne.tables import TableError, format_of, read_content
 
-    source.check()
-    name = format_of(source)
     try:
-        return FORMATS.load(name).read(source, {"use_rep": use_rep, "array": None, "header": None})
+        return read_content(source, use_rep=use_rep)
     except TableError:
         raise
     except ValueError as error:
-        if name != "h5ad":
+        if format_of(source) != "h5ad":
             raise
         raise TableError(
             f"{source.name} cannot be read as a map: {error} Name the map with --use-rep (drsne evaluate: --map-rep)."

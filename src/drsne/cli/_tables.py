@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from drsne.cli import UsageError, note
 
 if TYPE_CHECKING:
-    from drsne.tables import Source, Table
+    from drsne.tables import Table
 
 FORMATS = "CSV, TSV, Parquet, Feather, NPY, NPZ or H5AD; - for standard input"
 
@@ -44,15 +44,15 @@ def dropped_columns(options: argparse.Namespace) -> list[str]:
     return [name for text in getattr(options, "drop", []) for name in listed(text) or []]
 
 
-def read_input(options: argparse.Namespace, *, columns: list[str] | None = None, source: Source | None = None) -> Table:
-    """Read the input, and say what was found and left out. ``source`` is the input, if it will be read again."""
+def read_input(options: argparse.Namespace, *, columns: list[str] | None = None) -> Table:
+    """Read the input, and say what was found and left out."""
     from drsne.tables import read
 
     dropped, label = dropped_columns(options), getattr(options, "label", None)
     if label in dropped:
         raise UsageError(f"--label and --drop name the same column, {label!r}. Leave one of them out.")
     table = read(
-        options.input if source is None else source,
+        options.input,
         format=options.format,
         label=label,
         drop=dropped,

@@ -14,7 +14,7 @@ from drsne.cli._tables import add_input, listed, read_input
 from drsne.markdown import table as text_table
 
 if TYPE_CHECKING:
-    from drsne.tables import Source, Table
+    from drsne.tables import Table
 
 _MEANINGS = {
     "trustworthiness": "neighbours in the map are neighbours in the data (1 is best)",
@@ -47,7 +47,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the scores of a map."""
     from drsne import checks, metrics
-    from drsne.tables import Source
 
     with checked_options():
         checks.integer("--samples", options.samples, at_least=2, hint="The default is 5000.")
@@ -55,9 +54,8 @@ def run(options: argparse.Namespace) -> int:
         if options.input == options.map == "-":
             raise ValueError("INPUT and MAP cannot both be read from standard input. Pass the name of one of them.")
     check_metric(options.metric)
-    source = Source(options.input)
-    table = read_input(options, source=source)
-    Y = _of_rows(_map(options), table, source, options)
+    table = read_input(options)
+    Y = _of_rows(_map(options), table, options)
     X, _ = scaled(table, options)
     samples = None if len(Y) <= options.samples else options.samples
     scores = metrics.evaluate(X, Y, table.label, max_samples=samples, random_state=options.seed, metric=options.metric)
@@ -82,14 +80,13 @@ def _map(options: argparse.Namespace) -> Any:
     return file.found.embedding_
 
 
-def _of_rows(Y: Any, table: Table, source: Source, options: argparse.Namespace) -> Any:
+def _of_rows(Y: Any, table: Table, options: argparse.Namespace) -> Any:
     """Return the rows of a map that belong to the rows of the data, or raise an error if this is not clear."""
     from drsne.tables import TableError
 
-    used = table.X.shape[0]
+    used, every = len(table.rows), table.n_rows
     if len(Y) == used:
         return Y
-    every = _count_rows(source, options) if options.skip_missing else used
     if len(Y) == every:  # rows with missing values were left out of the data only
         return Y[table.rows]
     left_out = f", of which {used:,} are complete" if every > used else ""
@@ -97,14 +94,6 @@ def _of_rows(Y: Any, table: Table, source: Source, options: argparse.Namespace) 
         f"{options.map} has {len(Y):,} rows, but {options.input} has {every:,}{left_out}. The rows of the map "
         "must be those of the data, in the same order."
     )
-
-
-def _count_rows(source: Source, options: argparse.Namespace) -> int:
-    """Return the number of rows of the input, including those with missing values."""
-    from drsne.tables import FORMATS, format_of
-
-    reading = {"array": options.array, "use_rep": options.use_rep, "header": options.header}
-    return int(FORMATS.load(format_of(source, options.format)).read(source, reading).values.shape[0])
 
 
 def _show(scores: dict[str, Any], options: argparse.Namespace) -> None:

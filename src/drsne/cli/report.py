@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from drsne.cli import Command
+from drsne.cli import Command, UsageError
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.docs:
         if options.quick:
-            raise ValueError("docs must not be given with quick, because documents show full results. Leave one out.")
+            raise UsageError("--docs and --quick cannot be combined: documents show full results. Leave one out.")
         report.split_at_claims(options.docs)
     output = options.output or options.folder / ("report-quick.html" if options.quick else "report.html")
     size = report.write(options.folder, output, quick=options.quick, max_mb=options.max_mb)

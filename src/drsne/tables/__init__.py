@@ -6,7 +6,7 @@ that says what is wrong, where, and what to do.
 """
 
 from drsne.tables._formats import FORMATS, Source, TableError, format_of
-from drsne.tables._reading import read
+from drsne.tables._reading import read, read_content
 from drsne.tables._table import Table, column_of
 from drsne.tables._writing import check_columns, check_output, row_names, write
 
@@ -20,6 +20,7 @@ __all__ = [
     "column_of",
     "format_of",
     "read",
+    "read_content",
     "row_names",
     "write",
 ]

@@ -1,12 +1,13 @@
-"""The function ``read``, and the check that a file fits into memory."""
+"""The functions that read a file, and the check that a file fits into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from drsne.tables._formats import FORMATS, Format, Source, TableError, format_of
+from drsne.tables._formats import FORMATS, Content, Format, Source, TableError, format_of
 from drsne.tables._table import Table, selected
 
 _SMALL = 1 << 26  # number of bytes below which the free memory is not checked
@@ -60,13 +61,33 @@ def read(
         If the file cannot be read as a table of finite numbers, or does not fit into memory.
     """
     source = path if isinstance(path, Source) else Source(path)
+    content = read_content(source, format=format, array=array, use_rep=use_rep, header=header)
+    with _memory_of(source):
+        return selected(content, source.name, label=label, drop=drop, wanted=columns, skip=skip_missing)
+
+
+def read_content(
+    source: Source,
+    *,
+    format: str | None = None,
+    array: str | None = None,
+    use_rep: str | None = None,
+    header: bool | None = None,
+) -> Content:
+    """Return all that a file holds, before columns are chosen. The parameters are those of :func:`read`."""
     source.check()
     found = FORMATS.load(format_of(source, format))
     options = {"array": array, "use_rep": use_rep, "header": header}
     _refuse_too_large(source, found, options)
+    with _memory_of(source):
+        return found.read(source, options)
+
+
+@contextmanager
+def _memory_of(source: Source) -> Iterator[None]:
+    """Turn a lack of memory into an error about the file."""
     try:
-        content = found.read(source, options)
-        return selected(content, source.name, label=label, drop=drop, wanted=columns, skip=skip_missing)
+        yield
     except MemoryError as error:
         raise TableError(
             f"{source.name} is too large for the memory of this machine. Pass a sample of its rows."

@@ -26,8 +26,9 @@ class Table:
     """A matrix of numbers, and what else a file says about its rows.
 
     ``X`` is a NumPy array or a sparse matrix of floating-point numbers. ``rows`` are the numbers of the rows in the
-    file, from 0. ``index`` are the names of the rows, and ``index_name`` is what the file calls them. ``others`` are
-    columns that are not in the matrix, and ``notes`` are sentences about what was found and left out.
+    file, from 0. ``n_rows`` is the number of all rows of the file, including those that were left out. ``index`` are
+    the names of the rows, and ``index_name`` is what the file calls them. ``others`` are columns that are not in the
+    matrix, and ``notes`` are sentences about what was found and left out.
     """
 
     X: Any
@@ -36,6 +37,7 @@ class Table:
     label: NDArray[Any] | None
     others: dict[str, NDArray[Any]]
     rows: NDArray[np.intp]
+    n_rows: int
     notes: list[str] = field(default_factory=list)
     document: Any = None
     index_name: str | None = None
@@ -74,9 +76,9 @@ def selected(
         )
     used = [own[place] for place in numbers]
     X = _matrix(content, numbers, own, name) if is_frame else _floating(_columns(content.values, numbers))
-    rows = _complete(X, used, name, skip)
-    if len(rows) < X.shape[0]:
-        notes.append(f"Left out {plural(X.shape[0] - len(rows), 'row')} with missing values.")
+    rows, n_rows = _complete(X, used, name, skip), int(X.shape[0])
+    if len(rows) < n_rows:
+        notes.append(f"Left out {plural(n_rows - len(rows), 'row')} with missing values.")
         X = X[rows]
     rest = set(own) - set(used) if is_frame else apart & places.keys()
     others = {each: column_of(content.values, places[each]) for each in own if each in rest} | dict(content.others)
@@ -90,6 +92,7 @@ def selected(
         label=None if label is None else others[label],
         others={each: values for each, values in others.items() if each != label},
         rows=rows,
+        n_rows=n_rows,
         notes=notes + ([] if wanted is not None else _hints(X, used)),
         document=content.document,
         index_name=content.index_name,
