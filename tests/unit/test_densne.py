@@ -267,7 +267,9 @@ def test_callbacks_and_early_stop(blobs):
         seen.append((iteration, set(losses)))
         return iteration == 7
 
-    assert DenSNE(callbacks=watch, **QUICK).fit(blobs).n_iter_ == 7
+    m = DenSNE(callbacks=watch, **QUICK).fit(blobs)
+    assert m.n_iter_ == 7
+    assert m.stopped_by_ == "callback"
     assert seen == [(t, {"kl", "correlation"}) for t in range(1, 8)]
 
 
@@ -283,6 +285,7 @@ def test_interrupt_keeps_the_last_map(blobs):
     with pytest.warns(UserWarning, match=r"Interrupted after 43 iterations; embedding_ is the last map"):
         m.fit(blobs)
     assert m.n_iter_ == 43
+    assert m.stopped_by_ == "interrupt"
     np.testing.assert_array_equal(m.embedding_, maps[-1])
     assert np.isfinite(m.correlation_)
 

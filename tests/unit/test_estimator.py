@@ -35,6 +35,7 @@ def test_fitted_attributes(model):
     assert m.affinities_.sum() == pytest.approx(1.0)
     assert m.precisions_.shape == m.input_concentration_.shape == m.concentration_.shape == (n,)
     assert m.n_iter_ == 60
+    assert m.stopped_by_ is None
     assert m.n_features_in_ == 6
     assert not hasattr(m, "feature_names_in_")
     assert isinstance(m.kl_divergence_, float)
@@ -193,6 +194,7 @@ def test_callbacks_see_every_iteration_and_can_stop(blobs):
     maps = []
     m = DRSNE(callbacks=[lambda t, Y, losses: maps.append(Y), lambda t, Y, losses: t == 7], **QUICK).fit(blobs)
     assert m.n_iter_ == 7
+    assert m.stopped_by_ == "callback"
     np.testing.assert_array_equal(m.embedding_, maps[-1])
 
 
@@ -213,6 +215,7 @@ def test_interrupt_keeps_the_last_map(blobs):
     with pytest.warns(UserWarning, match=r"Interrupted after 23 iterations; embedding_ is the last map"):
         m.fit(blobs)
     assert m.n_iter_ == 23
+    assert m.stopped_by_ == "interrupt"
     np.testing.assert_array_equal(m.embedding_, maps[-1])
     assert m.history_["iteration"][-1] == 23
     assert np.isfinite(m.kl_divergence_)
@@ -234,6 +237,7 @@ def test_a_second_interrupt_keeps_the_map_too(blobs, monkeypatch):
     m = DRSNE(**QUICK)
     with pytest.warns(UserWarning, match="Interrupted after 20 iterations"):
         m.fit(blobs)
+    assert m.stopped_by_ == "interrupt"
     assert np.isfinite(m.embedding_).all()
     assert np.isnan(m.kl_divergence_)
 
@@ -243,6 +247,7 @@ def test_overflow_is_an_error_that_keeps_the_last_map(blobs):
     m = DRSNE(perplexity=10.0, density_neighbors=10, schedule=wild)
     with pytest.raises(FloatingPointError, match=r"embedding_ is the last finite map"), np.errstate(all="ignore"):
         m.fit(blobs)
+    assert m.stopped_by_ == "overflow"
     assert np.isfinite(m.embedding_).all()
 
 

@@ -16,6 +16,7 @@ from drsne import DRSNE, DensityPath, density_path, metrics
 from drsne.estimators.path import AUTO_WEIGHTS
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 400, "random_state": 0}
+SHORT = {**QUICK, "max_iter": 60}  # for what does not depend on the maps
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,8 @@ def test_the_first_weight_above_70_is_a_fit_of_its_own(X):
     model = DRSNE(density_weight=100, **QUICK).fit(X)
     np.testing.assert_array_equal(path.embeddings[1], model.embedding_)
     assert path.concentration_loss[1] == model.concentration_loss_
+    assert path.contrasts.tolist() == [DRSNE(**SHORT).fit(X).contrast_, 1.0, 1.0]
+    assert model.contrast_ == 1.0
 
 
 def test_the_kernel_stays_the_same_above_70():
@@ -155,6 +158,19 @@ def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkey
         assert evaluation.density == pytest.approx(auto.concentration_loss_, rel=1e-6)
         assert evaluation.kl == pytest.approx(auto.kl_divergence_, rel=1e-6)
         np.testing.assert_allclose(auto.concentration_, problem.concentration(auto.embedding_), atol=1e-6)
+
+
+def test_the_concentration_of_the_data_and_the_contrasts_are_those_of_a_fit(X, path):
+    model = DRSNE(**SHORT).fit(X)
+    np.testing.assert_array_equal(path.input_concentration, model.input_concentration_)
+    assert path.contrasts.tolist() == [model.contrast_] * 4
+    assert path.stopped_by is None
+    without_zero = density_path(X, [1], **SHORT)
+    np.testing.assert_array_equal(without_zero.input_concentration, model.input_concentration_)
+    assert without_zero.contrasts.tolist() == [model.contrast_]
+    papers = density_path(X, [0, 1], kernel="fixed", neighborhoods="input", **SHORT)
+    assert papers.contrasts.tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(papers.input_concentration, model.input_concentration_, atol=1e-12)
 
 
 def test_zero_need_not_be_on_the_path(X, path):
@@ -320,6 +336,7 @@ def test_callbacks_count_on_and_can_stop(X):
     path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=watch, kernel="fixed", **QUICK)
     assert seen == sorted(set(seen))
     assert seen[-1] == 450
+    assert path.stopped_by == "callback"
     assert 1 < len(path) < 6
     assert path.weights.tolist() == list(range(len(path)))
 
@@ -331,8 +348,11 @@ def test_interrupted_paths_keep_their_maps(X):
 
     with pytest.warns(UserWarning, match=r"Interrupted after 4[45].? iterations of a path.*; the path ends at \d"):
         path = density_path(X, [0, 1, 2, 3, 4, 5], callbacks=stop, kernel="fixed", **QUICK)
+    assert path.stopped_by == "interrupt"
     assert 1 < len(path) < 6
+    assert len(path.contrasts) == len(path)
     whole = density_path(X, [0, 1, 2, 3, 4, 5], kernel="fixed", **QUICK)
+    assert whole.stopped_by is None
     for one, two in zip(path.embeddings, whole.embeddings, strict=False):
         np.testing.assert_array_equal(one, two)  # a step that did not end leaves no map
     assert all(np.isfinite(Y).all() for Y in path.embeddings)
@@ -415,6 +435,7 @@ def test_scores_are_of_a_sample_of_many(X, monkeypatch):
 def test_a_path_that_overflows_keeps_what_is_finite(X):
     with pytest.warns(UserWarning, match="no longer finite after .* the path ends at 1. Lower the larger weights"):
         path = density_path(X, [0, 1, 1e300], **QUICK)
+    assert path.stopped_by == "overflow"
     assert path.weights.tolist() == [0, 1]
     assert all(np.isfinite(Y).all() for Y in path.embeddings)
 
@@ -428,6 +449,7 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
     with pytest.warns(UserWarning, match=r"Interrupted after 2.* embedding_ is the map at density_weight=0"):
         model.fit(X)  # no weight meets the constraint; on a path that was cut short that is no error
     assert 0 < len(model.path_) < len(AUTO_WEIGHTS)
+    assert model.stopped_by_ == model.path_.stopped_by == "interrupt"
     assert np.isfinite(model.embedding_).all()
 
     from drsne.metrics import evaluation
@@ -442,6 +464,7 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
     ):
         model.fit(X)
     assert len(model.path_) == len(AUTO_WEIGHTS)
+    assert model.stopped_by_ == model.path_.stopped_by == "interrupt"
     assert model.density_weight_ == 0.0  # which meets the constraint for sure
     assert np.isnan(model.path_.metrics["stress"]).all()
     for use in (model.path_.select, model.path_.plot):
