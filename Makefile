@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+# Packages for the tests of backend="torch", which are skipped without them: make test TORCH='torch triton'
+TORCH ?=
 KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests run in several processes. Without this, idle OpenMP threads of one process slow the others down by a factor of six.
@@ -23,7 +25,7 @@ $(VENV)/base: pyproject.toml
 	touch $@
 
 $(VENV)/dev: $(VENV)/base
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -e '.[dev]' $(TORCH)
 	touch $@
 
 $(VENV)/docs: $(VENV)/base

@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks
-from drsne.backends import FEW
+from drsne.backends import FEW, PairList
+from drsne.backends.arrays import host, same_kind
 from drsne.backends.numba.kernels import calibration as kernels
 from drsne.backends.numba.kernels import merging
 from drsne.backends.numba.threads import Workers
@@ -99,9 +100,18 @@ DEFAULT_CALIBRATION = Calibration()
 class Affinities(NamedTuple):
     """Symmetric affinities, which sum to one, and the precisions of their rows."""
 
-    P: sp.csr_matrix  # (n, n)
+    P: sp.csr_matrix | PairList  # (n, n); pairs if they are on a device
     precisions: NDArray[np.float64]  # (n,)
     offsets: NDArray[np.float64]  # log p_{j|i} + precision_i d_ij^2, the same for all neighbours j of a row i, (n,)
+
+    def matrix(self) -> sp.csr_matrix:
+        """Return ``P`` as a matrix of SciPy."""
+        if not isinstance(self.P, PairList):
+            return self.P
+        indptr, columns, values = (host(each) for each in self.P)
+        index = np.int32 if len(columns) < np.iinfo(np.int32).max else np.int64
+        n = len(indptr) - 1
+        return sp.csr_matrix((values, columns.astype(index, copy=False), indptr.astype(index)), shape=(n, n))
 
 
 def affinities(
@@ -116,6 +126,8 @@ def affinities(
 
     With ``masses``, the graph lists a neighbour of mass m up to m times.
     """
+    if not isinstance(graph.distances, np.ndarray):
+        return _on_device(graph, perplexity, workers)
     conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
     found = offsets(graph.distances, conditional, precisions)
     if masses is not None:
@@ -123,6 +135,28 @@ def affinities(
         P = _symmetrized(graph.indices, conditional * share[:, None].astype(dtype), repeats=True)
         return Affinities(P, precisions, found)
     return Affinities(symmetrize(graph.indices, conditional, workers), precisions, found)
+
+
+def _on_device(graph: KnnGraph, perplexity: float, workers: Workers) -> Affinities:
+    """Return the affinities of neighbours that are tensors. Unusual rows are calibrated on the CPU."""
+    from drsne.backends.torch import preparation as device
+
+    indices: Any = graph.indices
+    distances: Any = graph.distances
+    conditional, *of_rows, rest = device.calibrated(distances, perplexity)
+    precisions, reached = (host(each) for each in of_rows)
+    if len(rest):
+        rows = host(rest)
+        some = host(distances[rest]).astype(np.float64)
+        found: tuple[NDArray[Any], ...] = np.empty(some.shape, np.float32), np.empty(len(rows)), np.empty(len(rows))
+        workers.run(kernels.calibrate, len(rows), some, float(perplexity), *found)
+        conditional[rest] = same_kind(found[0], distances)
+        precisions[rows], reached[rows] = found[1:]
+    _warn_if_missed(reached, perplexity)
+    nearest = host(distances[:, :1]).astype(np.float64)
+    return Affinities(
+        device.symmetrized(indices, conditional), precisions, offsets(nearest, host(conditional[:, :1]), precisions)
+    )
 
 
 def offsets(
@@ -142,17 +176,21 @@ def calibrated(
     conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers, dtype)
     _check_rows(conditional, calibration)
     if calibration.shift:
-        # The comparison is negated so that nan counts as missed.
-        missed = int((~(np.abs(reached - perplexity) <= _PERPLEXITY_TOLERANCE * max(1.0, perplexity))).sum())
-        if missed:
-            checks.warn(
-                f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points. They have "
-                f"more than {perplexity:g} nearest neighbours at the same distance (such as duplicates), or fewer than "
-                f"{perplexity:g} neighbours in total. The closest possible perplexity is used for them, from "
-                f"{np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}. Remove duplicates or change the perplexity to "
-                "avoid this warning."
-            )
+        _warn_if_missed(reached, perplexity)
     return conditional, precisions
+
+
+def _warn_if_missed(reached: NDArray[np.float64], perplexity: float) -> None:
+    """Warn if rows have another perplexity. The comparison is negated so that nan counts as missed."""
+    missed = int((~(np.abs(reached - perplexity) <= _PERPLEXITY_TOLERANCE * max(1.0, perplexity))).sum())
+    if missed:
+        checks.warn(
+            f"perplexity={perplexity:g} is out of reach for {missed} of {len(reached)} points. They have "
+            f"more than {perplexity:g} nearest neighbours at the same distance (such as duplicates), or fewer than "
+            f"{perplexity:g} neighbours in total. The closest possible perplexity is used for them, from "
+            f"{np.nanmin(reached):.4g} to {np.nanmax(reached):.4g}. Remove duplicates or change the perplexity to "
+            "avoid this warning."
+        )
 
 
 def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:

@@ -27,13 +27,21 @@ WIDEST_SINGLE = 2.0**14  # largest extent of a map at which single precision res
 NARROWEST_SINGLE = 2.0**-40  # smallest extent of a map at which squared distances do not underflow in single precision
 
 
-def pair_type(Y: NDArray[np.float64], precision: str) -> Any:
+def pair_type(Y: Any, precision: str) -> Any:
     """Return the floating-point type for computations over the pairs of a map.
 
     The type is single precision if ``precision`` is "single" and single precision resolves the map. Otherwise it is
     double precision.
     """
-    return _resolving_type(float(Y.max()) - float(Y.min()), precision)
+    return _resolving_type(_extent(Y), precision)
+
+
+def _extent(Y: Any) -> float:
+    """Return the difference of the largest and the smallest coordinate of a map, an array or a tensor."""
+    if isinstance(Y, np.ndarray):
+        return float(Y.max()) - float(Y.min())
+    low, high = Y.aminmax()
+    return float(high - low)
 
 
 def _resolving_type(extent: float, precision: str) -> Any:
@@ -44,13 +52,13 @@ def _resolving_type(extent: float, precision: str) -> Any:
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-12, 2.0**12  # range in which fourth powers do not overflow in single precision
 
 
-def scaled_pair_type(Y: NDArray[np.float64], scales: NDArray[np.float64], precision: str) -> Any:
+def scaled_pair_type(Y: Any, scales: Any, precision: str) -> Any:
     """Return the floating-point type for computations over the pairs of a map whose points have these scales.
 
     Single precision must also resolve the smallest scale.
     """
     least = float(scales.min())
-    extent = float(Y.max()) - float(Y.min())
+    extent = _extent(Y)
     if least < SMALLEST_SCALE or scales.max() > LARGEST_SCALE or extent > WIDEST_SINGLE * least:
         return np.float64
     return _resolving_type(extent, precision)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from on_backends import backend_of
+from on_backends import TORCH, OnArrays, backend_of, torch_backend
 from problems import (
     DOUBLE,
     numerical_gradient,
@@ -21,7 +21,7 @@ from drsne.backends.numpy import NumpyBackend
 from drsne.objectives.concentration import Smoothing, loss_and_slope, profile
 from drsne.optimization.loop import minimize
 
-BACKENDS = ["numba"]  # those that are compared with NumPy's
+BACKENDS = ["numba", *(["torch"] if TORCH else [])]  # those that are compared with NumPy's
 DIMENSIONS = (1, 2, 3, 4)
 REFERENCE = NumpyBackend()
 N = 60
@@ -42,6 +42,14 @@ def close(a, b):
 
 @pytest.fixture(params=BACKENDS)
 def backend(request, few):
+    """A backend that is called with NumPy arrays."""
+    found = backend_of(request.param)
+    return OnArrays(found) if request.param == "torch" else found
+
+
+@pytest.fixture(params=BACKENDS)
+def whole_backend(request, few):
+    """A backend as an optimisation uses it."""
     return backend_of(request.param)
 
 
@@ -68,6 +76,19 @@ def test_repulsion(backend, d, adaptive):
     expected_Z, expected_F = REFERENCE.repulsion(Y, smoothing=0.1, scales=scales, precision="double")
     assert pytest.approx(expected_Z, rel=1e-12) == Z
     close(F, expected_F)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("precision", ["double", "single"])
+def test_repulsion_of_some_points(backend, d, adaptive, precision):
+    Y, scales = some_map(N, d), np.exp(some_log_scales(N)) if adaptive else None
+    points = np.random.default_rng(0).permutation(N).astype(np.int32)[::3]  # not contiguous in memory
+    options = {"scales": scales, "precision": precision}
+    found, expected = (each.sampled_repulsion(Y, points, **options) for each in (backend, REFERENCE))
+    tolerance = 1e-10 if precision == "double" else 1e-5
+    assert found[0] == pytest.approx(expected[0], rel=tolerance)
+    np.testing.assert_allclose(found[1], expected[1], rtol=tolerance, atol=tolerance * np.abs(expected[1]).max())
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -207,7 +228,12 @@ def test_attraction_and_repulsion_are_combined(backend, n):
 def test_an_order_changes_names_and_not_values(name):
     rng = np.random.default_rng(5)
     Y, listed, near = some_map(N), pairs(rng), neighbors(rng)
-    order = backend_of(name).order(Y)
+    if name == "torch":
+        found = torch_backend()
+        order = OnArrays(found.order(found.received(Y)))
+        order._backend.received = found.received
+    else:
+        order = backend_of(name).order(Y)
     np.testing.assert_array_equal(order.restored(order.reordered(Y)), Y)
     old = order.reordered(np.arange(N))  # the number that each row has in the data
     assert sorted(old.tolist()) == list(range(N))
@@ -236,7 +262,7 @@ def test_the_gradient_of_the_reference_is_that_of_its_loss(d, adaptive, weights)
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
-def test_an_optimisation_is_the_same_on_every_backend(backend, adaptive):
+def test_an_optimisation_is_the_same_on_every_backend(whole_backend, adaptive):
     """The loop, the schedule and the objective are the same code, so that maps differ by rounding alone."""
     objective = with_(DOUBLE, embedding_weight=0.7)
     scales = some_log_scales() if adaptive else None
@@ -248,7 +274,7 @@ def test_an_optimisation_is_the_same_on_every_backend(backend, adaptive):
         minimize(
             small_problem(objective, backend=each, log_scales=scales), some_map(scale=0.1), Schedule(phases=phases)
         )
-        for each in (backend, REFERENCE)
+        for each in (whole_backend, REFERENCE)
     ]
     np.testing.assert_allclose(found[0].embedding, found[1].embedding, rtol=1e-7, atol=1e-8)
     assert found[0].kl == pytest.approx(found[1].kl, rel=1e-9)

@@ -85,7 +85,7 @@ MAPS = {
 @pytest.mark.parametrize("kind", MAPS)
 def test_partition_and_forces(backend, name, d, kind):
     engine = engines.load(name)
-    if not engine.supports(d):
+    if not engine.supports(d, "numba" if backend == "numpy" else backend):
         pytest.skip(f"{name} has no {d}-D maps")
     Y, _, (expected_Z, expected_F) = sums_of(kind, d, smoothing=1e-3)
     Z, F = engine_of(name, backend).repulsion(Y, 1e-3)
@@ -218,7 +218,7 @@ SCALES = {
 @pytest.mark.parametrize("kind", ["opening", "exaggerated", "clumps", "final", "outliers", "a line", "one place"])
 def test_partition_and_forces_of_the_adaptive_kernel(backend, name, d, scales, kind):
     engine = engines.load(name)
-    if not engine.supports(d):
+    if not engine.supports(d, "numba" if backend == "numpy" else backend):
         pytest.skip(f"{name} does not support n_components={d}")
     Y, rho, (expected_Z, expected_F) = sums_of(kind, d, scales)
     Z, F = engine_of(name, backend).repulsion(Y, 0.0, rho)

@@ -13,7 +13,7 @@ ROOT = Path(drsne.__file__).parent
 LAYERS = (
     {"checks", "precision", "progress", "logs", "markdown", "replacing"},
     {"registry", "backends"},
-    {"backends.numba"},
+    {"backends.numba", "backends.torch"},
     {"engines", "neighbors"},
     {"affinities", "anomaly", "datasets", "initialization", "metrics", "pca"},
     {"pl"},
@@ -54,8 +54,8 @@ def modules():
 
 def owner_of(parts):
     """Return the layer's name for the parts of a module's name."""
-    if parts[:2] == ("backends", "numba"):
-        return "backends.numba"
+    if parts[:2] in (("backends", "numba"), ("backends", "torch")):
+        return ".".join(parts[:2])
     return parts[0]
 
 
@@ -119,14 +119,15 @@ def test_data_know_no_method():
 
 def test_the_reference_backend_needs_no_compiler():
     """What is read to learn what a backend does must not depend on another one."""
-    for file in ("__init__.py", "numpy.py", "steps.py"):
+    for file in ("__init__.py", "arrays.py", "numpy.py", "steps.py"):
         assert {owner_of(name) for name in imports(ROOT / "backends" / file)} <= {"backends"}
 
 
 def test_objectives_and_the_loop_know_no_backend_but_the_protocol():
     for folder in ("objectives", "optimization"):
         for path in (ROOT / folder).glob("*.py"):
-            assert "backends.numba" not in {owner_of(name) for name in imports(path)}, path.name
+            used = {owner_of(name) for name in imports(path)}
+            assert not used & {"backends.numba", "backends.torch"}, path.name
 
 
 def test_a_kernel_calls_only_its_own_file():

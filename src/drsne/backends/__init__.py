@@ -2,10 +2,11 @@
 
 The objectives, the schedule and the loop of an optimisation are written once. Everything that loops over points is left
 to a :class:`Backend`: sums over pairs, sums over neighbours, the neighbours in a map, steps of the optimisers, and the
-order of the points in memory. A backend works on arrays and small named tuples, and validates nothing.
+order of the points in memory. A backend works on arrays and small named tuples, and validates nothing. Formulas for
+whole arrays are written once for NumPy and PyTorch (:mod:`drsne.backends.arrays`).
 
-Fits use ``drsne.backends.numba``. ``drsne.backends.numpy`` has the same methods in a few lines of NumPy each and sums
-over all pairs. It is the readable reference for the tests.
+Fits use ``drsne.backends.numba``, or ``drsne.backends.torch`` on a GPU. ``drsne.backends.numpy`` has the same methods
+in a few lines of NumPy each and sums over all pairs. It is the readable reference for the tests.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ FEW = 4096
 class PairList(NamedTuple):
     """Pairs (i, j) of points with their values, as the rows of a CSR matrix."""
 
-    indptr: NDArray[Any]  # (n + 1,)
-    columns: NDArray[np.int32]  # (nnz,)
-    values: NDArray[Any]  # (nnz,)
+    indptr: Any  # (n + 1,); arrays or tensors
+    columns: Any  # (nnz,), int32
+    values: Any  # (nnz,)
 
 
 class NeighborList(NamedTuple):
     """Neighbours of every point, and the points that list it as a neighbour."""
 
-    neighbors: NDArray[np.int32]  # (n, m)
-    offsets: NDArray[np.int64]  # (n + 1,)
-    listed_by: NDArray[np.int32]  # (n * m,); entries offsets[i] to offsets[i + 1] are the points that list point i
+    neighbors: Any  # (n, m), int32; arrays or tensors
+    offsets: Any  # (n + 1,), int64
+    listed_by: Any  # (n * m,), int32; entries offsets[i] to offsets[i + 1] are the points that list point i
 
 
 class Order(Protocol):
@@ -65,8 +66,19 @@ class Backend(Protocol):
 
     Maps ``Y`` (n, d) have the dtype used for their pairwise computations, single or double precision. Sums over many
     pairs have double precision. The kernel of a pair is ``w_ij = 1 / (base + |y_i - y_j|^2)``. The adaptive kernel has
-    the inverse scales ``u`` and is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``.
+    the inverse scales ``u`` and is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)``. Arrays are those of NumPy, or tensors
+    on the device of the backend.
     """
+
+    name: str
+
+    def received(self, values: Any) -> Any:
+        """Return a NumPy array as an array of this backend."""
+        ...
+
+    def reorders(self, n: int) -> bool:
+        """Return whether it pays to keep the points of a map with n points in an order that follows the map."""
+        ...
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
@@ -88,6 +100,15 @@ class Backend(Protocol):
         """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs.
 
         Here ``base`` is ``1 + smoothing``.
+        """
+        ...
+
+    def sampled_repulsion(
+        self, Y: Array, points: NDArray[Any], *, scales: Array | None, precision: str
+    ) -> tuple[float, Array]:
+        """Return ``sum_ij w_ij`` over some ``points`` i and all points j, and the forces on these points as NumPy.
+
+        Here ``base`` is 1.
         """
         ...
 

@@ -47,10 +47,19 @@ class NumpyOrder:
 class NumpyBackend:
     """The loops over pairs and points of :class:`drsne.backends.Backend`, in plain NumPy."""
 
+    name = "numpy"
     momentum_step = staticmethod(momentum_step)
     adam_step = staticmethod(adam_step)
     combined = staticmethod(combined)
     moved = staticmethod(moved)
+
+    def received(self, values: Any) -> Any:
+        """Return the values unchanged."""
+        return values
+
+    def reorders(self, n: int) -> bool:
+        """Return True, so that tests of this backend cover the orders too."""
+        return True
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
@@ -83,6 +92,16 @@ class NumpyBackend:
         w = 1.0 / (1.0 + smoothing + u * sum(difference**2 for difference in away))
         np.fill_diagonal(w, 0.0)
         return float(w.sum()), np.stack([(u * w**2 * difference).sum(axis=1) for difference in away], axis=1)
+
+    def sampled_repulsion(
+        self, Y: Array, points: NDArray[Any], *, scales: Array | None, precision: str
+    ) -> tuple[float, Array]:
+        """Return the sum of the kernel and the forces of some points, over all points."""
+        u = 1.0 if scales is None else 1.0 / np.outer(scales[points], scales)
+        away = Y[points, None, :] - Y[None, :, :]
+        w = 1.0 / (1.0 + u * (away**2).sum(axis=2))
+        w[np.arange(len(points)), points] = 0.0
+        return float(w.sum()), ((u * w**2)[:, :, None] * away).sum(axis=1)
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""

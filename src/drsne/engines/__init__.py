@@ -2,8 +2,8 @@
 
 There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as
 ``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods.
-``supports(n_components)`` returns whether it supports maps with that number of dimensions, and
-``check_options(options)`` raises an error for wrong options. It also has three attributes. ``adaptive`` says whether it
+``supports(n_components, backend)`` returns whether it supports such maps on a backend, and
+``check_options(options)`` raises an error for wrong options. It also has four attributes. ``adaptive`` says whether it
 supports the adaptive kernel, and ``OPTIONS`` holds the names of its options. ``tolerance`` holds the relative errors of
 the forces and of the partition sum that the contract test allows. The registry reads only file names, so listing the
 engines does not import them.
@@ -49,10 +49,15 @@ ADAPTIVE_CROSSOVER = {1: 1500, 2: 2500, 3: 1500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 
 
-def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False) -> str:
+_TORCH_CROSSOVER = 2500  # the same with PyTorch, which has a tree for one and two dimensions
+
+
+def resolve(name: str, n_samples: int, n_components: int, adaptive: bool = False, backend: str = "numba") -> str:
     """Return the name of the engine. "auto" stands for the fastest engine for maps of this size and this kernel."""
     if name != "auto":
         return name
+    if backend == "torch":
+        return "tree" if n_components <= 2 and n_samples > _TORCH_CROSSOVER else "exact"
     crossover = ADAPTIVE_CROSSOVER if adaptive else CROSSOVER
     if n_components not in _ABOVE or n_samples <= crossover[n_components]:
         return "exact"
@@ -79,13 +84,21 @@ def check_options(name: str, options: Any) -> None:
         engine.check_options(options)
 
 
-def check_dimensions(name: str, n_components: int) -> None:
-    """Raise an error if an engine does not support maps with this number of dimensions."""
-    if name != "auto" and not load(name).supports(n_components):
-        able = [other for other in names() if load(other).supports(n_components)]
+def check_dimensions(name: str, n_components: int, backend: str = "numba") -> None:
+    """Raise an error if an engine does not support a backend, or maps with this number of dimensions on it."""
+    if name == "auto":
+        return
+    if backend not in load(name).backends:
+        able = [other for other in names() if backend in load(other).backends]
         raise ValueError(
-            f"engine={name!r} does not support n_components={n_components}. Pass engine='auto' or one of "
-            f"{', '.join(able)}."
+            f"engine={name!r} does not support backend={backend!r}. Pass engine='auto' or one of {', '.join(able)}."
+        )
+    if not load(name).supports(n_components, backend):
+        able = [other for other in names() if load(other).supports(n_components, backend)]
+        raise ValueError(
+            f"engine={name!r} does not support n_components={n_components}"
+            + (f" with backend={backend!r}" if load(name).supports(n_components) else "")
+            + f". Pass engine='auto' or one of {', '.join(able)}."
         )
 
 
@@ -99,12 +112,14 @@ def check_kernel(name: str) -> None:
         )
 
 
-def check_chosen(name: str, options: Any, n_samples: int, n_components: int, adaptive: bool = False) -> None:
+def check_chosen(
+    name: str, options: Any, n_samples: int, n_components: int, adaptive: bool = False, backend: str = "numba"
+) -> None:
     """Raise an error for options that the engine chosen by "auto" does not support.
 
     The exact engine ignores them, because it is always accurate enough.
     """
-    chosen = resolve(name, n_samples, n_components, adaptive)
+    chosen = resolve(name, n_samples, n_components, adaptive, backend)
     for option in options or {}:
         if chosen != "exact" and option not in load(chosen).OPTIONS:
             able = [each for each in names() if option in load(each).OPTIONS and (load(each).adaptive or not adaptive)]

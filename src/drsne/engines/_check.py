@@ -14,19 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends.numba.kernels import repulsion as pairs
-from drsne.backends.numba.threads import Workers, n_blocks
-from drsne.precision import pair_type, scaled_pair_type
+from drsne.backends import Backend
+from drsne.backends.arrays import host, norm
 
 Array = NDArray[np.float64]
 
 MARGIN = 0.9  # largest error of the sample, as a fraction of the allowed error
 _CHECKED = 256  # number of points whose forces are also summed over all pairs
-_GRAIN = 16  # smallest number of these points in a block
 _GROWTH = 2.0  # power of the potential to which the predicted error is proportional
 _WIDENED = 1.6  # largest factor by which the extent of a map may change before a check is no longer valid
 _NARROW = 0.003  # extent below which all maps are treated alike, because every expansion converges there
-_KERNELS = {1: pairs.repulsion_1d, 2: pairs.repulsion_2d, 3: pairs.repulsion_3d}
 # Number of evaluations from one check to the next, in small and in large maps, and the number of points in a large map.
 _EVERY, _EVERY_OF_LARGE, _LARGE = 25, 100, 20_000
 
@@ -34,11 +31,6 @@ _EVERY, _EVERY_OF_LARGE, _LARGE = 25, 100, 20_000
 def interval(n: int) -> int:
     """Return the number of evaluations of a map of n points from one check to the next."""
     return _EVERY if n < _LARGE else _EVERY_OF_LARGE
-
-
-def _norm(F: Array) -> float:
-    """Return the norm of forces by a sum that does not depend on the number of BLAS threads."""
-    return float(np.sqrt(np.einsum("ij,ij->", F, F)))
 
 
 class Indicators(NamedTuple):
@@ -50,7 +42,7 @@ class Indicators(NamedTuple):
     @classmethod
     def of(cls, Z: float, F: Array) -> Indicators:
         """Return the indicators of a map with this partition sum and these forces."""
-        n, size = len(F), _norm(F)
+        n, size = len(F), norm(F)
         potential = Z / (np.sqrt(n) * size) if size > 0.0 else 0.0
         return cls(potential, max(n * n / Z - 1.0, _NARROW) if Z > 0.0 else np.inf)
 
@@ -63,27 +55,16 @@ class Sample(NamedTuple):
     potential: float  # the sum of w_ij over these points i and all points j
 
     @classmethod
-    def of(
-        cls, Y: Array, order: NDArray[np.int32], precision: str, workers: Workers, scales: Array | None = None
-    ) -> Sample:
+    def of(cls, Y: Array, order: NDArray[Any], precision: str, backend: Backend, scales: Array | None = None) -> Sample:
         """Return points at equal steps in ``order``, with their sums."""
-        points, d = order[:: max(1, len(order) // _CHECKED)], Y.shape[1]
-        sample_first = np.concatenate((points, np.delete(np.arange(len(Y)), points)))
-        real: Any = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
-        coordinates = np.ascontiguousarray((Y[sample_first] - Y.mean(axis=0)).T).astype(real)
-        forces, partition = np.empty((len(points), d)), np.empty(n_blocks(len(points), _GRAIN))
-        constants = real(1.0), real(1.0), forces, partition
-        if scales is None:
-            workers.run(_KERNELS[d], len(points), coordinates, *constants, grain=_GRAIN)
-        else:
-            inverse = (1.0 / scales[sample_first]).astype(real)
-            workers.run(pairs.adaptive_any, len(points), coordinates, inverse, *constants, grain=_GRAIN)
-        return cls(points, forces, float(partition.sum()))
+        points = order[:: max(1, len(order) // _CHECKED)]
+        potential, forces = backend.sampled_repulsion(Y, points, scales=scales, precision=precision)
+        return cls(points, forces, potential)
 
     def force_error(self, F: Array) -> float:
         """Return the error of the forces ``F`` at these points, relative to the norm of their true forces."""
-        size = _norm(self.forces)
-        return _norm(F[self.points] - self.forces) / size if size > 0.0 else 0.0
+        size = norm(self.forces)
+        return norm(host(F[self.points]) - self.forces) / size if size > 0.0 else 0.0
 
     def partition_ratio(self, potential: Array) -> float:
         """Return the ratio of the sum over all pairs to the sum of ``potential`` (n,), both at these points."""

@@ -39,15 +39,16 @@ class CoarseEngine:
     OPTIONS = ("theta",)
     tolerance = (0.5, 0.2)
     adaptive = False
+    backends = ("numba",)
 
     def __init__(self, backend: NumbaBackend, *, precision: str = "single", theta: float = 0.5) -> None:
         self._workers = backend.workers
         self._theta = float(theta)
 
     @staticmethod
-    def supports(n_components: int) -> bool:
+    def supports(n_components: int, backend: str = "numba") -> bool:
         """Return whether maps can have this number of dimensions: only two is allowed."""
-        return n_components == 2
+        return n_components == 2 and backend in CoarseEngine.backends
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:

@@ -109,16 +109,17 @@ class FFTEngine:
     OPTIONS = ("accuracy",)
     tolerance = (1.5e-2, 5e-4)
     adaptive = True
+    backends = ("numba",)
 
     def __init__(self, backend: NumbaBackend, *, precision: str = "single", accuracy: str = "normal") -> None:
-        self._workers, self._precision = backend.workers, precision
+        self._backend, self._workers, self._precision = backend, backend.workers, precision
         self._accuracy = ACCURACIES[accuracy]
         self._tree = tree.TreeEngine(backend, precision=precision, theta=self._accuracy.theta)
 
     @staticmethod
-    def supports(n_components: int) -> bool:
+    def supports(n_components: int, backend: str = "numba") -> bool:
         """Return whether maps can have this number of dimensions: only one and two are allowed."""
-        return n_components in (1, 2)
+        return n_components in (1, 2) and backend in FFTEngine.backends
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
@@ -173,7 +174,7 @@ class FFTEngine:
             prediction = state.predictions[state.used]
             if not checked and prediction.at(indicators) <= allowed:
                 return Z, F
-            sample = sample or Sample.of(Y, cells.order, self._precision, self._workers)
+            sample = sample or Sample.of(Y, cells.order, self._precision, self._backend)
             error = sample.force_error(F)
             prediction.learn(error, indicators)
             if error <= allowed:

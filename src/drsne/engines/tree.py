@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
-from drsne.backends.numba.backend import NumbaBackend
-from drsne.backends.numba.cells import (
-    Cells,
-    ScaledCells,
-    Structure,
-    cells,
-    scaled_cells,
-    scaled_structure,
-    scales_along,
-    structure,
-)
-from drsne.backends.numba.kernels import adaptive_tree as adaptive
-from drsne.backends.numba.kernels import tree as kernels
-from drsne.backends.numba.ordering import near_origin
-from drsne.backends.numba.threads import n_blocks
 from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
-from drsne.precision import pair_type, scaled_pair_type
 
-_GRAIN = 8  # number of leaves per block
-# When the points of a large map are divided into cells again: the smallest number of points of a large map, the largest
-# number of evaluations with the same cells, the largest growth of the leaves, and the largest number of evaluations
-# that do not try the last cells after cells had grown too much.
-_LARGE, _MOST_USES, _GROWN, _LONGEST_PAUSE = 8192, 16, 1.2, 7
-# Settings for the adaptive kernel: the number of points in a leaf by the number of dimensions of the map, the factor on
-# theta if the extents of both the leaf and the cell count, and the weight of the extent of the scales
-# (benchmarks/engines.py).
-_LEAF = {1: 24, 2: 40, 3: 24}
-_LEAF_THETA = 1.5
-_SPREADING = 0.15
+_LONGEST_PAUSE = 7  # largest number of evaluations that do not try the last cells after cells had grown too much
 # How theta is adjusted to the measured errors: the smallest factor on theta, the factor down to which theta is lowered
 # even if that does not help at once, the fraction of the allowed error below which theta grows again, and the factor by
 # which it grows.
@@ -49,32 +22,15 @@ _OFTEN = 4  # factor by which checks are more frequent if the last error was abo
 _UNCORRECTED = 0.5  # fraction of the allowed error below which the partition sum is not corrected
 
 
-class _Sums(NamedTuple):
-    """The result of an evaluation over the tree."""
-
-    partition: float
-    forces: NDArray[np.float64]
-    potential: NDArray[np.float64]  # sum_j w_ij
-    order: NDArray[np.int32]  # the points in the order of the Z-order curve
-
-
 @dataclass
 class _Reused:
     """Cells of the last evaluation that the next ones use again."""
 
-    structure: Structure
+    structure: Any
     extent: float  # mean extent of the leaves when the cells were made
     uses: int = 0
     pause: int = 0  # number of evaluations without a trial after the last failed trial
     paused: int = 0  # number of them that are left
-
-
-class _KeptScale(NamedTuple):
-    """Scales in the order of a curve, and the objects from which they were made."""
-
-    scales: NDArray[np.float64]
-    order: NDArray[np.int32]
-    along: NDArray[Any]
 
 
 @dataclass
@@ -86,7 +42,7 @@ class _Checked:
     share: float = 1.0  # factor on theta
     ratio: float = 1.0  # partition sum over all pairs divided by that over the tree
     cells: _Reused | None = None
-    scale: _KeptScale | None = None
+    memory: dict[str, Any] = field(default_factory=dict)  # what the backend keeps for the next evaluation
 
 
 @dataclass
@@ -105,8 +61,8 @@ class TreeEngine:
 
     Parameters
     ----------
-    backend : NumbaBackend
-        The backend that runs the loops.
+    backend : Backend
+        The backend that runs the loops: numba's, or that of PyTorch for maps with one or two dimensions.
     precision : {"single", "double"}, default="single"
         Floating-point precision of the terms of each pair of points.
     theta : float, default=0.45
@@ -117,18 +73,19 @@ class TreeEngine:
     OPTIONS = ("theta",)
     tolerance = (1e-2, 5e-4)
     adaptive = True
+    backends = ("numba", "torch")
 
-    def __init__(self, backend: NumbaBackend, *, precision: str = "single", theta: float = 0.45) -> None:
-        self._workers = backend.workers
+    def __init__(self, backend: Any, *, precision: str = "single", theta: float = 0.45) -> None:
+        self._backend, self._tree = backend, backend.tree
         self._precision = precision
         self._theta = float(theta)
         # Errors are proportional to the fourth power of theta: 1 % and 0.05 % at 0.45.
         self._allowed = tuple(bound * (self._theta / 0.45) ** 4 for bound in self.tolerance)
 
     @staticmethod
-    def supports(n_components: int) -> bool:
-        """Return whether maps can have this number of dimensions: at most three are allowed."""
-        return 1 <= n_components <= 3
+    def supports(n_components: int, backend: str = "numba") -> bool:
+        """Return whether maps can have this number of dimensions: at most three, or two with PyTorch."""
+        return 1 <= n_components <= {"numba": 3, "torch": 2}.get(backend, 0)
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:
@@ -150,8 +107,8 @@ class TreeEngine:
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         base = 1.0 + smoothing
-        Y = near_origin(Y, self._workers) if len(Y) >= _LARGE else Y - Y.mean(axis=0)
-        Y = Y if base == 1.0 else Y / np.sqrt(base)
+        Y = self._tree.centred(Y)
+        Y = Y if base == 1.0 else Y / float(np.sqrt(base))
         state = TreeState() if state is None else state
         last = state.fixed if scales is None else state.adaptive
         sums = self._sums(Y, scales, last)
@@ -159,41 +116,31 @@ class TreeEngine:
             sums = self._checked(Y, scales, sums, last)
         return sums.partition / base, sums.forces if base == 1.0 else sums.forces / base**1.5
 
-    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, last: _Checked) -> _Sums:
-        return self._fixed(Y, last) if scales is None else self._adaptive(Y, scales, last)
+    def _sums(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, last: _Checked) -> Any:
+        return self._tree.sums(self._cells(Y, scales, last), Y.shape[1], last.share * self._theta)
 
-    def _cells(self, last: _Checked, n: int, make: Callable[[], Structure], summed: Callable[[Structure], Any]) -> Any:
+    def _cells(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, last: _Checked) -> Any:
         """Return the cells of a map. The structure of the last evaluation is used if the points have moved little.
 
         A trial costs as much as the summaries of new cells. While points move fast, there are fewer and fewer trials.
         """
-        reused = last.cells
+        reused, n = last.cells, len(Y)
         pause = paused = 0
         if reused is not None and len(reused.structure.order) == n:
             pause, paused = reused.pause, reused.paused - 1
-            if reused.paused == 0 and reused.uses < _MOST_USES:
-                found = summed(reused.structure)
+            if reused.paused == 0 and reused.uses < self._tree.MOST_USES:
+                found = self._tree.cells(Y, scales, reused.structure, self._precision, last.memory)
                 reused.uses += 1
-                if found.leaf_extent() <= _GROWN * reused.extent:
+                if found.leaf_extent() <= self._tree.GROWN * reused.extent:
                     reused.pause = 0
                     return found
-                pause = paused = min(2 * pause + 1, _LONGEST_PAUSE)
-        found = summed(make())
-        last.cells = _Reused(found.structure, found.leaf_extent(), 0, pause, max(paused, 0)) if n >= _LARGE else None
+                pause = paused = min(2 * pause + 1, _LONGEST_PAUSE) if self._tree.PAUSES else 0
+        found = self._tree.cells(Y, scales, self._tree.structure(Y, scales), self._precision, last.memory)
+        kept = n >= self._tree.LARGE
+        last.cells = _Reused(found.structure, found.leaf_extent(), 0, pause, max(paused, 0)) if kept else None
         return found
 
-    def _scale(
-        self, scales: NDArray[np.float64], real: type, at: Structure, last: _Checked
-    ) -> NDArray[np.floating[Any]]:
-        """Return the scales along the curve. They are kept for as long as scales and structure are the same objects."""
-        kept = last.scale
-        if kept is None or kept.scales is not scales or kept.order is not at.order or kept.along.dtype != real:
-            kept = last.scale = _KeptScale(scales, at.order, scales_along(scales, real, self._workers, at))
-        return kept.along
-
-    def _checked(
-        self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: _Sums, state: _Checked
-    ) -> _Sums:
+    def _checked(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: Any, state: _Checked) -> Any:
         """Return the sums, recomputed with a smaller theta if necessary, and with a corrected partition sum.
 
         The factors on theta and on the partition sum are kept until the next check.
@@ -202,7 +149,7 @@ class TreeEngine:
         state.unchecked -= 1
         if state.unchecked >= 0 and state.prediction.at(indicators) <= allowed:
             return sums._replace(partition=sums.partition * state.ratio)
-        sample = Sample.of(Y, sums.order, self._precision, self._workers, scales)
+        sample = Sample.of(Y, sums.order, self._precision, self._backend, scales)
         error = sample.force_error(sums.forces)
         while error > allowed and state.share > _LEAST_SHARE:
             share, before = state.share, error
@@ -219,37 +166,6 @@ class TreeEngine:
         ratio = sample.partition_ratio(sums.potential)
         state.ratio = ratio if abs(ratio - 1.0) > _UNCORRECTED * self._allowed[1] else 1.0
         return sums._replace(partition=sums.partition * state.ratio)
-
-    def _fixed(self, Y: NDArray[np.float64], last: _Checked) -> _Sums:
-        n, d = Y.shape
-        real: Any = pair_type(Y, self._precision)
-        found: Cells = self._cells(
-            last, n, lambda: structure(Y, self._workers), lambda at: cells(Y, real, self._workers, at)
-        )
-        order, nodes, leaves = found.structure
-        forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        opening, one = real((last.share * self._theta) ** 2), real(1.0)
-        arguments = (found.coordinates, order, nodes, leaves, found.summed, opening, one, forces, potential, partition)
-        self._workers.run(kernels.forces, len(leaves), *arguments, grain=_GRAIN)
-        return _Sums(float(partition.sum()), forces, potential, order)
-
-    def _adaptive(self, Y: NDArray[np.float64], scales: NDArray[np.float64], last: _Checked) -> _Sums:
-        n, d = Y.shape
-        real: Any = scaled_pair_type(Y, scales, self._precision)
-        found: ScaledCells = self._cells(
-            last,
-            n,
-            lambda: scaled_structure(Y, scales, self._workers, _LEAF[d]),
-            lambda at: scaled_cells(Y, self._scale(scales, real, at, last), self._workers, at),
-        )
-        order, nodes, leaves = found.structure
-        forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))
-        theta = last.share * self._theta * (_LEAF_THETA if d == 2 else 1.0)
-        constants = real(theta**2), real(_SPREADING), real(1.0)
-        kernel = adaptive.forces_2d if d == 2 else adaptive.forces_any
-        points = (found.coordinates, found.scale, order, nodes, leaves, found.summed)
-        self._workers.run(kernel, len(leaves), *points, constants, forces, potential, partition, grain=_GRAIN)
-        return _Sums(float(partition.sum()), forces, potential, order)
 
 
 def _step(excess: float) -> float:

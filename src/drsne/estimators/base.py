@@ -509,12 +509,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
         self.precisions_ = prepared.affinities.precisions
         n, d = outcome.embedding.shape
-        self.engine_ = engines.resolve(self.engine, n, d, adaptive)
+        self.engine_ = engines.resolve(self.engine, n, d, adaptive, prepared.problem.backend.name)
+        self.knn_recall_ = prepared.recall
         if prepared.problem.masses is not None:
             self.engine_ = "tree" if d <= 3 else "exact"  # the only one for rows with weights
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
-            self.affinities_ = prepared.affinities.P
+            self.affinities_ = prepared.affinities.matrix()
         self.pca_ = prepared.pca
         self.kl_divergence_ = outcome.kl
         self.n_iter_ = outcome.n_iter

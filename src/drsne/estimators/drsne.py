@@ -126,6 +126,13 @@ class DRSNE(MapEstimator):
     n_jobs : int, default=None
         Number of threads, as in joblib: None means 1, and -1 means all cores. The map does not depend on the number of
         threads.
+    backend : {"numba", "torch"}, default="numba"
+        What computes the fit. "numba" uses the cores of the processor. "torch" uses PyTorch (``pip install
+        'drsne[torch]'``), on a GPU if there is one. Maps of the two are equally good but not the same. ``transform``
+        always uses numba.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch. A CUDA device implies ``backend="torch"``. None stands for the first GPU with
+        ``backend="torch"``, or for the processor if there is none. The same seed gives the same map on the same device.
     random_state : int, RandomState or None, default=None
         Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
@@ -167,6 +174,9 @@ class DRSNE(MapEstimator):
         20,000 samples.
     engine_ : str
         Name of the engine that was used.
+    knn_recall_ : float or None
+        With ``backend="torch"``, the fraction of the nearest neighbours that an approximate search found, measured on
+        1000 rows. None if the search was exact or was not done by PyTorch.
     pca_ : sklearn.decomposition.PCA or None
         The fitted PCA, or None if the data were not reduced.
     n_features_in_ : int
@@ -222,6 +232,8 @@ class DRSNE(MapEstimator):
         keep_affinities: bool = True,
         callbacks: Any = None,
         n_jobs: int | None = None,
+        backend: str = "numba",
+        device: Any = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -248,6 +260,8 @@ class DRSNE(MapEstimator):
         self.keep_affinities = keep_affinities
         self.callbacks = callbacks
         self.n_jobs = n_jobs
+        self.backend = backend
+        self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
@@ -340,6 +354,11 @@ class DRSNE(MapEstimator):
             )
         if (masses == 1.0).all():
             return None
+        if parameters.backend_of(self.get_params(deep=False)) != "numba":
+            raise ValueError(
+                "sample_weight needs backend='numba'; got a fit by PyTorch. Omit device and backend, or omit "
+                "sample_weight."
+            )
         objective = self._objective(1.0)
         if objective.affinity_smoothing or objective.support != "symmetric":
             raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from drsne import checks, engines, initialization
+from drsne.backends import choice
 from drsne.neighbors.given import check_kind
 from drsne.neighbors.search import check_metric
 from drsne.objectives.drsne import NEIGHBORHOODS, Objective
@@ -74,7 +75,7 @@ def _check_shared(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> Non
         checks.number(name, params[name], at_least=low, hint=_hint(name, defaults))
     checks.choice("engine", params["engine"], ("auto", *engines.names()))
     engines.check_options(params["engine"], params["engine_options"])
-    engines.check_dimensions(params["engine"], int(params["n_components"]))
+    engines.check_dimensions(params["engine"], int(params["n_components"]), backend_of(params))
     if isinstance(params["pca_components"], str):
         checks.choice("pca_components", params["pca_components"], ("auto",), also=", an integer or None")
     elif params["pca_components"] is not None:
@@ -109,10 +110,15 @@ def _check_weight(params: Mapping[str, Any]) -> None:
         )
 
 
+def backend_of(params: Mapping[str, Any]) -> str:
+    """Return the name of the backend of a fit. A CUDA device implies PyTorch."""
+    return choice.resolve(params["backend"], params["device"])[0]
+
+
 def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:
     """Raise an error for parameters that do not suit the number of samples, before anything is computed."""
     d = int(params["n_components"])
-    engines.check_chosen(params["engine"], params["engine_options"], n_samples, d, adapts(params))
+    engines.check_chosen(params["engine"], params["engine_options"], n_samples, d, adapts(params), backend_of(params))
     if not isinstance(params["init"], str):
         largest = float(abs(initialization.checked_init(params["init"], n_samples, d)).max())
         if largest > float(np.finfo(dtype).max):

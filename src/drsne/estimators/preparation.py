@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from drsne import checks, engines, initialization
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, Calibration, affinities, calibrated, offsets, symmetrize
+from drsne.backends import PairList, choice
+from drsne.backends.arrays import host
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines._weighted import WeightedEngine
@@ -57,6 +59,8 @@ class PreparationSettings:
     engine: str
     engine_options: dict[str, Any] | None
     random_state: Any
+    backend: str = "numba"
+    device: Any = None
     density_neighbors: int = 0  # DenSNE uses the neighbours that have an affinity
 
     @classmethod
@@ -69,6 +73,15 @@ class PreparationSettings:
         """Whether the data are distances."""
         return isinstance(self.metric, str) and self.metric == "precomputed"
 
+    def computed_by(self, workers: Workers) -> Any:
+        """Return the backend; ``workers`` are the threads of numba."""
+        name, device = choice.resolve(self.backend, self.device)
+        if name == "numba":
+            return NumbaBackend(workers)
+        from drsne.backends.torch.backend import TorchBackend
+
+        return TorchBackend(device)
+
 
 class Prepared(NamedTuple, Generic[AnyProblem]):
     """The inputs of an optimisation."""
@@ -80,6 +93,7 @@ class Prepared(NamedTuple, Generic[AnyProblem]):
     near: KnnGraph | None = None  # the nearest neighbours of the data, if there are few samples
     profile: Any = None  # log c~_i of the data before it is winsorised (DR-SNE), or log radii (den-SNE)
     training: Training | None = None  # what new rows need; None if neighbours were given without distances to them
+    recall: float | None = None  # the recall of an approximate search for neighbours
 
 
 class _Sizes(NamedTuple):
@@ -94,11 +108,12 @@ class _Neighbors(NamedTuple):
     """The data, or their principal components, with their nearest neighbours."""
 
     X: Any
-    graph: KnnGraph  # as many neighbours as affinities and densities need
+    graph: KnnGraph  # as many neighbours as affinities and densities need; tensors if a device has found them
     sizes: _Sizes
     rng: np.random.RandomState
     pca: Any
     masses: Array | None = None
+    recall: float | None = None  # the recall of an approximate search on a device
 
     @property
     def of_affinities(self) -> KnnGraph:
@@ -133,21 +148,24 @@ def prepare_density_terms(
     objective = objectives[0]
     # The last bits of distances do not matter in single precision, but they do in the presets of the paper.
     compiled = objective.precision == "double"
-    near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses)
+    backend = settings.computed_by(workers)
+    on_device = backend if objective.calibration.shift and not compiled and masses is None else None
+    near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses, backend=on_device)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real, masses)
     with timed("Made the initial map"):
-        start = _start(settings, near.X, symmetric.P, near.rng, workers)
+        start = _start(settings, near, symmetric, backend, workers)
     graph = slots(near.graph, masses, sizes.density_neighbors)
     kept = None
     if X.shape[0] <= _MOST_SAMPLES_KEPT and near.pca is None and settings.neighbors is None:
         few = near.graph.first(_NEIGHBORS_KEPT)
-        kept = KnnGraph(few.indices.copy(), few.distances.copy())  # copies, because a view would keep the whole graph
+        # Copies, because a view would keep the whole graph.
+        kept = KnnGraph(np.array(host(few.indices)), np.array(host(few.distances), dtype=np.float64))
     prepared = {}
     for each in objectives:
-        problem, input_profile, training = _drsne_problem(settings, near, graph, each, symmetric, weight, workers)
-        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, input_profile, training)
+        problem, input_profile, training = _drsne_problem(settings, near, graph, each, symmetric, weight, backend)
+        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, input_profile, training, near.recall)
     return prepared
 
 
@@ -167,8 +185,9 @@ def prepare_densne(
     log_radii = input_log_radii(graph, conditional)
     target = standardized(log_radii)
     P = symmetrize(graph.indices, conditional, workers)
-    start = _start(settings, near.X, P, near.rng, workers)
-    backend = NumbaBackend(workers)
+    backend = settings.computed_by(workers)
+    found = Affinities(P, precisions, offsets(graph.distances, conditional, precisions))
+    start = _start(settings, near, found, backend, workers)
     problem = DenSNEProblem(
         P=P,
         target=rounded(target) if precision == "single" else target,
@@ -178,7 +197,6 @@ def prepare_densne(
         engine=_engine(settings, len(target), precision, backend),
         backend=backend,
     )
-    found = Affinities(P, precisions, offsets(graph.distances, conditional, precisions))
     spread = float(log_radii.std(ddof=1)) if target.any() else 1.0
     training = _training(
         settings,
@@ -190,7 +208,7 @@ def prepare_densne(
         target=Law(2.0 / spread, -float(log_radii.mean()) / spread, float(target.min()), float(target.max())),
         concentration=Law(2.0),
     )
-    return Prepared(problem, found, start, near.pca, profile=log_radii, training=training)
+    return Prepared(problem, found, start, near.pca, None, log_radii, training, near.recall)
 
 
 class Held(NamedTuple):
@@ -246,7 +264,7 @@ class Held(NamedTuple):
 
     def applied(self, prepared: Prepared[Any]) -> Prepared[Any]:
         """Return a problem with the pull towards the old places, and the map to start from."""
-        start = self.start(prepared.affinities.P, prepared.start)
+        start = self.start(prepared.affinities.matrix(), prepared.start)
         prepared.problem.hold(start, self.strength)
         return prepared._replace(start=start)
 
@@ -278,8 +296,12 @@ def _neighbors(
     *,
     compiled: bool = True,
     masses: Array | None = None,
+    backend: Any = None,
 ) -> _Neighbors:
-    """Return the nearest neighbours of the data, or of their principal components."""
+    """Return the nearest neighbours of the data, or of their principal components.
+
+    The ``backend`` is that of a device, which searches by itself if it can, or None.
+    """
     from sklearn.utils import check_random_state
 
     rng = check_random_state(settings.random_state)
@@ -293,13 +315,17 @@ def _neighbors(
     if masses is not None:  # light neighbours fill less than one entry
         most = X.shape[0] - 1 if supplied is None else supplied.indices.shape[1]
         k = min(most, math.ceil(k / min(1.0, float(np.quantile(masses, _LIGHT)))))
+    recall = None
     with timed("Found %d neighbours of each of %d samples", k, X.shape[0]):
-        if supplied is None:
+        if supplied is None and backend is not None and searches(backend, X, settings.metric):
+            indices, distances, recall = backend.nearest(X, k, cosine=settings.metric == "cosine")
+            graph = KnnGraph(indices, distances)
+        elif supplied is None:
             method = "auto" if compiled else "uncompiled"
             graph = nearest(X, k, metric=settings.metric, workers=workers, method=method)
         else:
             graph = supplied.first(k)
-    return _Neighbors(X, graph, sizes, rng, pca, masses)
+    return _Neighbors(X, graph, sizes, rng, pca, masses, recall)
 
 
 def _sizes(
@@ -370,11 +396,11 @@ def _drsne_problem(
     objective: Objective,
     found: Affinities,
     weight: float,
-    workers: Workers,
+    backend: Any,
 ) -> tuple[DRSNEProblem, Array, Training]:
     """Return the problem, the profile of the data before it is winsorised, and what new rows need to know."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
-    radii = repeated(graph.distances, kept).mean(axis=1)
+    radii = np.asarray(host(repeated(graph.distances, kept).mean(axis=1)), dtype=np.float64)
     masses = near.masses
     objective = objective.at(radii, masses)
     exponent = float(objective.input_exponent)
@@ -390,7 +416,6 @@ def _drsne_problem(
         of_scales = Law(power, -power * mean, float(log_scale.min()), float(log_scale.max()))
     # The values are rounded, because the last bits depend on the units of the data, but the map must not.
     round_off = rounded if objective.precision == "single" else np.asarray
-    backend = NumbaBackend(workers)
     problem = DRSNEProblem(
         objective,
         P=found.P,
@@ -437,24 +462,32 @@ def _target_law(law: Law, log: Array, target: Array) -> Law:
 
 
 def _engine(
-    settings: PreparationSettings, n_samples: int, precision: str, backend: NumbaBackend, adaptive: bool = False
+    settings: PreparationSettings, n_samples: int, precision: str, backend: Any, adaptive: bool = False
 ) -> engines.Engine:
-    name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive)
+    name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive, backend.name)
     LOGGER.debug("Engine %r with the %s kernel", name, "adaptive" if adaptive else "fixed")
     return engines.build(name, backend, precision=precision, options=settings.engine_options)
 
 
-def _start(
-    settings: PreparationSettings, X: Any, P: sp.csr_matrix, rng: np.random.RandomState, workers: Workers
-) -> Array:
+def searches(backend: Any, X: Any, metric: Any) -> bool:
+    """Return whether a backend finds the neighbours of these data itself."""
+    return backend.name == "torch" and isinstance(X, np.ndarray) and metric in ("euclidean", "cosine")
+
+
+def _start(settings: PreparationSettings, near: _Neighbors, found: Affinities, backend: Any, workers: Workers) -> Array:
     """Return the map before the first iteration."""
+    X, rng = near.X, near.rng
     n, d = X.shape[0], int(settings.n_components)
     if not isinstance(settings.init, str):
         return initialization.checked_init(settings.init, n, d)
     if settings.init == "random":
         return initialization.random(n, d, rng)
     if not settings.precomputed:
+        if isinstance(found.P, PairList):
+            found_components = backend.components(X, d)
+            backend.forget()
+            return initialization.as_start(found_components, rng)
         return initialization.pca(X, d, rng, workers)
     if sp.issparse(X):
-        return initialization.diffusion(P, d, rng)
+        return initialization.diffusion(found.P, d, rng)
     return initialization.classical_scaling(X, d, rng, workers)

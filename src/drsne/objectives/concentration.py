@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends.arrays import host, namespace, same_kind
 from drsne.objectives import masses as weighted
 
 Array = NDArray[np.float64]
@@ -60,7 +61,7 @@ LEAST_GROUP = 5  # smallest number of neighbours before a gap
 GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on a line, where gaps are most likely
 
 
-def group_neighbors(distances: Array) -> NDArray[np.int32]:
+def group_neighbors(distances: Any) -> Any:
     """Return how many of the k neighbours of each point lie before a clear gap in the distances.
 
     Without a gap, the number is k. ``distances`` (n, k) are ascending. If points are placed at random with uniform
@@ -70,30 +71,31 @@ def group_neighbors(distances: Array) -> NDArray[np.int32]:
     the radii of their points must not reach into other groups (docs/theory.md, section 11).
     """
     n, k = distances.shape
-    kept = np.full(n, k, np.int32)
     if k <= LEAST_GROUP:
-        return kept
+        return same_kind(np.full(n, k, np.int32), distances)
+    xp = namespace(distances)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = distances[:, LEAST_GROUP:] / distances[:, LEAST_GROUP - 1 : -1]
-        surprise = np.arange(LEAST_GROUP, k) * np.log(ratio)
-    surprise[~np.isfinite(surprise)] = 0.0  # duplicates of a point are not a group
-    best = surprise.argmax(axis=1)
-    clear = surprise[np.arange(n), best] > -np.log(GAP_CHANCE)
-    kept[clear] = best[clear] + LEAST_GROUP
-    return kept
+        surprise = same_kind(np.arange(LEAST_GROUP, k), distances) * xp.log(ratio)
+    surprise[~xp.isfinite(surprise)] = 0.0  # duplicates of a point are not a group
+    clear = xp.amax(surprise, axis=1) > -float(np.log(GAP_CHANCE))
+    return xp.where(clear, surprise.argmax(axis=1) + LEAST_GROUP, k)
 
 
-def repeated(table: NDArray[Any], kept: NDArray[np.int32] | None) -> NDArray[Any]:
+def repeated(table: Any, kept: Any) -> Any:
     """Return a table (n, k) whose rows repeat each of their first ``kept`` entries about equally often.
 
     The mean of a row is then the mean of these entries, exactly if ``kept`` divides k and approximately otherwise.
     """
-    if kept is None or (kept == table.shape[1]).all():
+    k = table.shape[1]
+    if kept is None or bool((kept == k).all()):
         return table
-    rows = np.flatnonzero(kept < table.shape[1])
-    out = table.copy()
-    columns = (2 * np.arange(table.shape[1])[None, :] + 1) * kept[rows, None] // (2 * table.shape[1])
-    out[rows] = np.take_along_axis(table[rows], columns, axis=1)
+    rows = kept < k
+    out = namespace(table).empty_like(table)
+    out[...] = table
+    columns = same_kind(2 * np.arange(k) + 1, table)[None, :] * kept[rows][:, None] // (2 * k)
+    some = table[rows]
+    out[rows] = np.take_along_axis(some, columns, axis=1) if isinstance(some, np.ndarray) else some.gather(1, columns)
     return out
 
 
@@ -108,17 +110,18 @@ class Profile(NamedTuple):
 def profile(radii: Array, exponent: float, smoothing: Smoothing, masses: Array | None = None) -> Profile:
     """Return the profile of points with these ``radii``, the mean distances to their neighbours."""
     radius = radii + added_length(radii, smoothing, masses)
-    if radius.max(initial=0.0) <= 0.0:
-        radius = np.ones_like(radius)  # all points coincide, so the profile is flat
-    np.maximum(radius, np.finfo(np.float64).tiny, out=radius)
+    xp = namespace(radius)
+    if not len(radius) or radius.max() <= 0.0:
+        radius = xp.ones_like(radius)  # all points coincide, so the profile is flat
+    radius = xp.clip(radius, float(np.finfo(np.float64).tiny), None)
     # c is divided by its largest value, so that c = r^-alpha does not overflow. If it underflows, log c is still right.
-    least = radius.min()
+    least = float(radius.min())
     with np.errstate(over="ignore"):  # the ratio of the largest to the smallest radius may overflow
-        log_c = -exponent * np.log(np.minimum(radius / least, np.finfo(np.float64).max))
-    c = least / radius if exponent == 1.0 else np.exp(log_c)
+        log_c = -exponent * xp.log(xp.clip(radius / least, None, float(np.finfo(np.float64).max)))
+    c = least / radius if exponent == 1.0 else xp.exp(log_c)
     mean = weighted.mean(c, masses) + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
     relative = c / mean
-    log = np.log(relative + smoothing.profile) if smoothing.profile else log_c - np.log(mean)
+    log = xp.log(relative + smoothing.profile) if smoothing.profile else log_c - float(np.log(mean))
     return Profile(log, relative, radius)
 
 
@@ -152,14 +155,14 @@ def _median_radius(radii: Array, masses: Array | None = None) -> float:
         if middle_one > 0.0 or not radii.any():
             return middle_one
         return float(weighted.quantiles(radii[radii > 0.0], (0.5,), masses[radii > 0.0])[0])
-    some = radii[:: max(1, len(radii) // _FOR_MEDIAN)]
+    some = host(radii[:: max(1, len(radii) // _FOR_MEDIAN)])
     middle = len(some) // 2
     below, above = (middle - 1 + len(some) % 2), middle  # np.median does the same, and takes twice as long
     parted = np.partition(some, (below, above))
     median = 0.5 * (float(parted[below]) + float(parted[above]))
     if median > 0.0:
         return median
-    positive = radii[radii > 0.0]  # over half of the points have k duplicates
+    positive = host(radii[radii > 0.0])  # over half of the points have k duplicates
     return float(np.median(positive)) if len(positive) else 0.0
 
 

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, PairList
+from drsne.backends.arrays import cast, host, namespace
 from drsne.engines import Engine
 from drsne.neighbors.graph import KnnGraph
 from drsne.objectives.added_row import Density, RadiusTerm
@@ -69,19 +70,20 @@ def standardized(values: Array) -> Array:
 def map_radii(Y: NDArray[Any], pairs: PairList, backend: Backend) -> MapRadii:
     """Return the log radii of a map over the stored pairs."""
     near, far = backend.kernel_sums(Y, pairs)  # S_i = sum_j w_ij, and sum_j w_ij d_ij^2
-    radius = far / near
+    radius, xp = far / near, namespace(near)
     held = radius < _LEAST_IN_MAP
     # w d^2 = 1 - w, so r = log(m / S - 1) for a row of m pairs, and dr/dS = -(1 / S + 1 / (m - S)) = -m / (S (m - S)).
-    sensitivity = np.where(held, 0.0, np.diff(pairs.indptr) / (near * np.where(held, 1.0, far)))
-    return MapRadii(np.log(np.maximum(radius, _LEAST_IN_MAP)), sensitivity)
+    sizes = pairs.indptr[1:] - pairs.indptr[:-1]
+    sensitivity = xp.where(held, 0.0, sizes / (near * xp.where(held, 1.0, far)))
+    return MapRadii(xp.log(xp.clip(radius, _LEAST_IN_MAP, None)), sensitivity)
 
 
 def correlation_and_slope(target: Array, log: Array, shift: float) -> tuple[float, Array]:
     """Return ``rho = c / s`` and ``drho/dr_i``, where c is the covariance and s the shifted standard deviation."""
     away, others = log - log.mean(), len(log) - 1
-    s = float(np.sqrt((away * away).sum() / others + shift))
+    s = float(np.sqrt(float((away * away).sum()) / others + shift))
     if not s > 0.0:
-        return 0.0, np.zeros_like(log)
+        return 0.0, namespace(log).zeros_like(log)
     c = float((away * target).sum()) / others
     return c / s, (target / s - (c / s**3) * away) / others  # the mean of the target is 0
 
@@ -126,7 +128,8 @@ class DenSNEProblem(Problem):
         """Return the log radii of a map, r_i."""
         state = self.start() if state is None else state
         pairs = state.terms.pairs["objective"].pairs
-        return state.restored(map_radii(self.typed(state.in_order(Y)), pairs, self.backend).log)
+        typed = self.typed(state.in_order(self.backend.received(Y)))
+        return host(state.restored(map_radii(typed, pairs, self.backend).log))
 
     def density(self, Y: Array, state: State | None = None) -> Density:
         """Return the density term of the loss of a new row, with the log radii of the map ``Y``."""
@@ -146,6 +149,6 @@ class DenSNEProblem(Problem):
             # The program omits the factor 4 of the gradient of KL, but only a factor 2 of the gradient of rho, so its
             # lambda counts twice. dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both
             # rows.
-            pull = (2.0 * ((-2.0 * weight * len(Y)) * slope) * radii.sensitivity).astype(Y.dtype)
+            pull = cast(2.0 * ((-2.0 * weight * len(Y)) * slope) * radii.sensitivity, Y.dtype)
             self.backend.add_kernel_forces(Y, pairs, pull, gradient)
         return rho if losses else None

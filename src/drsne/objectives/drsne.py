@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
-from drsne.backends import Backend
+from drsne.backends import Backend, PairList
+from drsne.backends.arrays import host
 from drsne.engines import Engine
 from drsne.objectives.added_row import Density, Law, MapTerm
 from drsne.objectives.concentration import (
@@ -227,8 +228,8 @@ class DRSNEProblem(Problem):
     ----------
     objective : Objective
         Settings of the objective.
-    P : csr_matrix of shape (n, n)
-        Symmetric affinities.
+    P : csr_matrix of shape (n, n) or PairList
+        Symmetric affinities, or those that the backend has made.
     neighbors : ndarray of shape (n, k)
         Density neighbours N_k(i) in the data.
     target : ndarray of shape (n,)
@@ -254,7 +255,7 @@ class DRSNEProblem(Problem):
         self,
         objective: Objective,
         *,
-        P: sp.csr_matrix,
+        P: sp.csr_matrix | PairList,
         neighbors: NDArray[np.int32],
         target: Array,
         weight: float,
@@ -269,13 +270,15 @@ class DRSNEProblem(Problem):
         P, delta = prepared(P, objective.precision), objective.affinity_smoothing
         pairs = {"objective": StoredPairs.of(P, delta, masses)}
         if objective.support == "directed":
+            assert not isinstance(P, PairList)  # preparations on a device are for the default support
             scaled = P / P.sum(dtype=np.float64)
             pairs = {"objective": StoredPairs.directed(P, neighbors, delta), "all": StoredPairs.of(scaled, delta)}
         k = neighbors.shape[1]
         sample = objective.sample_of(k, len(target))
         listed: list[Neighborhoods] = []
         if objective.input_weight:
-            near = np.ascontiguousarray(repeated(neighbors, kept))
+            near = repeated(neighbors, kept)
+            near = np.ascontiguousarray(near) if isinstance(near, np.ndarray) else near
             listed.append(InputNeighborhoods(objective.input_weight, near, sample))
         if objective.embedding_weight:
             listed.append(EmbeddingNeighborhoods(objective.embedding_weight, k, sample, kept, masses))
@@ -307,9 +310,9 @@ class DRSNEProblem(Problem):
         those.
         """
         state = self.start() if state is None else state
-        typed = self.typed(state.in_order(Y))
+        typed = self.typed(state.in_order(self.backend.received(Y)))
         table = state.terms.neighborhoods[0].table(typed, state.memories[0], self.backend)
-        return state.restored(self._profile(typed, table).log)
+        return host(state.restored(self._profile(typed, table).log))
 
     def density(self, Y: Array, weight: float, state: State | None = None) -> Density:
         """Return the density terms of the loss of a new row, with the concentrations of the map ``Y``."""
@@ -321,9 +324,9 @@ class DRSNEProblem(Problem):
             profile=smoothing.profile,
         )
         state = self.start() if state is None else state
-        typed = self.typed(state.in_order(Y))
+        typed = self.typed(state.in_order(self.backend.received(Y)))
         for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
-            radii = neighborhoods.table(typed, memory, self.backend).radii(typed, smoothing.squared_distance)
+            radii = host(neighborhoods.table(typed, memory, self.backend).radii(typed, smoothing.squared_distance))
             low = profile(radii, objective.embedding_exponent, smoothing, self.masses)
             log_mean = -Law.of_profile(low, objective.embedding_exponent, 0.0).intercept
             term = MapTerm(neighborhoods.weight, added_length(radii, smoothing, self.masses), log_mean)

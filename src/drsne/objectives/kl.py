@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, Order, PairList
+from drsne.backends.arrays import cast, namespace
 
 Array = NDArray[np.float64]
 _LEAST_PARTITION = np.finfo(np.float64).tiny  # smallest partition sum, for maps that are so large that no pair repels
@@ -22,16 +23,21 @@ class StoredPairs(NamedTuple):
     entropy: float  # the sum of p log p over P_s
 
     @classmethod
-    def of(cls, P: sp.csr_matrix, smoothing: float, masses: Array | None = None) -> StoredPairs:
+    def of(cls, P: sp.csr_matrix | PairList, smoothing: float, masses: Array | None = None) -> StoredPairs:
         """Return all pairs of a symmetric ``P`` without copying them.
 
         Points with masses stand for several points, which share the affinity of their point.
         """
-        mass = float(P.data.sum(dtype=np.float64))
-        entropy = _entropy(P.data, smoothing)
+        pairs = P if isinstance(P, PairList) else PairList(P.indptr, P.indices, P.data)
+        mass = float(pairs.values.sum(dtype=namespace(pairs.values).float64))
+        entropy = _entropy(pairs.values, smoothing)
         if masses is not None:
             entropy -= 2.0 * float((P @ np.ones(len(masses))) @ np.log(masses))
-        return cls(PairList(P.indptr, P.indices, P.data), mass, entropy)
+        return cls(pairs, mass, entropy)
+
+    def on(self, backend: Backend) -> StoredPairs:
+        """Return the same pairs with arrays of a backend."""
+        return self._replace(pairs=PairList(*(backend.received(each) for each in self.pairs)))
 
     @classmethod
     def directed(cls, P: sp.csr_matrix, neighbors: NDArray[np.int32], smoothing: float) -> StoredPairs:
@@ -52,9 +58,9 @@ def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
     """Return ``sum p log(p + smoothing)``, computed block by block to save memory."""
     total = 0.0
     for start in range(0, len(p), block):
-        some = p[start : start + block].astype(np.float64)
+        some = cast(p[start : start + block], np.float64)
         some = some[some > 0.0]
-        total += float((some * np.log(some + smoothing)).sum())
+        total += float((some * namespace(some).log(some + smoothing)).sum())
     return total
 
 
@@ -96,8 +102,13 @@ def kl_term(
     return KLValue(gradient, stored.entropy + energy + stored.mass * float(np.log(Z)))
 
 
-def prepared(P: sp.csr_matrix, precision: str) -> sp.csr_matrix:
-    """Return ``P`` in the form that backends expect: sorted rows, int32 columns, values in ``precision``."""
+def prepared(P: sp.csr_matrix | PairList, precision: str) -> sp.csr_matrix | PairList:
+    """Return ``P`` in the form that backends expect: sorted rows, int32 columns, values in ``precision``.
+
+    Pairs that a backend has made have this form already.
+    """
+    if isinstance(P, PairList):
+        return P
     real = np.float32 if precision == "single" else np.float64
     P.sort_indices()
     if P.data.dtype == real and P.indices.dtype == np.int32:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, NeighborList, Order
+from drsne.backends.arrays import empty, host
 from drsne.neighbors.graph import KnnGraph
 from drsne.objectives.concentration import repeated
 from drsne.objectives.masses import slots
@@ -47,7 +48,8 @@ class NeighborTable:
     @cached_property
     def shares(self) -> list[NDArray[np.int32]]:
         """The shares. They are made on first use, because many tables are replaced before their first sum."""
-        return [np.ascontiguousarray(self.neighbors[:, share :: self.n_shares]) for share in range(self.n_shares)]
+        parts = [self.neighbors[:, share :: self.n_shares] for share in range(self.n_shares)]
+        return [np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part.contiguous() for part in parts]
 
     def listed(self, share: int) -> NeighborList:
         """Return a share with the points that list each point, which only forces need."""
@@ -57,10 +59,11 @@ class NeighborTable:
 
     def radii(self, Y: NDArray[Any], floor: float) -> Array:
         """Return the mean distance of every point of ``Y`` to all of its neighbours."""
-        lengths, directions = np.empty((self.n_shares, len(Y))), np.empty_like(Y)
+        lengths, directions = empty((self.n_shares, len(Y)), Y, np.float64), empty(Y.shape, Y)
         for share, out in zip(self.shares, lengths, strict=True):
             self._backend.lengths(Y, share, floor, out, directions)
-        return np.asarray(lengths.sum(axis=0) / self.k)
+        radii: Array = lengths.sum(axis=0) / self.k
+        return radii
 
 
 class RollingSums:
@@ -83,15 +86,16 @@ class RollingSums:
         """Return the mean distances at ``Y``. All shares are updated unless ``iteration`` follows the previous one."""
         table, (n, d) = self.table, Y.shape
         if self._directions.shape != (table.n_shares, n, d) or self._directions.dtype != Y.dtype:
-            self._lengths = np.empty((table.n_shares, n))
-            self._directions, self._back = (np.empty((table.n_shares, n, d), Y.dtype) for _ in range(2))
+            self._lengths = empty((table.n_shares, n), Y, np.float64)
+            self._directions, self._back = (empty((table.n_shares, n, d), Y) for _ in range(2))
             self._last = None
         follows = iteration is not None and self._last is not None and iteration == self._last + 1
         self._updated = [iteration % table.n_shares] if follows and iteration is not None else range(table.n_shares)
         self._last = iteration
         for share in self._updated:
             self._backend.lengths(Y, table.shares[share], floor, self._lengths[share], self._directions[share])
-        return np.asarray(self._lengths.sum(axis=0) / table.k)
+        mean: Array = self._lengths.sum(axis=0) / table.k
+        return mean
 
     def add_forces(self, Y: NDArray[Any], slope: Array, floor: float, forces: Array) -> None:
         """Add ``sum_l slope_l dr_l/dy_i`` to the force on every point."""
@@ -131,6 +135,10 @@ class InputNeighborhoods:
         """Return the neighbourhoods in another order of the points."""
         return InputNeighborhoods(self.weight, order.neighbor_table(self.neighbors), self.sample)
 
+    def on(self, backend: Backend) -> InputNeighborhoods:
+        """Return the neighbourhoods with arrays of a backend."""
+        return InputNeighborhoods(self.weight, backend.received(self.neighbors), self.sample)
+
 
 @dataclass(frozen=True)
 class EmbeddingNeighborhoods:
@@ -154,13 +162,19 @@ class EmbeddingNeighborhoods:
         """Search for the neighbours in this map and return them; they are not stored in ``memory``."""
         near = backend.nearest_in_map(Y, min(self.k, len(Y) - 1))
         if self.masses is not None:
-            near = slots(KnnGraph(near, np.zeros(near.shape)), self.masses, self.k).indices
+            listed = slots(KnnGraph(host(near), np.zeros(near.shape)), self.masses, self.k).indices
+            near = backend.received(listed)
         return NeighborTable(repeated(near, self.kept), backend, self.sample)
 
     def reordered(self, order: Order) -> EmbeddingNeighborhoods:
         """Return the neighbourhoods in another order of the points."""
         kept, masses = (None if each is None else order.reordered(each) for each in (self.kept, self.masses))
         return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept, masses)
+
+    def on(self, backend: Backend) -> EmbeddingNeighborhoods:
+        """Return the neighbourhoods with arrays of a backend."""
+        kept = None if self.kept is None else backend.received(self.kept)
+        return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept, self.masses)
 
 
 Neighborhoods = InputNeighborhoods | EmbeddingNeighborhoods

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, Order
+from drsne.backends.arrays import cast, host, namespace
 from drsne.engines import Engine
 from drsne.objectives.kl import StoredPairs, kl_term
 from drsne.objectives.neighborhoods import Memory, Neighborhoods
@@ -47,7 +48,11 @@ class Pull(NamedTuple):
 
     def damping(self, scales: Array | None) -> Array:
         """Return factors by which the steps of points must be divided, in the units of the scales of the kernel."""
-        return np.asarray(1.0 + _OVERSHOOT * self.strength * (1.0 if scales is None else scales**2))
+        return 1.0 + _OVERSHOOT * self.strength * (1.0 if scales is None else scales**2)
+
+    def on(self, backend: Backend) -> Pull:
+        """Return the pull with arrays of a backend."""
+        return Pull(backend.received(self.places), backend.received(self.strength))
 
     def add_gradient(self, Y: Array, gradient: Array) -> float:
         """Add the gradient of n times the pull to ``gradient``, and return the pull."""
@@ -70,6 +75,17 @@ class Terms(NamedTuple):
     def pairs_of(self, name: str) -> StoredPairs:
         """Return the pairs called ``name``, or the pairs of the objective if no pairs have this name."""
         return self.pairs.get(name, self.pairs["objective"])
+
+    def on(self, backend: Backend) -> Terms:
+        """Return the terms with arrays of a backend."""
+        return Terms(
+            {name: stored.on(backend) for name, stored in self.pairs.items()},
+            backend.received(self.target),
+            tuple(each.on(backend) for each in self.neighborhoods),
+            None if self.log_scales is None else backend.received(self.log_scales),
+            self.order,
+            None if self.pull is None else self.pull.on(backend),
+        )
 
     def reordered(self, order: Order) -> Terms:
         """Return the terms with the points in a different order."""
@@ -94,7 +110,7 @@ class Scales:
     def inverse(self, dtype: Any) -> NDArray[Any]:
         """Return the inverse scales in the current order of the points."""
         if self._inverse is None or self._inverse.dtype != dtype:
-            self._inverse = (1.0 / self.ordered).astype(dtype)
+            self._inverse = cast(1.0 / self.ordered, dtype)
         return self._inverse
 
 
@@ -116,7 +132,7 @@ class State:
         if log_scales is None or (not power and not ones):
             return None
         if self.scales is None or self.scales.power != power:
-            self.scales = Scales(power, np.exp(power * log_scales))
+            self.scales = Scales(power, namespace(log_scales).exp(power * log_scales))
         return self.scales
 
     def in_order(self, values: Array) -> Array:
@@ -175,6 +191,7 @@ class Problem:
         self.masses, self.total = masses, float(len(terms.target) if masses is None else masses.sum())
         self.engine, self.backend = engine, backend
         self._smoothings, self._adaptation = smoothings, adaptation
+        self._received: Terms | None = None
 
     @property
     def target(self) -> Array:
@@ -184,10 +201,18 @@ class Problem:
     def hold(self, places: Array, strength: Array) -> None:
         """Pull points towards ``places`` (n, d) with this ``strength`` (n,)."""
         self.terms = self.terms._replace(pull=Pull(places, strength))
+        self._received = None
 
     def start(self) -> State:
         """Return the state of an optimisation that has not begun."""
-        return State(self.terms, _fresh(self.terms), self.engine.start())
+        terms = self._terms()
+        return State(terms, _fresh(terms), self.engine.start())
+
+    def _terms(self) -> Terms:
+        """Return the terms in the order of the data, with arrays of the backend."""
+        if self._received is None:
+            self._received = self.terms.on(self.backend)
+        return self._received
 
     def evaluate(
         self,
@@ -229,8 +254,9 @@ class Problem:
             Whether ``Y``, the gradient and the scales are in the order of the state instead of the order of the data.
         """
         state = self.start() if state is None else state
+        outside = not ordered and isinstance(Y, np.ndarray)  # the results are then NumPy arrays too
         if not ordered:
-            Y = state.in_order(Y)
+            Y = state.in_order(self.backend.received(Y))
         typed = self.typed(Y)
         power = 0.0 if scale is None else scale * self._adaptation
         # For few points, scales of 1 replace the fixed kernel, whose functions then need not be compiled.
@@ -253,7 +279,7 @@ class Problem:
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
         if self.masses is not None:
-            gradient /= self.masses[:, None]
+            gradient /= self.backend.received(self.masses)[:, None]
         if not power:
             scales = None
         pull, damping = None, None
@@ -261,12 +287,16 @@ class Problem:
             pull, damping = state.terms.pull.add_gradient(Y, gradient), state.terms.pull.damping(scales)
         if ordered:
             return Evaluation(gradient, kl, value, scales, pull, damping)
-        scales, damping = (None if each is None else state.restored(each) for each in (scales, damping))
-        return Evaluation(state.restored(gradient), kl, value, scales, pull, damping)
+        restored: list[Any] = [
+            None if each is None else host(state.restored(each)) if outside else state.restored(each)
+            for each in (gradient, scales, damping)
+        ]
+        return Evaluation(restored[0], kl, value, restored[1], pull, restored[2])
 
     def typed(self, Y: Array) -> NDArray[Any]:
         """Return a map converted to the dtype used for its pairwise computations."""
-        return Y.astype(pair_type(Y, self.precision), copy=False)
+        typed: NDArray[Any] = cast(Y, pair_type(Y, self.precision))
+        return typed
 
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
@@ -280,7 +310,8 @@ class Problem:
     @property
     def reordered_every(self) -> int | None:
         """The number of iterations after which :meth:`reorder` pays, or None if the map is small or has masses."""
-        return _REORDERED_EVERY if len(self.target) >= LARGE_MAP and self.masses is None else None
+        n = len(self.target)
+        return _REORDERED_EVERY if n >= LARGE_MAP and self.masses is None and self.backend.reorders(n) else None
 
     def reorder(self, Y: Array, state: State) -> Order:
         """Reorder the terms so that points that are near in the map are near in memory, and return the order.
@@ -288,8 +319,9 @@ class Problem:
         ``Y`` is in the order of the data.
         """
         # The old order is freed before the new one is made.
-        state.terms, state.memories, state.scales = self.terms, _fresh(self.terms), None
-        state.terms = self.terms.reordered(self.backend.order(Y))
+        terms = self._terms()
+        state.terms, state.memories, state.scales = terms, _fresh(terms), None
+        state.terms = terms.reordered(self.backend.order(Y))
         state.memories = _fresh(state.terms)
         assert state.terms.order is not None
         return state.terms.order

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, Order
+from drsne.backends.arrays import host, namespace
 from drsne.logs import LOGGER, timed
 from drsne.optimization.optimizers import OptimizerState
 from drsne.optimization.schedule import Phase, Schedule
@@ -151,7 +152,8 @@ class _Run:
         term: str,
     ) -> None:
         self.problem, self.schedule = problem, schedule
-        self._placed: tuple[Array, Order | None] = (Y, None)  # the map in some order of the points, and this order
+        # The map in some order of the points, as an array of the backend, and this order.
+        self._placed: tuple[Array, Order | None] = (problem.backend.received(Y), None)
         self.callbacks, self.progress, self._term = callbacks, progress, term
         self.iteration = 0
         self.stopped_by: str | None = None
@@ -169,7 +171,7 @@ class _Run:
         """Return the map, even if interrupts arrive while it is restored."""
         while True:
             try:
-                return self.Y
+                return host(self.Y)
             except KeyboardInterrupt:
                 self.stopped_by = "interrupt"
 
@@ -209,7 +211,7 @@ class _Run:
         except KeyboardInterrupt:  # the map is kept; its losses stay unknown
             self.stopped_by = "interrupt"
             return Outcome(Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
-        norm = float(np.linalg.norm(last.gradient)) / len(last.gradient)
+        norm = _norm(last.gradient) / len(last.gradient)
         self._history.add(self.iteration, self._losses(last), norm)
         LOGGER.debug("KL divergence %.4f, %s %.4f", last.kl, self._term, last.density)
         return Outcome(Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
@@ -229,7 +231,7 @@ class _Run:
             scale=phase.scale_factor(t),
             ordered=order is not None,
         )
-        norm = float(np.linalg.norm(at.gradient))
+        norm = _norm(at.gradient)
         if not math.isfinite(norm):
             self.stopped_by = "overflow"
             return False
@@ -270,7 +272,7 @@ class _Run:
         if self.progress is not None:
             self.progress(self.iteration, losses)
         for callback in self.callbacks:  # call all of them, even if one has already stopped the run
-            if callback(self.iteration, self.Y.copy(), dict(losses)):
+            if callback(self.iteration, np.array(host(self.Y)), dict(losses)):
                 self.stopped_by = "callback"
         return self.stopped_by is not None
 
@@ -290,3 +292,7 @@ class _Run:
             )
             self._last = (self.iteration, at)
         return self._last[1]
+
+
+def _norm(gradient: Any) -> float:
+    return float(namespace(gradient).linalg.norm(gradient))

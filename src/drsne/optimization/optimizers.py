@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.backends import Backend
+from drsne.backends.arrays import namespace
 
 Array = NDArray[np.float64]
 
@@ -91,7 +92,8 @@ class OptimizerState:
     @classmethod
     def start(cls, optimizer: Momentum | Adam, Y: Array) -> OptimizerState:
         """Return the state before the first step."""
-        return cls(np.zeros_like(Y), np.ones_like(Y) if isinstance(optimizer, Momentum) else np.zeros_like(Y))
+        xp = namespace(Y)
+        return cls(xp.zeros_like(Y), xp.ones_like(Y) if isinstance(optimizer, Momentum) else xp.zeros_like(Y))
 
     def step(
         self,

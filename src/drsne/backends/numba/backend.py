@@ -15,11 +15,13 @@ from drsne.backends.numba.kernels import attraction, concentration, radii, repul
 from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.backends.numba.transposing import listed_back
+from drsne.backends.numba.tree import NumbaTree
 from drsne.backends.numpy import NumpyBackend
 from drsne.precision import pair_type, scaled_pair_type
 
 Array = NDArray[np.float64]
 _COMPILED_FROM = 8192  # smallest number of points for which a compiled step is faster than NumPy
+_SAMPLED = 16  # smallest number of sampled points in a block
 _HALVES = 64  # largest number of blocks if every block writes forces on all points
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
@@ -31,8 +33,23 @@ class NumbaBackend:
     vectorised.
     """
 
+    name = "numba"
+
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
+
+    @property
+    def tree(self) -> NumbaTree:
+        """The sums over a tree of cells."""
+        return NumbaTree(self.workers)
+
+    def received(self, values: Any) -> Any:
+        """Return the values unchanged."""
+        return values
+
+    def reorders(self, n: int) -> bool:
+        """Return True, because neighbours that are near in memory are read faster."""
+        return True
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
@@ -90,6 +107,24 @@ class NumbaBackend:
         partition = np.empty(n_blocks(n))
         kernel = _REPULSION.get(d, repulsion.repulsion_any) if scales is None else repulsion.adaptive_any
         self.workers.run(kernel, n, *arguments, forces, partition)
+        return float(partition.sum()), forces
+
+    def sampled_repulsion(
+        self, Y: Array, points: NDArray[Any], *, scales: Array | None, precision: str
+    ) -> tuple[float, Array]:
+        """Return the sum of the kernel and the forces of some points, over all points."""
+        d = Y.shape[1]
+        sample_first = np.concatenate((points, np.delete(np.arange(len(Y)), points)))
+        real: Any = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
+        coordinates = np.ascontiguousarray((Y[sample_first] - Y.mean(axis=0)).T).astype(real)
+        forces, partition = np.empty((len(points), d)), np.empty(n_blocks(len(points), _SAMPLED))
+        constants = real(1.0), real(1.0), forces, partition
+        if scales is None:
+            kernel = {**_REPULSION, 2: repulsion.repulsion_2d}[d]
+            self.workers.run(kernel, len(points), coordinates, *constants, grain=_SAMPLED)
+        else:
+            inverse = (1.0 / scales[sample_first]).astype(real)
+            self.workers.run(repulsion.adaptive_any, len(points), coordinates, inverse, *constants, grain=_SAMPLED)
         return float(partition.sum()), forces
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:

@@ -1,0 +1,50 @@
+"""Functions that treat NumPy arrays and PyTorch tensors alike.
+
+Formulas that are not loops over pairs are written once, with the functions of :func:`namespace`. PyTorch is never
+imported here: a tensor can only exist if it has been imported already.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def namespace(values: Any) -> Any:
+    """Return the module with the functions of an array: numpy or torch."""
+    return np if isinstance(values, np.ndarray) else sys.modules["torch"]
+
+
+def host(values: Any) -> NDArray[Any]:
+    """Return an array as a NumPy array."""
+    return values if isinstance(values, np.ndarray) else np.asarray(values.cpu().numpy())
+
+
+def cast(values: Any, dtype: Any) -> Any:
+    """Return an array converted to a type of NumPy or of its own namespace."""
+    if isinstance(values, np.ndarray):
+        return values.astype(dtype, copy=False)
+    torch = sys.modules["torch"]
+    return values.to(dtype if isinstance(dtype, torch.dtype) else getattr(torch, np.dtype(dtype).name))
+
+
+def empty(shape: tuple[int, ...], like: Any, dtype: Any = None) -> Any:
+    """Return an uninitialised array in the namespace, on the device and, without ``dtype``, of the type of another."""
+    if isinstance(like, np.ndarray):
+        return np.empty(shape, like.dtype if dtype is None else dtype)
+    return cast(like.new_empty(0), like.dtype if dtype is None else dtype).new_empty(shape)
+
+
+def same_kind(values: NDArray[Any], like: Any) -> Any:
+    """Return a NumPy array in the namespace and on the device of another array."""
+    return values if isinstance(like, np.ndarray) else sys.modules["torch"].as_tensor(values, device=like.device)
+
+
+def norm(values: Any) -> float:
+    """Return the Euclidean norm of all entries. It does not depend on the number of BLAS threads."""
+    if isinstance(values, np.ndarray):
+        return float(np.sqrt(np.einsum("ij,ij->", values, values)))
+    return float(sys.modules["torch"].linalg.vector_norm(values))

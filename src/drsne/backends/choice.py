@@ -1,0 +1,49 @@
+"""The choice of a backend and a device by name."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from drsne import checks
+
+NAMES = ("numba", "torch")
+_INSTALL = "Install PyTorch with pip install 'drsne[torch]', or pass backend='numba' and device=None."
+
+
+def resolve(backend: str, device: Any) -> tuple[str, str | None]:
+    """Return the names of the backend and of its device. Raise an error if they are wrong or not there.
+
+    A CUDA device implies PyTorch. Without a ``device``, PyTorch uses the first GPU if there is one, else the CPU.
+    """
+    checks.choice("backend", backend, NAMES)
+    if device is not None and not isinstance(device, str):
+        device = str(device)  # such as a torch.device
+    if device is None and backend == "numba":
+        return "numba", None
+    if device == "cpu" and backend == "numba":
+        return "numba", None
+    kind, _, number = (device or "").partition(":")
+    if device is not None and (
+        kind not in ("cpu", "cuda") or (number and not number.isdigit()) or device.endswith(":")
+    ):
+        raise ValueError(
+            f"device must be None, 'cpu', 'cuda' or a numbered GPU such as 'cuda:1'; got {device!r}. Pass one of these."
+        )
+    if importlib.util.find_spec("torch") is None:
+        raise ImportError(
+            f"backend='torch' and CUDA devices need the package torch, which is not installed. {_INSTALL}"
+        )
+    import torch
+
+    if device is None:
+        return "torch", "cuda" if torch.cuda.is_available() else "cpu"
+    if kind == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if int(number or 0) >= count:
+            found = f"{count} GPU{'s' if count != 1 else ''}"
+            raise ValueError(
+                f"device={device!r} is not there: PyTorch {torch.__version__} finds {found}. Pass device=None to use "
+                "the CPU, or install a build of PyTorch for your GPU."
+            )
+    return "torch", device

@@ -1,0 +1,331 @@
+"""The methods of :class:`drsne.backends.Backend` in PyTorch, on a GPU or a CPU, with Triton programs where they pay.
+
+Every sum is over the rows of an array or over sorted segments. There are no atomic additions, so a fit with the same
+seed on the same device gives the same map, bit by bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from drsne.backends import NeighborList, PairList, arrays
+from drsne.backends.torch import map_neighbors, neighbors, preparation, steps
+from drsne.backends.torch.tree import TorchTree, pair_dtype
+from drsne.precision import unit_scale
+
+_PAIRS = 2**25  # largest number of stored pairs that plain PyTorch sums at a time
+_ALL_PAIRS = 2**26  # the same for sums over all pairs
+_ROWS, _BLOCK = 4, 32  # points in a program, and pairs of each that it reads at a time
+_TARGETS, _SOURCES = 32, 64  # points in a program of the sums over all pairs, and points that it reads at a time
+_MANY, _OF_FEW = 4096, (2, 512)  # the same for fewer points than _MANY
+_REORDERED_FROM = 200_000  # smallest number of points for which an order that follows the map pays
+
+
+class TorchOrder:
+    """An order of the points: row r is point ``rows[r]``."""
+
+    def __init__(self, rows: Tensor) -> None:
+        self._rows = rows
+        self._position = torch.empty_like(rows)
+        self._position[rows] = torch.arange(len(rows), device=rows.device)
+
+    def reordered(self, values: Tensor) -> Tensor:
+        """Return values of the points, converted from the order of the data to this order."""
+        return values[self._rows]
+
+    def restored(self, values: Tensor) -> Tensor:
+        """Return values of the points, converted from this order to the order of the data."""
+        return values[self._position]
+
+    def pair_list(self, pairs: PairList) -> PairList:
+        """Return pairs with rows in this order and points numbered accordingly."""
+        counts = pairs.indptr.diff()[self._rows]
+        indptr = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        columns, values = torch.empty_like(pairs.columns), torch.empty_like(pairs.values)
+        starts = pairs.indptr[:-1][self._rows]
+        position = self._position.to(torch.int32)
+        for lo, hi, begin, end in _row_ranges(indptr):
+            sizes = counts[lo:hi]
+            inside = torch.arange(begin, end, device=indptr.device) - indptr[lo:hi].repeat_interleave(sizes)
+            places = starts[lo:hi].repeat_interleave(sizes) + inside
+            columns[begin:end] = position[pairs.columns[places].to(torch.int64)]
+            values[begin:end] = pairs.values[places]
+        return PairList(indptr, columns, values)
+
+    def neighbor_table(self, neighbors: Tensor) -> Tensor:
+        """Return a table of neighbours with rows in this order and points numbered accordingly."""
+        return self._position[neighbors[self._rows].to(torch.int64)].to(torch.int32)
+
+
+class TorchBackend:
+    """The loops over pairs and points on a ``device`` of PyTorch."""
+
+    name = "torch"
+    momentum_step = staticmethod(steps.momentum_step)
+    adam_step = staticmethod(steps.adam_step)
+    combined = staticmethod(steps.combined)
+    moved = staticmethod(steps.moved)
+
+    def __init__(self, device: Any) -> None:
+        self.device = torch.device(device)
+        self._sent: tuple[Any, Tensor] | None = None  # the last data, and their rows on the device
+
+    @property
+    def tree(self) -> TorchTree:
+        """The sums over a tree of cells."""
+        return TorchTree()
+
+    def received(self, values: Any) -> Tensor:
+        """Return an array as a tensor on the device."""
+        return torch.as_tensor(values, device=self.device)
+
+    def nearest(self, X: Any, k: int, *, cosine: bool) -> neighbors.Found:
+        """Return the ``k`` nearest neighbours of every row of a NumPy array."""
+        rows = self._rows(X)
+        if cosine:
+            rows = torch.nn.functional.normalize(rows, dim=1)
+        found = neighbors.nearest(rows, k)
+        unit = unit_scale(X)
+        return found._replace(distances=0.5 * found.distances**2 if cosine else found.distances * unit)
+
+    def components(self, X: Any, count: int) -> NDArray[np.float64]:
+        """Return the scores of the leading principal components of a NumPy array."""
+        found = arrays.host(preparation.components(self._rows(X), min(count, X.shape[1])))
+        return np.pad(found, ((0, 0), (0, count - found.shape[1])))
+
+    def _rows(self, X: Any) -> Tensor:
+        """Return data in single precision, in units of their largest value."""
+        if self._sent is None or self._sent[0] is not X:
+            rows = self.received(X)
+            self._sent = X, (rows / unit_scale(X)).to(torch.float32)
+        return self._sent[1]
+
+    def forget(self) -> None:
+        """Free the data on the device. The neighbours are known by then."""
+        self._sent = None
+
+    def reorders(self, n: int) -> bool:
+        """Return whether it pays to keep the points of a map with n points in an order that follows the map."""
+        return n >= _REORDERED_FROM
+
+    def attraction(
+        self, Y: Tensor, pairs: PairList, base: float, delta: float, inverse_scales: Tensor | None
+    ) -> tuple[Tensor, float | None]:
+        """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
+        if _compiled(Y) and not delta:
+            from drsne.backends.torch.kernels import attraction as kernels
+
+            n, adaptive = len(Y), inverse_scales is not None
+            found = torch.empty_like(Y)
+            scales = Y if inverse_scales is None else inverse_scales
+            grid = (-(-n // _ROWS),)
+            kernels.attraction_2d[grid](Y, scales, *pairs, base, found, n, adaptive, _ROWS, _BLOCK, num_warps=1)
+            return found.to(torch.float64), None
+        forces = torch.empty(Y.shape, dtype=torch.float64, device=Y.device)
+        mass = 0.0
+        for lo, hi, a, w, u, away in self._edges(Y, pairs, base, inverse_scales):
+            a = a * w / (w + delta) if delta else a
+            mass += float(a.sum()) if delta else 0.0
+            sizes = pairs.indptr[lo : hi + 1].diff()
+            forces[lo:hi] = torch.segment_reduce((a * u * w)[:, None] * away, "sum", lengths=sizes, axis=0)
+        return forces, mass if delta else None
+
+    def energy(self, Y: Tensor, pairs: PairList, base: float, delta: float, inverse_scales: Tensor | None) -> float:
+        """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
+        total = 0.0
+        for _, _, a, w, _, _ in self._edges(Y, pairs, base, inverse_scales):
+            total -= float((a * torch.log(w + delta)).sum())
+        return total
+
+    def _edges(
+        self, Y: Tensor, pairs: PairList, base: float, inverse_scales: Tensor | None
+    ) -> Iterator[tuple[int, int, Tensor, Tensor, Any, Tensor]]:
+        """Yield ranges of rows with the affinities, kernels, products of inverse scales and differences of the pairs.
+
+        Differences have the type of ``Y``; everything else has double precision.
+        """
+        for lo, hi, begin, end in _row_ranges(pairs.indptr):
+            sizes = pairs.indptr[lo : hi + 1].diff()
+            i, j = (
+                torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
+                pairs.columns[begin:end].to(torch.int64),
+            )
+            away = (Y[i] - Y[j]).to(torch.float64)
+            u: Any = 1.0
+            if inverse_scales is not None:
+                u = (inverse_scales[i] * inverse_scales[j]).to(torch.float64)
+            w = 1.0 / (base + u * (away * away).sum(dim=1))
+            yield lo, hi, pairs.values[begin:end].to(torch.float64), w, u, away
+
+    def repulsion(self, Y: Tensor, *, smoothing: float, scales: Tensor | None, precision: str) -> tuple[float, Tensor]:
+        """Return the partition sum and the repulsive forces over all pairs."""
+        real = pair_dtype(Y, scales, precision)
+        points = torch.arange(len(Y), device=Y.device)
+        potential, forces = _over_all(Y, points, scales, 1.0 + smoothing, real)
+        return float(potential.sum()), forces
+
+    def sampled_repulsion(
+        self, Y: Tensor, points: Tensor, *, scales: Tensor | None, precision: str
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the sums over all pairs for some ``points`` only: the sum of their kernels, and their forces."""
+        potential, forces = _over_all(Y, points, scales, 1.0, pair_dtype(Y, scales, precision))
+        return float(potential.sum()), arrays.host(forces)
+
+    def neighbor_list(self, neighbors: Tensor) -> NeighborList:
+        """Return a table of neighbours together with the points that list each point."""
+        n, m = neighbors.shape
+        flat = neighbors.reshape(-1).contiguous()
+        point, by_point = torch.sort(flat, stable=True)
+        offsets = torch.searchsorted(point, torch.arange(n + 1, device=flat.device, dtype=flat.dtype))
+        return NeighborList(neighbors.contiguous(), offsets, (by_point // m).to(torch.int32))
+
+    def lengths(self, Y: Tensor, neighbors: Tensor, floor: float, lengths: Tensor, directions: Tensor) -> None:
+        """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
+        n, m = neighbors.shape
+        if _compiled(Y):
+            from drsne.backends.torch.kernels import concentration as kernels
+
+            grid = (-(-n // _ROWS),)
+            kernels.lengths_2d[grid](Y, neighbors, floor, lengths, directions, n, m, _ROWS, _BLOCK, num_warps=1)
+            return
+        step = max(1, _PAIRS // neighbors.shape[1])
+        for lo in range(0, len(Y), step):
+            rows = slice(lo, lo + step)
+            away = Y[rows, None, :] - Y[neighbors[rows].to(torch.int64)]
+            length = torch.sqrt((away * away).sum(dim=2) + floor)
+            lengths[rows] = length.sum(dim=1, dtype=torch.float64)
+            directions[rows] = (away / torch.where(length > 0.0, length, 1.0)[:, :, None]).sum(dim=1)
+
+    def pull_back(self, Y: Tensor, near: NeighborList, slope: Tensor, floor: float, forces: Tensor) -> None:
+        """Write the forces on each point that come from the lengths of the points that list it."""
+        slope, n = slope.to(Y.dtype), len(Y)
+        if _compiled(Y):
+            from drsne.backends.torch.kernels import concentration as kernels
+
+            grid = (-(-n // _ROWS),)
+            kernels.pull_back_2d[grid](
+                Y, near.offsets, near.listed_by, slope, floor, forces, n, _ROWS, _BLOCK, num_warps=1
+            )
+            return
+        for lo, hi, begin, end in _row_ranges(near.offsets):
+            sizes = near.offsets[lo : hi + 1].diff()
+            i, j = (
+                torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
+                near.listed_by[begin:end].to(torch.int64),
+            )
+            away = Y[i] - Y[j]
+            length = torch.sqrt((away * away).sum(dim=1) + floor)
+            pull = (slope[j] / torch.where(length > 0.0, length, 1.0))[:, None] * away
+            forces[lo:hi] = torch.segment_reduce(pull, "sum", lengths=sizes, axis=0)
+
+    def add_forces(self, slope: Tensor, directions: Tensor, back: Tensor, forces: Tensor) -> None:
+        """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
+        forces += slope[:, None] * directions.sum(dim=0) + back.sum(dim=0)
+
+    def profile_slope(
+        self, radii: Tensor, target: Tensor, *, exponent: float, added: float, attached: bool
+    ) -> tuple[float, Tensor]:
+        """Return the mean squared difference of two profiles, and its derivative by each radius."""
+        r = (radii + added).clamp(min=torch.finfo(torch.float64).tiny)
+        log = -exponent * torch.log(r / r.amin())
+        c = torch.exp(log)
+        mean = c.mean()
+        e = target - (log - torch.log(mean))
+        pull = e - c / mean * e.mean() if attached else e
+        return float((e * e).mean()), (2.0 * exponent / len(e)) * pull / r
+
+    def kernel_sums(self, Y: Tensor, pairs: PairList) -> tuple[Tensor, Tensor]:
+        """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
+        near, far = (torch.empty(len(Y), dtype=torch.float64, device=Y.device) for _ in range(2))
+        for lo, hi, _, w, _, away in self._edges(Y, pairs, 1.0, None):
+            sizes = pairs.indptr[lo : hi + 1].diff()
+            near[lo:hi] = torch.segment_reduce(w, "sum", lengths=sizes, axis=0)
+            far[lo:hi] = torch.segment_reduce(w * (away * away).sum(dim=1), "sum", lengths=sizes, axis=0)
+        return near, far
+
+    def add_kernel_forces(self, Y: Tensor, pairs: PairList, pull: Tensor, forces: Tensor) -> None:
+        """Add the forces of den-SNE's density term."""
+        for lo, hi, begin, end in _row_ranges(pairs.indptr):
+            sizes = pairs.indptr[lo : hi + 1].diff()
+            i, j = (
+                torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
+                pairs.columns[begin:end].to(torch.int64),
+            )
+            away = (Y[i] - Y[j]).to(torch.float64)
+            w = 1.0 / (1.0 + (away * away).sum(dim=1))
+            both = (pull[i] + pull[j]).to(torch.float64)
+            forces[lo:hi] += torch.segment_reduce((w * w * both)[:, None] * away, "sum", lengths=sizes, axis=0)
+
+    def nearest_in_map(self, Y: Tensor, k: int) -> Tensor:
+        """Return the nearest neighbours of every point of a map."""
+        return map_neighbors.nearest_in_map(Y, k)
+
+    def order(self, Y: Tensor) -> TorchOrder:
+        """Return the points leaf by leaf of a tree over the map."""
+        from drsne.backends.torch.cells import structure
+
+        return TorchOrder(structure(Y[:, :3]).order)
+
+
+def _compiled(Y: Tensor) -> bool:
+    """Return whether there are Triton programs for a map."""
+    return bool(Y.is_cuda and Y.dtype == torch.float32 and Y.shape[1] == 2)
+
+
+def _row_ranges(indptr: Tensor) -> Iterator[tuple[int, int, int, int]]:
+    """Yield ranges of rows that have a limited number of pairs, and the ranges of their pairs."""
+    n, total = len(indptr) - 1, int(indptr[-1])
+    if total <= _PAIRS:
+        yield 0, n, 0, total
+        return
+    parts = math.ceil(total / _PAIRS)
+    wanted = torch.arange(1, parts, device=indptr.device, dtype=indptr.dtype) * _PAIRS
+    cuts = [0, *torch.searchsorted(indptr, wanted).tolist(), n]
+    ends = indptr[torch.tensor(cuts, device=indptr.device)].tolist()
+    for lo, hi, begin, end in zip(cuts, cuts[1:], ends, ends[1:], strict=False):
+        if lo < hi:
+            yield lo, hi, begin, end
+
+
+def _over_all(
+    Y: Tensor, points: Tensor, scales: Tensor | None, base: float, real: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Return the sums of the kernel and the forces for some points, over all points."""
+    n, d = Y.shape
+    places, points = (Y - Y.mean(dim=0)).to(real).contiguous(), points.contiguous()
+    inverse = None if scales is None else (1.0 / scales).to(real)
+    potential = torch.empty(len(points), dtype=torch.float64, device=Y.device)
+    forces = torch.empty((len(points), d), dtype=torch.float64, device=Y.device)
+    if places.is_cuda and real == torch.float32 and d == 2:
+        from drsne.backends.torch.kernels import repulsion as kernels
+
+        sums = torch.empty((3, len(points)), dtype=torch.float32, device=Y.device)
+        u = places if inverse is None else inverse
+        targets, sources = (_TARGETS, _SOURCES) if len(points) >= _MANY else _OF_FEW
+        grid = (-(-len(points) // targets),)
+        kernels.repulsion_2d[grid](
+            places, u, points, base, sums, len(points), n, inverse is not None, targets, sources, num_warps=4
+        )
+        return sums[0].to(torch.float64), sums[1:].T.to(torch.float64)
+    step = max(1, _ALL_PAIRS // n)
+    for lo in range(0, len(points), step):
+        some = points[lo : lo + step]
+        away = [places[some, c, None] - places[None, :, c] for c in range(d)]
+        factor: Any = 1.0 if inverse is None else inverse[some, None] * inverse[None, :]
+        square: Any = sum(each * each for each in away)
+        w = 1.0 / (base + factor * square)
+        w[torch.arange(len(some), device=Y.device), some] = 0.0
+        potential[lo : lo + step] = w.sum(dim=1, dtype=torch.float64)
+        for c in range(d):
+            forces[lo : lo + step, c] = (factor * w * w * away[c]).sum(dim=1, dtype=torch.float64)
+    return potential, forces
+
+
+BACKEND = TorchBackend

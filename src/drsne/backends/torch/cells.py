@@ -1,0 +1,168 @@
+"""Cells of a map for sums over a tree, and the pairs of cells that are summed.
+
+Points are sorted so that every leaf is a run of 32 points, and every other node a run of 4 nodes of the level below.
+All levels then have a known size, and every step is a sort or a sum over the rows of an array.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+LEAF = 32  # number of points in a leaf
+FAN = 4  # number of nodes in a node of the next level
+N_SUMMED = 16  # number of columns in the summary of a node
+X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
+_HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
+_PART = 32  # largest number of near leaves that are summed together
+_TOP = 64  # largest number of nodes in the highest level
+# The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
+# below which the kernel is the same everywhere.
+_LISTED_USES, _LISTED_GROWTH, _SMALL = 6, 1.1, 0.02
+_PAIRS = 2**25  # largest number of pairs of cells that are compared at a time
+
+
+class Lists(NamedTuple):
+    """The cells that each leaf visits: ``cells[start[i]:start[i + 1]]`` are those of leaf i."""
+
+    start: Tensor
+    cells: Tensor
+
+
+class Parts(NamedTuple):
+    """Parts of the near leaves of each leaf, which are summed separately, because some leaves have very many."""
+
+    leaf: Tensor  # the leaf of each part
+    start: Tensor  # where the part begins in the list of near leaves
+    end: Tensor
+    of_leaf: Tensor  # parts of_leaf[i] to of_leaf[i + 1] are those of leaf i
+
+    @classmethod
+    def of(cls, near: Lists) -> Parts:
+        """Divide lists into parts of a limited length."""
+        counts = -(near.start.diff() // -_PART)
+        of_leaf = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
+        start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _PART
+        return cls(leaf, start, torch.minimum(start + _PART, near.start[leaf + 1]), of_leaf)
+
+
+@dataclass
+class KeptLists:
+    """The far nodes and near leaves of every leaf, which are used for a few evaluations."""
+
+    far: Lists
+    near: Lists
+    parts: Parts
+    opening: float
+    extent: float  # extent of the map for which they were made
+    uses: int = 0
+
+    def valid(self, opening: float, extent: float) -> bool:
+        """Return whether the lists can be used for a map of this extent."""
+        grown = max(extent, self.extent) <= _LISTED_GROWTH * min(extent, self.extent)
+        return opening == self.opening and self.uses < _LISTED_USES and (grown or max(extent, self.extent) < _SMALL)
+
+
+@dataclass
+class Structure:
+    """A division of the points into nested cells, which stays valid while the points move."""
+
+    order: Tensor  # the points, leaf by leaf
+    levels: list[int]  # number of nodes in each level, leaves first
+    kept: KeptLists | None = None
+
+    @property
+    def offsets(self) -> list[int]:
+        """The number of the first node of each level."""
+        starts = [0]
+        for size in self.levels[:-1]:
+            starts.append(starts[-1] + size)
+        return starts
+
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves."""
+        return self.levels[0]
+
+
+def structure(places: Tensor) -> Structure:
+    """Return a division of points (n, d) into cells, each of which is divided at the median of its widest side.
+
+    The first half of a cell always has as many points as whole leaves allow, so all cells have known sizes.
+    """
+    n, d = places.shape
+    places = places.to(torch.float32)
+    n_leaves = -(-n // LEAF)
+    depth = max(0, (n_leaves - 1).bit_length())
+    size = LEAF << depth
+    order = torch.arange(size, device=places.device)
+    # The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
+    values = places.amax(dim=0)[:, None].repeat(1, size)
+    values[:, :n] = places.T
+    first = torch.arange(1, device=places.device)[:, None]
+    for _ in range(depth):
+        inside = values.reshape(d, -1, size)
+        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
+        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
+        moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
+        order, values = order[moved], values[:, moved]
+        size //= 2
+        first = torch.arange(0, len(order), size, device=places.device)[:, None]
+    levels = [n_leaves]
+    while levels[-1] > _TOP:
+        levels.append(-(-levels[-1] // FAN))
+    return Structure(order[:n], levels)
+
+
+def raised(Y: Tensor, scales: Tensor) -> Tensor:
+    """Return the points of a map with their log scales as a further coordinate, in which cells are divided too."""
+    return torch.cat((Y, _HEIGHT * torch.log(scales)[:, None]), dim=1)
+
+
+def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
+    """Return the far nodes and the near leaves of each leaf.
+
+    A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
+    times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
+    their scales.
+    """
+    offsets, n_leaves, device = at.offsets, at.n_leaves, summed.device
+    place = torch.stack(
+        (summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], (summed[:, SPREAD] / summed[:, B]) ** 2), dim=1
+    ).contiguous()
+    far: list[tuple[Tensor, Tensor]] = []
+    near: list[tuple[Tensor, Tensor]] = []
+    top = len(at.levels) - 1
+    children = torch.arange(FAN, device=device)
+    chunk = max(1, _PAIRS // 1024)
+    for begin in range(0, n_leaves, chunk):
+        own = torch.arange(begin, min(n_leaves, begin + chunk), device=device)
+        leaf = own.repeat_interleave(at.levels[top])
+        node = (offsets[top] + torch.arange(at.levels[top], device=device)).repeat(len(own))
+        for level in range(top, -1, -1):
+            p, q = place[leaf], place[node]
+            h = p[:, 2] * q[:, 2]
+            away = p[:, :2] - q[:, :2]
+            extent = p[:, 3] + q[:, 3]
+            accepted = extent * extent + spreading * h * (p[:, 4] + q[:, 4]) <= opening * (h + (away * away).sum(dim=1))
+            far.append((leaf[accepted], node[accepted]))
+            leaf, node = leaf[~accepted], node[~accepted]
+            if level == 0:
+                near.append((leaf, node))
+            else:
+                below = ((node - offsets[level])[:, None] * FAN + children).reshape(-1)
+                there = below < at.levels[level - 1]
+                leaf, node = leaf.repeat_interleave(FAN)[there], offsets[level - 1] + below[there]
+    return _grouped(far, n_leaves), _grouped(near, n_leaves)
+
+
+def _grouped(pairs: list[tuple[Tensor, Tensor]], n_leaves: int) -> Lists:
+    """Return pairs of leaves and cells, sorted by leaf."""
+    leaf, cell = (torch.cat(parts) for parts in zip(*pairs, strict=True))
+    leaf, by_leaf = torch.sort(leaf.to(torch.int32), stable=True)
+    bounds = torch.arange(n_leaves + 1, device=leaf.device, dtype=torch.int32)
+    return Lists(torch.searchsorted(leaf, bounds), cell[by_leaf].to(torch.int32))

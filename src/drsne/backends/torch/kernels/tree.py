@@ -1,0 +1,281 @@
+"""Sums over the cells of a map as Triton programs. The same in plain PyTorch is in ``drsne.backends.torch.tree``."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def leaf_moments(
+    x, y, b, mass, summed, bounds, n, n_nodes, LEAF: tl.constexpr, NODES: tl.constexpr, WIDTH: tl.constexpr
+):
+    """Write the summaries of NODES leaves."""
+    v = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    at = v[:, None] * LEAF + tl.arange(0, LEAF)[None, :]
+    there = (at < n) & (v[:, None] < n_nodes)
+    m = tl.load(mass + at, mask=there, other=0.0)
+    px = tl.load(x + at, mask=there, other=0.0)
+    py = tl.load(y + at, mask=there, other=0.0)
+    pb = tl.load(b + at, mask=there, other=0.0)
+    count = tl.sum(m, axis=1)
+    per = 1.0 / tl.where(count > 0.0, count, 1.0)
+    cx, cy, cb = tl.sum(m * px, axis=1) * per, tl.sum(m * py, axis=1) * per, tl.sum(m * pb, axis=1) * per
+    dx, dy, db = px - cx[:, None], py - cy[:, None], pb - cb[:, None]
+    big = 3.0e38
+    lx = tl.min(tl.where(there, px, big), axis=1)
+    hx = tl.max(tl.where(there, px, -big), axis=1)
+    ly = tl.min(tl.where(there, py, big), axis=1)
+    hy = tl.max(tl.where(there, py, -big), axis=1)
+    lb = tl.min(tl.where(there, pb, big), axis=1)
+    hb = tl.max(tl.where(there, pb, -big), axis=1)
+    ok = v < n_nodes
+    full = count > 0.0
+    out = summed + v * WIDTH
+    tl.store(out + 0, cx, mask=ok)
+    tl.store(out + 1, cy, mask=ok)
+    tl.store(out + 2, tl.where(full, cb, 1.0), mask=ok)
+    tl.store(out + 3, tl.sum(m * dx * dx, axis=1), mask=ok)
+    tl.store(out + 4, tl.sum(m * dy * dy, axis=1), mask=ok)
+    tl.store(out + 5, tl.sum(m * dx * dy, axis=1), mask=ok)
+    tl.store(out + 6, tl.sum(m * dx * db, axis=1), mask=ok)
+    tl.store(out + 7, tl.sum(m * dy * db, axis=1), mask=ok)
+    tl.store(out + 8, tl.sum(m * db * db, axis=1), mask=ok)
+    tl.store(out + 9, count, mask=ok)
+    tl.store(out + 10, tl.where(full, tl.maximum(hx - lx, hy - ly), 0.0), mask=ok)
+    tl.store(out + 11, tl.where(full, hb - lb, 0.0), mask=ok)
+    to = bounds + v * 8
+    tl.store(to + 0, lx, mask=ok)
+    tl.store(to + 1, hx, mask=ok)
+    tl.store(to + 2, ly, mask=ok)
+    tl.store(to + 3, hy, mask=ok)
+    tl.store(to + 4, lb, mask=ok)
+    tl.store(to + 5, hb, mask=ok)
+
+
+@triton.jit
+def parent_moments(
+    summed, bounds, first_child, n_children, first, n_nodes, FAN: tl.constexpr, NODES: tl.constexpr, WIDTH: tl.constexpr
+):
+    """Write the summaries of NODES nodes of a level from those of the level below."""
+    r = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    ok = r < n_nodes
+    c = r[:, None] * FAN + tl.arange(0, FAN)[None, :]
+    there = c < n_children
+    c += first_child
+    s = summed + c * WIDTH
+    m = tl.load(s + 9, mask=there, other=0.0)
+    count = tl.sum(m, axis=1)
+    share = m / tl.where(count > 0.0, count, 1.0)[:, None]
+    px = tl.load(s + 0, mask=there, other=0.0)
+    py = tl.load(s + 1, mask=there, other=0.0)
+    pb = tl.load(s + 2, mask=there, other=0.0)
+    cx, cy, cb = tl.sum(share * px, axis=1), tl.sum(share * py, axis=1), tl.sum(share * pb, axis=1)
+    dx, dy, db = px - cx[:, None], py - cy[:, None], pb - cb[:, None]
+    full = count > 0.0
+    out = summed + (first + r) * WIDTH
+    tl.store(out + 0, cx, mask=ok)
+    tl.store(out + 1, cy, mask=ok)
+    tl.store(out + 2, tl.where(full, cb, 1.0), mask=ok)
+    tl.store(out + 3, tl.sum(tl.load(s + 3, mask=there, other=0.0) + m * dx * dx, axis=1), mask=ok)
+    tl.store(out + 4, tl.sum(tl.load(s + 4, mask=there, other=0.0) + m * dy * dy, axis=1), mask=ok)
+    tl.store(out + 5, tl.sum(tl.load(s + 5, mask=there, other=0.0) + m * dx * dy, axis=1), mask=ok)
+    tl.store(out + 6, tl.sum(tl.load(s + 6, mask=there, other=0.0) + m * dx * db, axis=1), mask=ok)
+    tl.store(out + 7, tl.sum(tl.load(s + 7, mask=there, other=0.0) + m * dy * db, axis=1), mask=ok)
+    tl.store(out + 8, tl.sum(tl.load(s + 8, mask=there, other=0.0) + m * db * db, axis=1), mask=ok)
+    tl.store(out + 9, count, mask=ok)
+    f = bounds + c * 8
+    big = 3.0e38
+    lx = tl.min(tl.load(f + 0, mask=there, other=big), axis=1)
+    hx = tl.max(tl.load(f + 1, mask=there, other=-big), axis=1)
+    ly = tl.min(tl.load(f + 2, mask=there, other=big), axis=1)
+    hy = tl.max(tl.load(f + 3, mask=there, other=-big), axis=1)
+    lb = tl.min(tl.load(f + 4, mask=there, other=big), axis=1)
+    hb = tl.max(tl.load(f + 5, mask=there, other=-big), axis=1)
+    tl.store(out + 10, tl.where(full, tl.maximum(hx - lx, hy - ly), 0.0), mask=ok)
+    tl.store(out + 11, tl.where(full, hb - lb, 0.0), mask=ok)
+    to = bounds + (first + r) * 8
+    tl.store(to + 0, lx, mask=ok)
+    tl.store(to + 1, hx, mask=ok)
+    tl.store(to + 2, ly, mask=ok)
+    tl.store(to + 3, hy, mask=ok)
+    tl.store(to + 4, lb, mask=ok)
+    tl.store(to + 5, hb, mask=ok)
+
+
+@triton.jit
+def near_sums(x, y, b, mass, leaves, starts, ends, near_cells, partial, n, LEAF: tl.constexpr):
+    """Write the sums for the points of a leaf over the points of some near leaves."""
+    part = tl.program_id(0)
+    i = tl.load(leaves + part) * LEAF + tl.arange(0, LEAF)
+    mine = i < n
+    xi = tl.load(x + i, mask=mine, other=0.0)
+    yi = tl.load(y + i, mask=mine, other=0.0)
+    ai = tl.load(b + i, mask=mine, other=1.0)
+    vv = tl.zeros([LEAF, LEAF], tl.float32)
+    vx = tl.zeros([LEAF, LEAF], tl.float32)
+    vy = tl.zeros([LEAF, LEAF], tl.float32)
+    for t in range(tl.load(starts + part), tl.load(ends + part)):
+        j = tl.load(near_cells + t) * LEAF + tl.arange(0, LEAF)
+        there = j < n
+        xj = tl.load(x + j, mask=there, other=0.0)
+        yj = tl.load(y + j, mask=there, other=0.0)
+        bj = tl.load(b + j, mask=there, other=1.0)
+        mj = tl.load(mass + j, mask=there, other=0.0)
+        ex = xi[:, None] - xj[None, :]
+        ey = yi[:, None] - yj[None, :]
+        h = ai[:, None] * bj[None, :]
+        m = 1.0 / (h + ex * ex + ey * ey)
+        w = h * m * mj[None, :]
+        vv += w
+        wm = w * m
+        vx += wm * ex
+        vy += wm * ey
+    at = partial + part.to(tl.int64) * 3 * LEAF + tl.arange(0, LEAF)
+    tl.store(at, tl.sum(vv, axis=1))
+    tl.store(at + LEAF, tl.sum(vx, axis=1))
+    tl.store(at + 2 * LEAF, tl.sum(vy, axis=1))
+
+
+@triton.jit
+def leaf_sums(
+    x,
+    y,
+    b,
+    mass,
+    summed,
+    far_start,
+    far_cells,
+    of_leaf,
+    partial,
+    potential,
+    force_x,
+    force_y,
+    n,
+    LEAF: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    """Write the sums for the points of one leaf: the field of its far nodes is expanded to third order."""
+    leaf = tl.program_id(0)
+    own = summed + leaf * WIDTH
+    cx, cy, a = tl.load(own), tl.load(own + 1), tl.load(own + 2)
+    f = tl.zeros([BLOCK], tl.float32)
+    fx = tl.zeros([BLOCK], tl.float32)
+    fy = tl.zeros([BLOCK], tl.float32)
+    fa = tl.zeros([BLOCK], tl.float32)
+    fxx = tl.zeros([BLOCK], tl.float32)
+    fxy = tl.zeros([BLOCK], tl.float32)
+    fyy = tl.zeros([BLOCK], tl.float32)
+    fxa = tl.zeros([BLOCK], tl.float32)
+    fya = tl.zeros([BLOCK], tl.float32)
+    faa = tl.zeros([BLOCK], tl.float32)
+    fxxx = tl.zeros([BLOCK], tl.float32)
+    fxxy = tl.zeros([BLOCK], tl.float32)
+    fxyy = tl.zeros([BLOCK], tl.float32)
+    fyyy = tl.zeros([BLOCK], tl.float32)
+    fxxa = tl.zeros([BLOCK], tl.float32)
+    fxya = tl.zeros([BLOCK], tl.float32)
+    fyya = tl.zeros([BLOCK], tl.float32)
+    fxaa = tl.zeros([BLOCK], tl.float32)
+    fyaa = tl.zeros([BLOCK], tl.float32)
+    faaa = tl.zeros([BLOCK], tl.float32)
+    start, end = tl.load(far_start + leaf), tl.load(far_start + leaf + 1)
+    for t in range(start, end, BLOCK):
+        at = t + tl.arange(0, BLOCK)
+        there = at < end
+        v = tl.load(far_cells + at, mask=there, other=0)
+        s_ = summed + v.to(tl.int64) * WIDTH
+        px = cx - tl.load(s_, mask=there, other=0.0)
+        py = cy - tl.load(s_ + 1, mask=there, other=0.0)
+        pb = tl.load(s_ + 2, mask=there, other=1.0)
+        xx = tl.load(s_ + 3, mask=there, other=0.0)
+        yy = tl.load(s_ + 4, mask=there, other=0.0)
+        xy = tl.load(s_ + 5, mask=there, other=0.0)
+        xb = tl.load(s_ + 6, mask=there, other=0.0)
+        yb = tl.load(s_ + 7, mask=there, other=0.0)
+        bb = tl.load(s_ + 8, mask=there, other=0.0)
+        m_ = tl.load(s_ + 9, mask=there, other=0.0)
+        s = px * px + py * py
+        h = a * pb
+        m = 1.0 / (h + s)
+        w = h * m
+        r = s * m
+        ws = -w * m
+        wss = -2.0 * ws * m
+        wsss = -3.0 * wss * m
+        bm, am = pb * m, a * m
+        was = bm * m * (w - r)
+        wbs = am * m * (w - r)
+        wass = 2.0 * bm * m * m * (r - 2.0 * w)
+        wbss = 2.0 * am * m * m * (r - 2.0 * w)
+        wa = bm * r
+        waa = -2.0 * bm * wa
+        waaa = -3.0 * bm * waa
+        waas = 2.0 * bm * bm * m * (2.0 * r - w)
+        wbbs = 2.0 * am * am * m * (2.0 * r - w)
+        wbb = -2.0 * am * am * r
+        wabs = m * m * (4.0 * r * w - r * r - w * w)
+        wabb = 2.0 * am * m * r * (w - 2.0 * r)
+        trace = xx + yy
+        qx, qy = xx * px + xy * py, xy * px + yy * py
+        q = qx * px + qy * py
+        c = xb * px + yb * py
+        f += m_ * w + ws * trace + 2.0 * wss * q - 2.0 * wbs * c + 0.5 * wbb * bb
+        g = m_ * ws + wss * trace + 2.0 * wsss * q - 2.0 * wbss * c + 0.5 * wbbs * bb
+        fx += 2.0 * (g * px + 2.0 * wss * qx - wbs * xb)
+        fy += 2.0 * (g * py + 2.0 * wss * qy - wbs * yb)
+        fa += m_ * wa + was * trace + 2.0 * wass * q - 2.0 * wabs * c + 0.5 * wabb * bb
+        fxx += m_ * (ws + 2.0 * wss * px * px)
+        fyy += m_ * (ws + 2.0 * wss * py * py)
+        fxy += m_ * 4.0 * wss * px * py
+        fxa += m_ * 2.0 * was * px
+        fya += m_ * 2.0 * was * py
+        faa += m_ * 0.5 * waa
+        g = 2.0 * m_ * wss
+        k = 1.3333333333333333 * m_ * wsss
+        fxxx += px * (g + k * px * px)
+        fyyy += py * (g + k * py * py)
+        fxxy += py * (g + 3.0 * k * px * px)
+        fxyy += px * (g + 3.0 * k * py * py)
+        fxxa += m_ * (was + 2.0 * wass * px * px)
+        fyya += m_ * (was + 2.0 * wass * py * py)
+        fxya += m_ * 4.0 * wass * px * py
+        fxaa += m_ * waas * px
+        fyaa += m_ * waas * py
+        faaa += m_ * 0.16666666666666666 * waaa
+    f_, fx_, fy_, fa_ = tl.sum(f), tl.sum(fx), tl.sum(fy), tl.sum(fa)
+    fxx_, fxy_, fyy_ = tl.sum(fxx), tl.sum(fxy), tl.sum(fyy)
+    fxa_, fya_, faa_ = tl.sum(fxa), tl.sum(fya), tl.sum(faa)
+    fxxx_, fxxy_, fxyy_, fyyy_ = tl.sum(fxxx), tl.sum(fxxy), tl.sum(fxyy), tl.sum(fyyy)
+    fxxa_, fxya_, fyya_ = tl.sum(fxxa), tl.sum(fxya), tl.sum(fyya)
+    fxaa_, fyaa_, faaa_ = tl.sum(fxaa), tl.sum(fyaa), tl.sum(faaa)
+    i = leaf * LEAF + tl.arange(0, LEAF)
+    mine = i < n
+    xi = tl.load(x + i, mask=mine, other=0.0)
+    yi = tl.load(y + i, mask=mine, other=0.0)
+    ai = tl.load(b + i, mask=mine, other=1.0)
+    dx, dy, z = xi - cx, yi - cy, ai - a
+    value = (
+        f_
+        + dx * (fx_ + dx * (fxx_ + dx * fxxx_ + dy * fxxy_ + z * fxxa_) + z * (fxa_ + z * fxaa_))
+        + dy
+        * (fy_ + dy * (fyy_ + dy * fyyy_ + dx * fxyy_ + z * fyya_) + dx * (fxy_ + z * fxya_) + z * (fya_ + z * fyaa_))
+        + z * (fa_ + z * (faa_ + z * faaa_))
+    )
+    gx = fx_ + 2.0 * dx * (fxx_ + dy * fxxy_ + z * fxxa_) + 3.0 * dx * dx * fxxx_
+    gx += dy * (fxy_ + dy * fxyy_ + z * fxya_) + z * (fxa_ + z * fxaa_)
+    gy = fy_ + 2.0 * dy * (fyy_ + dx * fxyy_ + z * fyya_) + 3.0 * dy * dy * fyyy_
+    gy += dx * (fxy_ + dx * fxxy_ + z * fxya_) + z * (fya_ + z * fyaa_)
+    gx *= -0.5
+    gy *= -0.5
+    start, end = tl.load(of_leaf + leaf), tl.load(of_leaf + leaf + 1)
+    for t in range(start, end):
+        at = partial + t * 3 * LEAF + tl.arange(0, LEAF)
+        value += tl.load(at)
+        gx += tl.load(at + LEAF)
+        gy += tl.load(at + 2 * LEAF)
+    own_mass = tl.load(mass + i, mask=mine, other=0.0)
+    tl.store(potential + i, value - own_mass, mask=mine)  # without the point itself
+    tl.store(force_x + i, gx, mask=mine)
+    tl.store(force_y + i, gy, mask=mine)

@@ -1,0 +1,151 @@
+"""The nearest neighbours of every point in a map, by the cells of a tree."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from drsne.backends.torch import cells
+from drsne.backends.torch.cells import FAN, LEAF, Structure
+
+_FEW = 8192  # number of points below which all distances are computed
+_LARGEST_TREE = 3  # largest number of dimensions of a map that is divided into cells
+_DISTANCES = 2**26  # largest number of distances in memory
+
+
+def nearest_in_map(Y: Tensor, k: int) -> Tensor:
+    """Return the ``k`` nearest neighbours of every point of ``Y``, nearest first, without the point itself.
+
+    In a map that is not finite, arbitrary points are returned.
+    """
+    n, d = Y.shape
+    widest = float(Y.abs().max())
+    if not widest < torch.inf:
+        numbers = torch.arange(n, device=Y.device)
+        return ((numbers[:, None] + torch.arange(1, k + 1, device=Y.device)) % n).to(torch.int32)
+    if Y.dtype == torch.float32 and widest > 1e15:
+        Y = Y / widest
+    if n < max(_FEW, 8 * k) or d > _LARGEST_TREE:
+        return _by_all_distances(Y, k)
+    at = cells.structure(Y)
+    places = Y[at.order]
+    candidates = _candidate_leaves(places, at, k)
+    return _nearest_among(places, at, candidates, k)
+
+
+def _by_all_distances(Y: Tensor, k: int) -> Tensor:
+    n = len(Y)
+    out = torch.empty((n, k), dtype=torch.int32, device=Y.device)
+    step = max(1, _DISTANCES // n)
+    for lo in range(0, n, step):
+        rows = torch.arange(lo, min(n, lo + step), device=Y.device)
+        square = _squares(Y[rows][None], Y[None])[0]
+        square[torch.arange(len(rows), device=Y.device), rows] = torch.inf
+        out[rows] = square.topk(k, dim=1, largest=False).indices.to(torch.int32)
+    return out
+
+
+def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
+    """Return the leaves that may hold neighbours of the points of each leaf.
+
+    A first bound of the distance of the k-th neighbour comes from the points around the leaf in the order of the tree.
+    """
+    n, device = len(places), places.device
+    run = LEAF * FAN
+    while run < 2 * k:
+        run *= 2
+    reach = torch.empty(at.n_leaves, dtype=places.dtype, device=device)
+    step = max(1, _DISTANCES // (LEAF * run))
+    for lo in range(0, at.n_leaves, step):
+        leaf = torch.arange(lo, min(at.n_leaves, lo + step), device=device)
+        begin = (leaf * LEAF // run * run).clamp(max=n - run)
+        own = places[(leaf[:, None] * LEAF + torch.arange(LEAF, device=device)).clamp(max=n - 1)]
+        others = places[begin[:, None] + torch.arange(run, device=device)]
+        square = _squares(own, others)
+        # The point itself is among the others, so k + 1 of them are needed.
+        reach[leaf] = square.kthvalue(k + 1, dim=2).values.amax(dim=1)
+    low, high = _boxes(places, at)
+    offsets, top = at.offsets, len(at.levels) - 1
+    children = torch.arange(FAN, device=device)
+    found = []
+    chunk = 2**15
+    for begin_leaf in range(0, at.n_leaves, chunk):
+        own = torch.arange(begin_leaf, min(at.n_leaves, begin_leaf + chunk), device=device)
+        leaf = own.repeat_interleave(at.levels[top])
+        node = (offsets[top] + torch.arange(at.levels[top], device=device)).repeat(len(own))
+        for level in range(top, -1, -1):
+            gap = (torch.maximum(low[leaf], low[node]) - torch.minimum(high[leaf], high[node])).clamp(min=0.0)
+            close = (gap * gap).sum(dim=1) <= reach[leaf]
+            leaf, node = leaf[close], node[close]
+            if level:
+                below = ((node - offsets[level])[:, None] * FAN + children).reshape(-1)
+                there = below < at.levels[level - 1]
+                leaf, node = leaf.repeat_interleave(FAN)[there], offsets[level - 1] + below[there]
+        found.append((leaf, node))
+    return cells._grouped(found, at.n_leaves)
+
+
+def _boxes(places: Tensor, at: Structure) -> tuple[Tensor, Tensor]:
+    """Return the smallest and the largest coordinates of every node."""
+    lows, highs, low, high, fan = [], [], places.T, places.T, LEAF
+    for size in at.levels:
+        empty = size * fan - low.shape[1]
+        low, high = (
+            torch.nn.functional.pad(each, (0, empty), value=filling).reshape(each.shape[0], size, fan)
+            for each, filling in ((low, torch.inf), (high, -torch.inf))
+        )
+        low, high, fan = low.amin(dim=2), high.amax(dim=2), FAN
+        lows.append(low.T)
+        highs.append(high.T)
+    return torch.cat(lows), torch.cat(highs)
+
+
+def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: int) -> Tensor:
+    """Return the nearest neighbours of the points of each leaf among the points of its candidate leaves.
+
+    Leaves with similar numbers of candidates are searched together.
+    """
+    n, d = places.shape
+    device = places.device
+    padded = torch.full((at.n_leaves * LEAF, d), torch.inf, dtype=places.dtype, device=device)
+    padded[:n] = places
+    blocks = padded.reshape(at.n_leaves, LEAF, d)
+    counts = candidates.start.diff()
+    sorted_counts, by_count = torch.sort(counts, stable=True)
+    sizes = sorted_counts.tolist()
+    out = torch.empty((at.n_leaves * LEAF, k), dtype=torch.int32, device=device)
+    lo = 0
+    while lo < len(sizes):
+        hi = _last_of_batch(sizes, lo)
+        most, leaf = sizes[hi - 1], by_count[lo:hi]
+        column = torch.arange(most, device=device)
+        there = column < counts[leaf][:, None]
+        listed = candidates.cells[(candidates.start[leaf][:, None] + column).clamp(max=len(candidates.cells) - 1)]
+        listed = listed.to(torch.int64)
+        others = torch.where(there[:, :, None, None], blocks[listed], torch.inf).reshape(len(leaf), -1, d)
+        own = blocks[leaf]
+        square = _squares(own, others)
+        numbers = (listed[:, :, None] * LEAF + torch.arange(LEAF, device=device)).reshape(len(leaf), -1)
+        mine = leaf[:, None] * LEAF + torch.arange(LEAF, device=device)
+        square = torch.where(numbers[:, None, :] == mine[:, :, None], torch.inf, square)
+        square = torch.where(torch.isnan(square), torch.inf, square)  # places that only fill a leaf
+        best = square.topk(k, dim=2, largest=False).indices
+        found = numbers[:, None, :].expand(-1, LEAF, -1).gather(2, best)
+        out[mine.reshape(-1)] = at.order[found.clamp(max=n - 1)].reshape(-1, k).to(torch.int32)
+        lo = hi
+    result = torch.empty((n, k), dtype=torch.int32, device=device)
+    result[at.order] = out[:n]
+    return result
+
+
+def _squares(own: Tensor, others: Tensor) -> Tensor:
+    """Return the squared distances (b, m, k) of points (b, m, d) and (b, k, d)."""
+    return torch.stack([(own[:, :, None, c] - others[:, None, :, c]) ** 2 for c in range(own.shape[2])]).sum(dim=0)
+
+
+def _last_of_batch(sizes: list[int], lo: int) -> int:
+    """Return the end of a batch of leaves whose distances fit into memory, and whose sizes differ little."""
+    hi, limit = lo + 1, max(sizes[lo] * 5 // 4, sizes[lo] + 2)
+    while hi < len(sizes) and sizes[hi] <= limit and (hi + 1 - lo) * sizes[hi] * LEAF * LEAF <= _DISTANCES:
+        hi += 1
+    return hi

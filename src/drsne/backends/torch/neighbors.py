@@ -1,0 +1,182 @@
+"""The nearest neighbours of the rows of a matrix on a device: exact, or in the lists of an inverted file.
+
+Distances come from matrix products in single precision. A few more neighbours than needed are kept, and their
+distances are then computed again from the differences of the rows, so that rounding does not change the order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+GROUP = 32  # number of rows in a group: only the nearest groups of a row are searched row by row
+_EXTRA = 8  # number of neighbours that are kept in addition until distances are exact
+_BLOCK = 2**28  # largest number of distances in memory
+_CHECKED = 1000  # number of rows whose recall is measured
+GOOD_RECALL = 0.95  # recall below which more lists are searched
+_INVERTED_FROM = 300_000  # smallest number of rows for which an inverted file is faster
+_LIST = 512  # mean number of rows in a list
+_PROBES = (32, 96)  # numbers of lists that are searched, one after the other until the recall is good
+_ROUNDS = 8  # number of rounds of k-means
+_TRAINED = 64  # number of rows per list that k-means sees
+
+
+class Found(NamedTuple):
+    """The neighbours of every row, nearest first, and the recall of an approximate search."""
+
+    indices: Tensor  # (n, k), int32
+    distances: Tensor  # (n, k), float32
+    recall: float | None  # None for an exact search
+
+
+def nearest(X: Tensor, k: int) -> Found:
+    """Return the ``k`` nearest neighbours of every row of ``X`` (n, d), without the row itself."""
+    X = X - X.mean(dim=0, dtype=torch.float64).to(X.dtype)
+    if len(X) < _INVERTED_FROM:
+        return Found(*exact(X, k), None)
+    rows = torch.linspace(0, len(X) - 1, _CHECKED, device=X.device, dtype=torch.float64).to(torch.int64).unique()
+    _, reach = exact(X, k, rows)
+    lists = _Lists.of(X)
+    recall = 0.0
+    for probes in _PROBES:
+        found = lists.nearest(X, k, probes)
+        recall = float((found[1][rows] <= reach[:, -1:] * (1.0 + 1e-6)).to(torch.float64).mean())
+        if recall >= GOOD_RECALL:
+            return Found(*found, recall)
+        if probes * _LIST * 4 > len(X):
+            break
+    return Found(*exact(X, k), None)
+
+
+def exact(X: Tensor, k: int, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the neighbours and distances of ``rows``, or of all rows, by computing all distances."""
+    n = len(X)
+    numbers = torch.arange(n, device=X.device) if rows is None else rows
+    norms = (X * X).sum(dim=1)
+    wanted = min(k + _EXTRA, n - 1)
+    indices = torch.empty((len(numbers), k), dtype=torch.int32, device=X.device)
+    distances = torch.empty((len(numbers), k), dtype=torch.float32, device=X.device)
+    step = max(1, _BLOCK // n)
+    for begin in range(0, len(numbers), step):
+        mine = numbers[begin : begin + step]
+        D = torch.addmm(norms, X[mine], X.T, alpha=-2.0)  # without the norm of the row, which changes no order
+        D[torch.arange(len(mine), device=X.device), mine] = torch.inf
+        near = _smallest(D, wanted)
+        indices[begin : begin + step], distances[begin : begin + step] = _measured(X, mine, near, k)
+    return indices, distances
+
+
+def _smallest(D: Tensor, k: int) -> Tensor:
+    """Return the columns of the k smallest values of every row, in no particular order.
+
+    The k smallest values are in the k groups of columns with the smallest minima.
+    """
+    m, n = D.shape
+    if n < 4 * GROUP * k:
+        return D.topk(k, dim=1, largest=False, sorted=False).indices
+    whole = n // GROUP * GROUP
+    groups = D[:, :whole].reshape(m, -1, GROUP)
+    chosen = groups.amin(dim=2).topk(k, dim=1, largest=False, sorted=False).indices
+    columns = (chosen[:, :, None] * GROUP + torch.arange(GROUP, device=D.device)).reshape(m, -1)
+    if whole < n:
+        columns = torch.cat((columns, torch.arange(whole, n, device=D.device).expand(m, -1)), dim=1)
+    best = D.gather(1, columns).topk(k, dim=1, largest=False, sorted=False).indices
+    return columns.gather(1, best)
+
+
+def _measured(X: Tensor, rows: Tensor, near: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the k nearest of the neighbours ``near`` by exact distances, nearest first."""
+    square = torch.empty(near.shape, dtype=torch.float32, device=X.device)
+    step = max(1, _BLOCK // (near.shape[1] * X.shape[1]))
+    for begin in range(0, len(rows), step):
+        away = X[rows[begin : begin + step], None, :] - X[near[begin : begin + step]]
+        square[begin : begin + step] = (away * away).sum(dim=2)
+    near = near.sort(dim=1)  # ties go to the smallest number
+    square, by = square.gather(1, near.indices).sort(dim=1, stable=True)
+    return near.values.gather(1, by)[:, :k].to(torch.int32), square[:, :k].sqrt()
+
+
+class _Lists(NamedTuple):
+    """The rows divided into lists around centres."""
+
+    centres: Tensor  # (lists, d)
+    order: Tensor  # the rows, list by list
+    starts: list[int]  # where each list begins in ``order``
+
+    @classmethod
+    def of(cls, X: Tensor) -> _Lists:
+        """Divide rows by k-means. Sums are over sorted rows, so the result does not depend on the order of threads."""
+        count = max(16, len(X) // _LIST)
+        sample = X[torch.linspace(0, len(X) - 1, min(len(X), _TRAINED * count), device=X.device).to(torch.int64)]
+        centres = sample[torch.linspace(0, len(sample) - 1, count, device=X.device).to(torch.int64)].clone()
+        for _ in range(_ROUNDS):
+            label, by_label = torch.sort(_closest(sample, centres), stable=True)
+            sizes = torch.bincount(label, minlength=count)
+            means = torch.segment_reduce(sample[by_label], "sum", lengths=sizes, axis=0) / sizes.clamp(min=1)[:, None]
+            centres = torch.where(sizes[:, None] > 0, means, centres)
+        label, order = torch.sort(_closest(X, centres), stable=True)
+        bounds = torch.searchsorted(label, torch.arange(count + 1, device=X.device))
+        return cls(centres, order, bounds.tolist())
+
+    def nearest(self, X: Tensor, k: int, probes: int) -> tuple[Tensor, Tensor]:
+        """Return the neighbours of every row among the rows of the ``probes`` lists around its own list."""
+        n, device = len(X), X.device
+        probes = min(probes, len(self.centres))
+        around = _closest_several(self.centres, probes).tolist()
+        sorted_rows = X[self.order]
+        norms = (sorted_rows * sorted_rows).sum(dim=1)
+        indices = torch.empty((n, k), dtype=torch.int32, device=device)
+        distances = torch.empty((n, k), dtype=torch.float32, device=device)
+        near = torch.empty((n, k + _EXTRA), dtype=torch.int32, device=device)  # places along ``order``
+        for own, others in enumerate(around):
+            lo, hi = self.starts[own], self.starts[own + 1]
+            if lo == hi:
+                continue
+            parts = [
+                (self.starts[j], self.starts[j + 1]) for j in sorted(others) if self.starts[j] < self.starts[j + 1]
+            ]
+            places = torch.cat([torch.arange(a, b, device=device) for a, b in _joined(parts)])
+            if len(places) <= k + _EXTRA:
+                places = torch.arange(n, device=device)
+            candidates = sorted_rows[places]
+            D = torch.addmm(norms[places], sorted_rows[lo:hi], candidates.T, alpha=-2.0)
+            D.masked_fill_(places[None, :] == torch.arange(lo, hi, device=device)[:, None], torch.inf)
+            near[lo:hi] = places[_smallest(D, k + _EXTRA)].to(torch.int32)
+        step = max(1, _BLOCK // ((k + _EXTRA) * X.shape[1]))
+        for begin in range(0, n, step):
+            rows = self.order[begin : begin + step]
+            found = _measured(X, rows, self.order[near[begin : begin + step].to(torch.int64)], k)
+            indices[rows], distances[rows] = found
+        return indices, distances
+
+
+def _joined(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges, with those that follow each other joined."""
+    out = [parts[0]]
+    for a, b in parts[1:]:
+        if a == out[-1][1]:
+            out[-1] = (out[-1][0], b)
+        else:
+            out.append((a, b))
+    return out
+
+
+def _closest(X: Tensor, centres: Tensor) -> Tensor:
+    """Return the number of the centre that is closest to every row."""
+    norms = (centres * centres).sum(dim=1)
+    step = max(1, _BLOCK // len(centres))
+    return torch.cat([torch.addmm(norms, part, centres.T, alpha=-2.0).argmin(dim=1) for part in X.split(step)])
+
+
+def _closest_several(centres: Tensor, count: int) -> Tensor:
+    """Return the numbers of the closest centres of every centre, itself included."""
+    norms = (centres * centres).sum(dim=1)
+    step = max(1, _BLOCK // len(centres))
+    return torch.cat(
+        [
+            torch.addmm(norms, part, centres.T, alpha=-2.0).topk(count, dim=1, largest=False).indices
+            for part in centres.split(step)
+        ]
+    )

@@ -1,0 +1,271 @@
+"""Sums of the kernel over the cells of a map (docs/theory.md, eqs. 52 to 55), in Triton on a GPU or in plain PyTorch.
+
+The formulas are those of :mod:`drsne.backends.numba.kernels.adaptive_tree`: a scale is one more coordinate of a point,
+nodes have second moments, and the field of the far nodes of a leaf is expanded to third order around its centre.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from drsne.backends.torch import cells
+from drsne.backends.torch.cells import FAN, LEAF, N_SUMMED, Lists, Structure
+from drsne.precision import pair_type, scaled_pair_type
+
+_BLOCK = 64  # number of far nodes that a program reads at a time
+_NODES = 32  # number of nodes that a program summarises
+_CHUNK = 2**18  # number of pairs of leaves that plain PyTorch sums at a time
+
+
+# The factor on theta if the extents of both the leaf and the cell count, and the weight of the extent of the scales.
+_LEAF_THETA, _SPREADING = 1.5, 0.15
+
+
+class Cells(NamedTuple):
+    """A structure with the points in its order and the summaries of its nodes."""
+
+    structure: Structure
+    points: Tensor  # x, y, scale and mass of the points leaf by leaf, (4, n)
+    summed: Tensor  # (nodes, 16)
+    extent: float  # extent of the map
+    leaves: float  # mean extent of the leaves
+
+    def leaf_extent(self) -> float:
+        """Return the mean extent of the leaves relative to that of the map, because a growing map keeps its cells."""
+        return self.leaves / self.extent if self.extent > 0.0 else 0.0
+
+
+class Sums(NamedTuple):
+    """The result of sums over cells, in the order of the points of the map."""
+
+    partition: float
+    forces: Tensor  # (n, d)
+    potential: Tensor  # sum_j w_ij, (n,)
+    order: Tensor  # the points, leaf by leaf
+
+
+def summed_cells(
+    Y: Tensor, scales: Tensor | None, at: Structure, real: torch.dtype, masses: Tensor | None = None
+) -> Cells:
+    """Return the summaries of the nodes for points at ``Y`` (n, d), d <= 2, with these scales and masses."""
+    n, d = Y.shape
+    points = torch.empty((4, n), dtype=real, device=Y.device)
+    places = Y[at.order]
+    points[0] = places[:, 0]
+    points[1] = places[:, 1] if d == 2 else 0.0
+    points[2] = 1.0 if scales is None else scales[at.order]
+    points[3] = 1.0 if masses is None else masses[at.order]
+    total = sum(at.levels)
+    if _triton(points):
+        from drsne.backends.torch.kernels import tree as kernels
+
+        summed = torch.empty((total, N_SUMMED), dtype=real, device=Y.device)
+        bounds = torch.empty((total, 8), dtype=real, device=Y.device)
+        size = at.levels[0]
+        kernels.leaf_moments[(-(-size // _NODES),)](*points, summed, bounds, n, size, LEAF, _NODES, N_SUMMED)
+        for level in range(1, len(at.levels)):
+            below, first = at.offsets[level - 1 : level + 1]
+            inside, size = at.levels[level - 1 : level + 1]
+            grid = (-(-size // _NODES),)
+            kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED)
+    else:
+        summed = _plain_moments(points, at)
+    low, high = torch.aminmax(points[:2], dim=1)
+    sizes = torch.stack(((high - low).max(), summed[: at.n_leaves, cells.EXTENT].mean()))
+    return Cells(at, points, summed, *sizes.tolist())
+
+
+def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
+    """Return the sums over all points."""
+    at, points = found.structure, found.points
+    if at.kept is None or not at.kept.valid(opening, found.extent):
+        at.kept = None  # the old lists are freed before the new ones are made
+        far, near = cells.lists(at, found.summed, opening, spreading)
+        at.kept = cells.KeptLists(far, near, cells.Parts.of(near), opening, found.extent)
+    at.kept.uses += 1
+    far, near, parts = at.kept.far, at.kept.near, at.kept.parts
+    n = len(at.order)
+    out = torch.empty((3, n), dtype=points.dtype, device=points.device)
+    if _triton(points):
+        from drsne.backends.torch.kernels import tree as kernels
+
+        leaf, start, end, of_leaf = parts
+        partial = torch.empty((len(leaf), 3, LEAF), dtype=points.dtype, device=points.device)
+        kernels.near_sums[(len(leaf),)](*points, leaf, start, end, near.cells, partial, n, LEAF, num_warps=4)
+        kernels.leaf_sums[(at.n_leaves,)](
+            *points, found.summed, *far, of_leaf, partial, *out, n, LEAF, _BLOCK, N_SUMMED, num_warps=2
+        )
+    else:
+        out = _plain_sums(found, far, near)
+    forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
+    forces[at.order] = out[1 : 1 + d].T.to(torch.float64)
+    potential = torch.empty(n, dtype=points.dtype, device=points.device)
+    potential[at.order] = out[0]
+    return Sums(float(out[0].sum(dtype=torch.float64)), forces, potential, at.order)
+
+
+def pair_dtype(Y: Tensor, scales: Tensor | None, precision: str) -> torch.dtype:
+    """Return the type for the terms of each pair of a map."""
+    real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
+    return torch.float32 if real == np.float32 else torch.float64
+
+
+def _triton(points: Tensor) -> bool:
+    return bool(points.is_cuda and points.dtype == torch.float32)
+
+
+def _plain_moments(points: Tensor, at: Structure) -> Tensor:
+    """Return the summaries of all nodes."""
+    values, low, high, mass = points[:3], points[:3], points[:3], points[3]
+    moments = points.new_zeros((6, points.shape[1]))
+    levels, fan = [], LEAF
+    for size in at.levels:
+        empty = size * fan - len(mass)
+        values, moments, mass = (_divided(each, empty, 0.0, fan) for each in (values, moments, mass))
+        low, high = _divided(low, empty, torch.inf, fan).amin(dim=2), _divided(high, empty, -torch.inf, fan).amax(dim=2)
+        count = mass.sum(dim=1)
+        mean = (mass * values).sum(dim=2) / count
+        x, y, b = values - mean[:, :, None]
+        moments = (moments + mass * torch.stack((x * x, y * y, x * y, x * b, y * b, b * b))).sum(dim=2)
+        extent = high - low
+        rows = (mean, moments, count[None], extent[:2].amax(dim=0)[None], extent[2:])
+        levels.append(torch.nn.functional.pad(torch.cat(rows).T, (0, N_SUMMED - 12)))
+        values, mass, fan = mean, count, FAN
+    return torch.cat(levels)
+
+
+def _divided(values: Tensor, empty: int, filling: float, fan: int) -> Tensor:
+    """Return values (..., m) as (..., nodes, fan), after ``empty`` more values."""
+    padded = torch.nn.functional.pad(values, (0, empty), value=filling)
+    return padded.reshape(*values.shape[:-1], -1, fan)
+
+
+def _plain_sums(found: Cells, far: Lists, near: Lists) -> Tensor:
+    """Return the potential and the two forces of every point leaf by leaf, (3, n)."""
+    points, summed, n_leaves = found.points, found.summed, found.structure.n_leaves
+    n = points.shape[1]
+    field = _expansions(summed, far, n_leaves)
+    size = n_leaves * LEAF
+    blocks = _divided(points, size - n, 0.0, LEAF)
+    blocks[2, -1, LEAF - (size - n) :] = 1.0  # a scale of points without mass
+    centre = summed[:n_leaves, :3].T
+    x, y, z = blocks[:3] - centre[:, :, None]
+    f, fx, fy, fa, fxx, fxy, fyy, fxa, fya, faa, fxxx, fxxy, fxyy, fyyy, fxxa, fxya, fyya, fxaa, fyaa, faaa = field.T[
+        :, :, None
+    ]
+    value = (
+        f
+        + x * (fx + x * (fxx + x * fxxx + y * fxxy + z * fxxa) + z * (fxa + z * fxaa))
+        + y * (fy + y * (fyy + y * fyyy + x * fxyy + z * fyya) + x * (fxy + z * fxya) + z * (fya + z * fyaa))
+        + z * (fa + z * (faa + z * faaa))
+    )
+    gx = fx + 2.0 * x * (fxx + y * fxxy + z * fxxa) + 3.0 * x * x * fxxx
+    gx = gx + y * (fxy + y * fxyy + z * fxya) + z * (fxa + z * fxaa)
+    gy = fy + 2.0 * y * (fyy + x * fxyy + z * fyya) + 3.0 * y * y * fyyy
+    gy = gy + x * (fxy + x * fxxy + z * fxya) + z * (fya + z * fyaa)
+    out = torch.stack((value, -0.5 * gx, -0.5 * gy))
+    leaf = torch.repeat_interleave(torch.arange(n_leaves, device=points.device), near.start.diff())
+    for begin in range(0, len(leaf), _CHUNK):
+        mine, other = leaf[begin : begin + _CHUNK], near.cells[begin : begin + _CHUNK].to(torch.int64)
+        ex, ey = (each[mine][:, :, None] - each[other][:, None, :] for each in blocks[:2])
+        h = blocks[2][mine][:, :, None] * blocks[2][other][:, None, :]
+        m = 1.0 / (h + ex * ex + ey * ey)
+        w = h * m * blocks[3][other][:, None, :]
+        terms = torch.stack((w.sum(dim=2), (w * m * ex).sum(dim=2), (w * m * ey).sum(dim=2)), dim=1)
+        owners, counts = torch.unique_consecutive(mine, return_counts=True)
+        out[:, owners] += torch.segment_reduce(terms, "sum", lengths=counts, axis=0).permute(1, 0, 2)
+    out = out.reshape(3, size)[:, :n].clone()
+    out[0] -= points[3]  # without the point itself
+    return out
+
+
+def _expansions(summed: Tensor, far: Lists, n_leaves: int) -> Tensor:
+    """Return the coefficients of the field of the far nodes of each leaf around its centre, (leaves, 20).
+
+    They are named by the powers of x, y and the scale a.
+    """
+    counts = far.start.diff()
+    leaf = torch.repeat_interleave(torch.arange(n_leaves, device=summed.device), counts)
+    own, other = summed[leaf], summed[far.cells.to(torch.int64)]
+    a, b = own[:, cells.B], other[:, cells.B]
+    x, y = own[:, cells.X] - other[:, cells.X], own[:, cells.Y] - other[:, cells.Y]
+    xx, yy, xy, xb, yb, bb, n = other[:, cells.XX : cells.COUNT + 1].T
+    s, h = x * x + y * y, a * b
+    m = 1.0 / (h + s)
+    w, r = h * m, s * m
+    # Derivatives with respect to the squared distance s and the scales a and b.
+    ws = -w * m
+    wss = -2.0 * ws * m
+    wsss = -3.0 * wss * m
+    bm, am = b * m, a * m
+    was, wbs = bm * m * (w - r), am * m * (w - r)
+    wass, wbss = 2.0 * bm * m * m * (r - 2.0 * w), 2.0 * am * m * m * (r - 2.0 * w)
+    wa = bm * r
+    waa = -2.0 * bm * wa
+    waaa = -3.0 * bm * waa
+    waas, wbbs = 2.0 * bm * bm * m * (2.0 * r - w), 2.0 * am * am * m * (2.0 * r - w)
+    wbb = -2.0 * am * am * r
+    wabs = m * m * (4.0 * r * w - r * r - w * w)
+    wabb = 2.0 * am * m * r * (w - 2.0 * r)
+    trace = xx + yy
+    px, py = xx * x + xy * y, xy * x + yy * y
+    q, c = px * x + py * y, xb * x + yb * y
+    g = n * ws + wss * trace + 2.0 * wsss * q - 2.0 * wbss * c + 0.5 * wbbs * bb
+    second, k = 2.0 * n * wss, 4.0 / 3.0 * n * wsss
+    terms = torch.stack(
+        (
+            n * w + ws * trace + 2.0 * wss * q - 2.0 * wbs * c + 0.5 * wbb * bb,  # 1
+            2.0 * (g * x + 2.0 * wss * px - wbs * xb),  # x
+            2.0 * (g * y + 2.0 * wss * py - wbs * yb),  # y
+            n * wa + was * trace + 2.0 * wass * q - 2.0 * wabs * c + 0.5 * wabb * bb,  # a
+            n * (ws + 2.0 * wss * x * x),  # xx
+            n * 4.0 * wss * x * y,  # xy
+            n * (ws + 2.0 * wss * y * y),  # yy
+            n * 2.0 * was * x,  # xa
+            n * 2.0 * was * y,  # ya
+            n * 0.5 * waa,  # aa
+            x * (second + k * x * x),  # xxx
+            y * (second + 3.0 * k * x * x),  # xxy
+            x * (second + 3.0 * k * y * y),  # xyy
+            y * (second + k * y * y),  # yyy
+            n * (was + 2.0 * wass * x * x),  # xxa
+            n * 4.0 * wass * x * y,  # xya
+            n * (was + 2.0 * wass * y * y),  # yya
+            n * waas * x,  # xaa
+            n * waas * y,  # yaa
+            n * waaa / 6.0,  # aaa
+        ),
+        dim=1,
+    )
+    return torch.segment_reduce(terms, "sum", lengths=counts, axis=0)
+
+
+class TorchTree:
+    """The sums over a tree that :mod:`drsne.engines.tree` needs."""
+
+    LARGE, PAUSES = 0, False  # cells are kept for maps of any size, and always tried, because new ones take longer
+    MOST_USES, GROWN = 16, 2.5  # largest number of evaluations with the same cells, and largest growth of the leaves
+
+    @staticmethod
+    def centred(Y: Tensor) -> Tensor:
+        """Return a map whose centre is near the origin."""
+        return Y - Y.mean(dim=0)
+
+    @staticmethod
+    def structure(Y: Tensor, scales: Tensor | None) -> Structure:
+        """Return a division of the points of a map into cells."""
+        return cells.structure(Y if scales is None else cells.raised(Y, scales))
+
+    @staticmethod
+    def cells(Y: Tensor, scales: Tensor | None, at: Structure, precision: str, memory: dict[str, Any]) -> Cells:
+        """Return the summaries of the cells."""
+        return summed_cells(Y, scales, at, pair_dtype(Y, scales, precision), memory.get("masses"))
+
+    @staticmethod
+    def sums(found: Cells, d: int, theta: float) -> Sums:
+        """Return the sums over all points, at an opening angle ``theta``."""
+        return sums(found, (_LEAF_THETA * theta) ** 2, _SPREADING, d)

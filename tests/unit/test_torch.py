@@ -1,0 +1,288 @@
+"""Fits by PyTorch, on the device of DRSNE_TEST_DEVICE (the CPU if it is not set)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from on_backends import DEVICE
+from scipy.spatial import cKDTree
+from sklearn.neighbors import NearestNeighbors
+
+import drsne
+from drsne import DRSNE, DenSNE
+from drsne.affinities import DEFAULT_CALIBRATION, affinities
+from drsne.backends import choice
+from drsne.backends.numba.threads import Workers
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import nearest
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.concatenate([rng.normal(0, 0.2, (150, 6)), rng.normal(4, 1.0, (150, 6))])
+
+
+def fitted(X, kind=DRSNE, **params):
+    settings = {"max_iter": 60, "perplexity": 10, "random_state": 0, "device": DEVICE, "backend": "torch"}
+    if kind is DRSNE:
+        settings["density_neighbors"] = 10
+    return kind(**{**settings, **params}).fit(X)
+
+
+def test_a_fit_is_that_of_numba_but_for_rounding(X):
+    """Rounding grows from step to step, so a fit of few iterations is compared."""
+    params = {"max_iter": 12, "n_iter_exaggeration": 5}
+    found, expected = (fitted(X, backend=backend, **params) for backend in ("torch", "numba"))
+    if DEVICE != "cpu":
+        expected = fitted(X, backend="numba", device=None, **params)
+    spread = np.abs(expected.embedding_).max()
+    assert np.abs(found.embedding_ - expected.embedding_).max() < 1e-2 * spread
+    assert found.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=1e-3)
+    assert abs(found.affinities_ - expected.affinities_).max() < 1e-5 * expected.affinities_.max()
+    np.testing.assert_allclose(found.input_concentration_, expected.input_concentration_, atol=1e-5)
+    np.testing.assert_allclose(found.precisions_, expected.precisions_, rtol=1e-4)
+
+
+def test_the_same_seed_gives_the_same_map(X):
+    first, second = fitted(X), fitted(X)
+    np.testing.assert_array_equal(first.embedding_, second.embedding_)
+    assert first.embedding_.dtype == np.float64
+    assert fitted(X.astype(np.float32)).embedding_.dtype == np.float32
+    assert np.isfinite(fitted(X.astype(np.float16)).embedding_).all()
+
+
+def test_what_every_fit_has(X, tmp_path):
+    model = fitted(X)
+    assert model.engine_ == "exact"
+    assert model.knn_recall_ is None
+    assert sp.issparse(model.affinities_)
+    assert model.affinities_.sum() == pytest.approx(1.0, abs=1e-4)
+    assert np.corrcoef(model.input_concentration_, model.concentration_)[0, 1] > 0.9
+    np.testing.assert_array_equal(model.transform(X[:5]), model.embedding_[:5])
+    model.save(tmp_path / "model.drsne")
+    np.testing.assert_array_equal(
+        drsne.load(tmp_path / "model.drsne").transform(X[:5] + 0.1), model.transform(X[:5] + 0.1)
+    )
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"density_weight": 0},
+        {"neighborhoods": "input", "kernel": "fixed"},
+        {"n_components": 1},
+        {"n_components": 3},
+        {"metric": "cosine"},
+        {"metric": "manhattan"},
+        {"init": "random"},
+        {"pca_components": 3},
+        {"engine": "tree"},
+    ],
+)
+def test_settings(X, params):
+    model = fitted(X, **params)
+    assert np.isfinite(model.embedding_).all()
+    expected = fitted(X, backend="numba", device=None, **params)
+    assert model.kl_divergence_ == pytest.approx(expected.kl_divergence_, abs=0.1)
+
+
+def test_densne(X):
+    found, expected = (fitted(X, DenSNE, **kw) for kw in ({}, {"backend": "numba", "device": None}))
+    assert found.correlation_ == pytest.approx(expected.correlation_, abs=0.02)
+
+
+def test_other_data(X):
+    distances = np.linalg.norm(X[:, None] - X[None], axis=2)
+    graph = NearestNeighbors(n_neighbors=40).fit(X).kneighbors_graph(mode="distance")
+    for data, params in (
+        (distances, {"metric": "precomputed"}),
+        (sp.csr_matrix(X), {}),
+        (X, {"neighbors": graph}),
+    ):
+        assert np.isfinite(fitted(data, **params).embedding_).all()
+
+
+def test_a_path_of_weights_and_an_update(X):
+    path = drsne.density_path(
+        X, [0, 1], perplexity=10, density_neighbors=10, max_iter=60, random_state=0, backend="torch", device=DEVICE
+    )
+    assert len(path.embeddings) == 2
+    model = fitted(X)
+    before = model.embedding_.copy()
+    model.update(X, np.arange(len(X)), stiffness=100.0)
+    assert np.abs(model.embedding_ - before).max() < 0.5 * np.abs(before).max()
+
+
+def test_an_interrupt_keeps_the_last_map(X):
+    def stop(iteration, Y, losses):
+        assert isinstance(Y, np.ndarray)
+        if iteration == 7:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="Interrupted after"):
+        model = fitted(X, callbacks=stop)
+    assert model.stopped_by_ == "interrupt"
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_wrong_devices_and_backends(X):
+    for device in ("gpu", "cuda:", "cuda:x", "", 0):
+        with pytest.raises(ValueError, match="device must be"):
+            DRSNE(backend="torch", device=device).fit(X)
+    with pytest.raises(ValueError, match="backend must be"):
+        DRSNE(backend="jax").fit(X)
+    with pytest.raises(ValueError, match=r"device='cuda:99' is not there: .* Pass device=None"):
+        DRSNE(device="cuda:99").fit(X)
+    with pytest.raises(ValueError, match=r"engine='fft' does not support backend='torch'\. Pass"):
+        fitted(X, engine="fft")
+    with pytest.raises(ValueError, match="engine='tree' does not support n_components=3 with backend='torch'"):
+        fitted(X, engine="tree", n_components=3)
+    with pytest.raises(ValueError, match="sample_weight needs backend='numba'"):
+        DRSNE(backend="torch", device=DEVICE).fit(X, sample_weight=np.full(len(X), 2.0))
+
+
+def test_names_of_backends_and_devices(monkeypatch):
+    assert choice.resolve("numba", None) == ("numba", None)
+    assert choice.resolve("numba", "cpu") == ("numba", None)
+    assert choice.resolve("torch", "cpu") == ("torch", "cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choice.resolve("numba", "cuda") == ("torch", "cuda")  # a CUDA device implies PyTorch
+    assert choice.resolve("numba", "cuda:1") == ("torch", "cuda:1")
+    assert choice.resolve("torch", None) == ("torch", "cuda")
+    monkeypatch.setattr(choice.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"need the package torch.*pip install 'drsne\[torch\]'"):
+        choice.resolve("torch", None)
+
+
+def test_neighbours_of_rows(monkeypatch):
+    from drsne.backends.torch import neighbors
+
+    rng = np.random.default_rng(1)
+    X = np.concatenate([rng.normal(0, 1, (2500, 5)), rng.normal(9, 0.1, (2500, 5))]).astype(np.float32)
+    X[7] = X[3]
+    expected = cKDTree(X.astype(np.float64)).query(X, 21)[0][:, 1:]
+    sent = torch.as_tensor(X, device=DEVICE)
+    found = neighbors.nearest(sent, 20)
+    assert found.recall is None
+    np.testing.assert_allclose(found.distances.cpu(), expected, rtol=1e-4, atol=1e-4)
+    monkeypatch.setattr(neighbors, "_INVERTED_FROM", 1000)
+    monkeypatch.setattr(neighbors, "_LIST", 100)
+    found = neighbors.nearest(sent, 20)
+    assert found.recall >= neighbors.GOOD_RECALL
+    right = (found.distances.cpu().numpy() <= expected[:, -1:] * 1.0001).mean()
+    assert right == pytest.approx(found.recall, abs=0.02)
+    assert (found.indices.cpu().numpy() != np.arange(len(X))[:, None]).all()
+    # Rows without clusters: too few neighbours are in the lists, so all rows are searched.
+    uniform = torch.as_tensor(rng.uniform(size=(3000, 30)).astype(np.float32), device=DEVICE)
+    monkeypatch.setattr(neighbors, "_PROBES", (1, 2))
+    found = neighbors.nearest(uniform, 20)
+    assert found.recall is None
+    exact = cKDTree(uniform.cpu().numpy()).query(uniform.cpu().numpy(), 21)[0][:, 1:]
+    np.testing.assert_allclose(found.distances.cpu(), exact, rtol=1e-4)
+
+
+def test_neighbours_in_groups_of_columns():
+    from drsne.backends.torch.neighbors import _smallest
+
+    D = torch.as_tensor(np.random.default_rng(2).normal(size=(40, 1003)), device=DEVICE)
+    found = _smallest(D, 7).sort(dim=1).values.cpu()
+    np.testing.assert_array_equal(found, D.topk(7, dim=1, largest=False).indices.sort(dim=1).values.cpu())
+
+
+def test_affinities_of_unusual_rows():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(400, 4))
+    X[:60] = X[0]  # more ties than the perplexity
+    with Workers(1) as workers:
+        graph = nearest(X, 60, metric="euclidean", workers=workers)
+        with pytest.warns(UserWarning, match="out of reach"):
+            expected = affinities(graph, 20.0, DEFAULT_CALIBRATION, workers, np.float32)
+        sent = KnnGraph(*(torch.as_tensor(each, device=DEVICE) for each in graph))
+        with pytest.warns(UserWarning, match="out of reach"):
+            found = affinities(sent, 20.0, DEFAULT_CALIBRATION, workers, np.float32)
+    assert abs(found.matrix() - expected.matrix()).max() < 1e-6 * expected.matrix().max()
+    np.testing.assert_allclose(found.precisions, expected.precisions, rtol=1e-6)
+    np.testing.assert_allclose(found.offsets, expected.offsets, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("n", "d", "k"), [(9000, 2, 30), (9001, 1, 5), (9003, 3, 100), (100, 2, 30)])
+def test_neighbours_in_large_maps(n, d, k):
+    from drsne.backends.torch.map_neighbors import nearest_in_map
+
+    rng = np.random.default_rng(4)
+    Y = np.concatenate([rng.normal(size=(n // 2, d)), rng.normal(20, 8, (n - n // 2, d))])
+    found = nearest_in_map(torch.as_tensor(Y, device=DEVICE), k).cpu().numpy()
+    np.testing.assert_array_equal(found, cKDTree(Y).query(Y, k + 1)[1][:, 1:])
+
+
+PROGRAMS = """
+import numpy as np, torch, warnings
+warnings.simplefilter("ignore")
+from drsne.backends import PairList
+from drsne.backends.torch import backend, cells, tree
+rng = np.random.default_rng(0)
+n = 711
+cells._TOP, cells._PART = 4, 4
+Y = torch.tensor(np.concatenate([rng.normal(size=(n // 2, 2)), rng.normal(20, 8, (n - n // 2, 2))]))
+scales, masses = (torch.tensor(np.exp(0.5 * rng.normal(size=n))) for _ in range(2))
+near = torch.tensor(rng.integers(0, n, (n, 13)), dtype=torch.int32)
+pairs = PairList(torch.arange(0, 13 * n + 1, 13), near.reshape(-1), torch.rand(13 * n))
+at = cells.structure(cells.raised(Y, scales))
+y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend("cpu")
+results = []
+for compiled in (False, True):
+    tree._triton = backend._compiled = lambda points: compiled
+    found = tree.summed_cells(Y, scales, at, torch.float32, masses)
+    sums = tree.sums(found, 0.45, 0.15, 2)
+    lengths, directions, back = torch.empty(n, dtype=torch.float64), torch.empty(n, 2), torch.empty(n, 2)
+    on.lengths(y, near, 0.0, lengths, directions)
+    on.pull_back(y, on.neighbor_list(near), scales, 0.0, back)
+    attraction = [on.attraction(y, pairs, 1.1, 0.0, each)[0] for each in (None, u)]
+    if compiled:
+        from drsne.backends.torch.kernels.repulsion import repulsion_2d
+        points, all_sums = torch.arange(n), torch.empty(3, n)
+        repulsion_2d[(-(-n // 32),)]((Y - Y.mean(dim=0)).float(), u, points, 1.0, all_sums, n, n, True, 32, 64)
+    else:
+        potential, forces = backend._over_all(Y, torch.arange(n), scales, 1.0, torch.float32)
+        all_sums = torch.cat((potential[None], forces.T))
+    moments = found.summed[:, [0, 1, 2, 9, 10, 11]]
+    results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums))
+for plain, program in zip(*results):
+    error = float((plain - program).abs().max() / plain.abs().max())
+    assert error < 1e-5, (error, plain, program)
+print("the same")
+"""
+
+
+@pytest.mark.slow
+def test_triton_programs_do_what_plain_pytorch_does():
+    """Triton's interpreter runs the programs on the CPU. Tests with DRSNE_TEST_DEVICE=cuda cover the compiled ones."""
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAMS],
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == "the same", done.stderr
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU: DRSNE_TEST_DEVICE=cuda")
+def test_fits_free_the_memory_of_the_device(X):
+    fitted(X)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    for seed in range(10):
+        fitted(X, random_state=seed)
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() <= before
