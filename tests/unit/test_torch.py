@@ -225,7 +225,9 @@ def test_neighbours_in_large_maps(n, d, k):
 
 
 PROGRAMS = """
+import sys
 import numpy as np, torch, warnings
+torch.set_default_device(sys.argv[1])
 warnings.simplefilter("ignore")
 from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, tree
@@ -237,7 +239,7 @@ scales, masses = (torch.tensor(np.exp(0.5 * rng.normal(size=n))) for _ in range(
 near = torch.tensor(rng.integers(0, n, (n, 13)), dtype=torch.int32)
 pairs = PairList(torch.arange(0, 13 * n + 1, 13), near.reshape(-1), torch.rand(13 * n))
 at = cells.structure(cells.raised(Y, scales))
-y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend("cpu")
+y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
 results = []
 for compiled in (False, True):
     tree._triton = backend._compiled = lambda points: compiled
@@ -265,11 +267,11 @@ print("the same")
 
 @pytest.mark.slow
 def test_triton_programs_do_what_plain_pytorch_does():
-    """Triton's interpreter runs the programs on the CPU. Tests with DRSNE_TEST_DEVICE=cuda cover the compiled ones."""
+    """On a GPU the programs are compiled. On the CPU, Triton's interpreter runs them."""
     pytest.importorskip("triton")
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAMS],
-        env={**os.environ, "TRITON_INTERPRET": "1"},
+        [sys.executable, "-c", PROGRAMS, DEVICE],
+        env={**os.environ, **({"TRITON_INTERPRET": "1"} if DEVICE == "cpu" else {})},
         capture_output=True,
         text=True,
         check=False,

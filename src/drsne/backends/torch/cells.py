@@ -21,7 +21,7 @@ _PART = 32  # largest number of near leaves that are summed together
 _TOP = 64  # largest number of nodes in the highest level
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
 # below which the kernel is the same everywhere.
-_LISTED_USES, _LISTED_GROWTH, _SMALL = 6, 1.1, 0.02
+_LISTED_USES, _LISTED_GROWTH, _SMALL = 8, 1.1, 0.02
 _PAIRS = 2**25  # largest number of pairs of cells that are compared at a time
 
 

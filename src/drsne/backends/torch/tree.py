@@ -248,7 +248,7 @@ class TorchTree:
     """The sums over a tree that :mod:`drsne.engines.tree` needs."""
 
     LARGE, PAUSES = 0, False  # cells are kept for maps of any size, and always tried, because new ones take longer
-    MOST_USES, GROWN = 16, 2.5  # largest number of evaluations with the same cells, and largest growth of the leaves
+    MOST_USES, GROWN = 16, 1.5  # largest number of evaluations with the same cells, and largest growth of the leaves
 
     @staticmethod
     def centred(Y: Tensor) -> Tensor:
