@@ -149,6 +149,21 @@ def test_wrong_devices_and_backends(X):
         DRSNE(backend="torch", device=DEVICE).fit(X, sample_weight=np.full(len(X), 2.0))
 
 
+def test_a_device_without_enough_memory(X, monkeypatch):
+    from drsne.backends.torch.backend import TorchBackend
+
+    model = fitted(X)
+    before = model.embedding_
+
+    def fails(*arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB. GPU 0 has 1 GiB")
+
+    monkeypatch.setattr(TorchBackend, "attraction", fails)
+    with pytest.raises(MemoryError, match=r"too little memory for this fit \(CUDA out of memory\)\. Lower perplexity"):
+        model.fit(X)
+    assert model.embedding_ is before
+
+
 def test_names_of_backends_and_devices(monkeypatch):
     assert choice.resolve("numba", None) == ("numba", None)
     assert choice.resolve("numba", "cpu") == ("numba", None)

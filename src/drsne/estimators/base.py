@@ -203,11 +203,17 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         last = self.__dict__.get("embedding_")
         try:
             yield
-        except BaseException:
+        except BaseException as error:
             if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map
                 for name in names:
                     self.__dict__.pop(name, None)
                 self.__dict__.update(before)
+            if type(error).__name__ == "OutOfMemoryError":  # that of PyTorch, which need not be installed
+                raise MemoryError(
+                    f"The device has too little memory for this fit ({str(error).split('. ')[0]}). Lower perplexity or "
+                    "density_neighbors, pass pca_components if the data have many features, fit a sample, or omit "
+                    "device to use the processor."
+                ) from error
             raise
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
