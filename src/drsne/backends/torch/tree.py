@@ -21,8 +21,9 @@ _NODES = 32  # number of nodes that a program summarises
 _CHUNK = 2**18  # number of pairs of leaves that plain PyTorch sums at a time
 
 
-# The factor on theta if the extents of both the leaf and the cell count, and the weight of the extent of the scales.
-_LEAF_THETA, _SPREADING = 1.5, 0.15
+# The factor on theta if the extents of both the leaf and the cell count, by the number of dimensions of the map, and the
+# weight of the extent of the scales.
+_LEAF_THETA, _SPREADING = {1: 1.25, 2: 1.5}, 0.15
 
 
 class Cells(NamedTuple):
@@ -268,4 +269,4 @@ class TorchTree:
     @staticmethod
     def sums(found: Cells, d: int, theta: float) -> Sums:
         """Return the sums over all points, at an opening angle ``theta``."""
-        return sums(found, (_LEAF_THETA * theta) ** 2, _SPREADING, d)
+        return sums(found, (_LEAF_THETA[d] * theta) ** 2, _SPREADING, d)
