@@ -206,12 +206,12 @@ def report() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--sizes", type=int, nargs="*", default=[])
+    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--scores", action="store_true")
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
-    for size in options.sizes:
+    for size in [] if options.report else options.sizes:
         measure(size, options.seeds if size <= 1_000_000 else options.seeds[:1])
     if options.scores:
         compare(options.seeds)

@@ -64,7 +64,10 @@ def scaled_pair_type(Y: Any, scales: Any, precision: str) -> Any:
     return _resolving_type(extent, precision)
 
 
-def unit_scale(X: NDArray[np.float64]) -> float:
+def unit_scale(X: Any) -> float:
     """Return a power of two near the largest magnitude in ``X``. Dividing by it is exact and keeps squares finite."""
-    largest = float(np.abs(X).max(initial=0.0))
+    if isinstance(X, np.ndarray):
+        largest = float(np.abs(X).max(initial=0.0))
+    else:
+        largest = max(abs(float(bound)) for bound in X.aminmax())
     return float(2.0 ** min(np.frexp(largest)[1], 1023)) if largest > 0 else 1.0

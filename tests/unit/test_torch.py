@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from on_backends import DEVICE
+from on_backends import DEVICE, engine_of, torch_backend
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
@@ -185,7 +185,7 @@ def test_neighbours_of_rows(monkeypatch):
     X = np.concatenate([rng.normal(0, 1, (2500, 5)), rng.normal(9, 0.1, (2500, 5))]).astype(np.float32)
     X[7] = X[3]
     expected = cKDTree(X.astype(np.float64)).query(X, 21)[0][:, 1:]
-    sent = torch.as_tensor(X, device=DEVICE)
+    sent = torch.as_tensor(X - X.mean(axis=0), device=DEVICE, dtype=torch.float64)
     found = neighbors.nearest(sent, 20)
     assert found.recall is None
     np.testing.assert_allclose(found.distances.cpu(), expected, rtol=1e-4, atol=1e-4)
@@ -197,12 +197,107 @@ def test_neighbours_of_rows(monkeypatch):
     assert right == pytest.approx(found.recall, abs=0.02)
     assert (found.indices.cpu().numpy() != np.arange(len(X))[:, None]).all()
     # Rows without clusters: too few neighbours are in the lists, so all rows are searched.
-    uniform = torch.as_tensor(rng.uniform(size=(3000, 30)).astype(np.float32), device=DEVICE)
+    uniform = torch.as_tensor(rng.uniform(-1, 1, size=(3000, 30)), device=DEVICE)
     monkeypatch.setattr(neighbors, "_PROBES", (1, 2))
     found = neighbors.nearest(uniform, 20)
     assert found.recall is None
     exact = cKDTree(uniform.cpu().numpy()).query(uniform.cpu().numpy(), 21)[0][:, 1:]
     np.testing.assert_allclose(found.distances.cpu(), exact, rtol=1e-4)
+
+
+@pytest.mark.parametrize("change", ["far", "very far", "outlier", "two places", "large", "small", "huge", "tiny"])
+def test_neighbours_of_unusual_rows(change):
+    """The same neighbours as those of numba, which proves its searches."""
+    X = np.random.default_rng(5).normal(size=(300, 5))
+    if change == "outlier":
+        X[7] = 1e6
+    elif change == "two places":
+        X[:150] += 1e4
+    else:
+        X = {"far": X + 1e6, "very far": X + 1e8}.get(change, X)
+        X = X * {"large": 1e39, "small": 1e-46, "huge": 1e200, "tiny": 1e-200}.get(change, 1.0)
+    with Workers(1) as workers:
+        expected = nearest(X, 20, metric="euclidean", workers=workers)
+    found = torch_backend().nearest(X, 20, cosine=False)
+    np.testing.assert_allclose(found.distances.cpu(), expected.distances, rtol=1e-6)
+
+
+def test_neighbours_of_many_equal_rows(monkeypatch):
+    from drsne.backends.torch import neighbors
+
+    X = np.random.default_rng(6).normal(size=(3000, 4))
+    X[::2] = X[0]
+    monkeypatch.setattr(neighbors, "_INVERTED_FROM", 1000)
+    monkeypatch.setattr(neighbors, "_LIST", 16)
+    monkeypatch.setattr(neighbors, "_BLOCK", 2**16)  # several blocks for each list
+    found = torch_backend().nearest(X, 10, cosine=False)
+    expected = cKDTree(X).query(X, 11)[0][:, 1:]
+    assert (found.distances.cpu().numpy() <= expected[:, -1:] + 1e-9).mean() > 0.95
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=10 is out of reach")
+def test_directions_of_rows():
+    """Rows of very different lengths, and rows of zeros, which are searched on the CPU."""
+    X = np.random.default_rng(7).normal(size=(200, 4))
+    X[:5] *= np.array([1e-14, 1e-30, 1e-50, 1e30, 1e-200])[:, None]
+    numba = {"backend": "numba", "device": None}
+    for zeros in (0, 3):
+        X[10 : 10 + zeros] = 0.0
+        found, expected = (fitted(X, metric="cosine", max_iter=5, **kw) for kw in ({}, numba))
+        np.testing.assert_allclose(found.input_concentration_, expected.input_concentration_, atol=1e-4)
+
+
+def test_settings_of_the_paper(X):
+    assert np.isfinite(fitted(X, objective=drsne.Objective(support="directed")).embedding_).all()
+    params = {"random_state": 0, **drsne.presets.paper(len(X), 0.01, 20, max_iter=20)}
+    found, expected = (DRSNE(**kw, **params).fit(X) for kw in ({"backend": "torch", "device": DEVICE}, {}))
+    assert found.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=1e-6)
+
+
+def test_a_model_of_a_gpu_can_be_used_without_one(X, tmp_path):
+    model = fitted(X)
+    model.set_params(device="cuda:99")  # stands for the GPU of another machine
+    model.save(tmp_path / "model.drsne")
+    loaded = drsne.load(tmp_path / "model.drsne")
+    np.testing.assert_array_equal(loaded.transform(X[:3] + 0.1), model.transform(X[:3] + 0.1))
+    assert drsne.memory_estimate(1000, 10, device="cuda") > 0
+    with pytest.raises(ValueError, match="device='cuda:99' is not there"):
+        loaded.fit(X)
+
+
+def test_cells_that_grow_are_listed_again():
+    """Some points move so far that the lists of the last evaluation would be wrong for their leaves."""
+    backend, engine = torch_backend(), engine_of("tree", "torch")
+    rng = np.random.default_rng(8)
+    Y = np.concatenate([rng.normal(0, 4, (2000, 2)), rng.normal(30, 4, (2000, 2))])
+    state = engine.start()
+    engine.repulsion(Y, 0.0, None, state)
+    Y[:: len(Y) // 40] += 5.0
+    _, forces = engine.repulsion(Y, 0.0, None, state)
+    _, expected = backend.repulsion(backend.received(Y), smoothing=0.0, scales=None, precision="double")
+    expected = expected.cpu().numpy()
+    assert np.linalg.norm(forces - expected) < 0.01 * np.linalg.norm(expected)
+
+
+def test_many_points_in_three_dimensions(X, monkeypatch):
+    from drsne.estimators import preparation
+
+    monkeypatch.setattr(preparation, "_MANY_FOR_ALL_PAIRS", 100)
+    with pytest.warns(UserWarning, match="sums over all pairs of 300 points for n_components=3"):
+        fitted(X, n_components=3, max_iter=5)
+
+
+def test_points_in_an_order_that_follows_the_map(X, monkeypatch):
+    from drsne.backends.torch import backend
+    from drsne.objectives import problem
+
+    expected = fitted(X, max_iter=12)
+    monkeypatch.setattr(backend, "_REORDERED_FROM", 100)
+    monkeypatch.setattr(backend, "_PAIRS", 1000)  # several ranges of rows
+    monkeypatch.setattr(problem, "LARGE_MAP", 100)
+    monkeypatch.setattr(problem, "_REORDERED_EVERY", 4)
+    found = fitted(X, max_iter=12)
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-2 * np.abs(expected.embedding_).max())
 
 
 def test_neighbours_in_groups_of_columns():
@@ -257,7 +352,7 @@ at = cells.structure(cells.raised(Y, scales))
 y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
 results = []
 for compiled in (False, True):
-    tree._triton = backend._compiled = lambda points: compiled
+    cells.compiled = backend._compiled = lambda points: compiled
     found = tree.summed_cells(Y, scales, at, torch.float32, masses)
     sums = tree.sums(found, 0.45, 0.15, 2)
     lengths, directions, back = torch.empty(n, dtype=torch.float64), torch.empty(n, 2), torch.empty(n, 2)
@@ -296,10 +391,10 @@ def test_triton_programs_do_what_plain_pytorch_does():
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU: DRSNE_TEST_DEVICE=cuda")
 def test_fits_free_the_memory_of_the_device(X):
-    fitted(X)
+    fitted(X, engine="tree")
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     for seed in range(10):
-        fitted(X, random_state=seed)
+        fitted(X, random_state=seed, engine="tree")
     torch.cuda.synchronize()
     assert torch.cuda.memory_allocated() <= before

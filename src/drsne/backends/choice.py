@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from drsne import checks
@@ -11,18 +13,11 @@ NAMES = ("numba", "torch")
 _INSTALL = "Install PyTorch with pip install 'drsne[torch]', or pass backend='numba' and device=None."
 
 
-def resolve(backend: str, device: Any) -> tuple[str, str | None]:
-    """Return the names of the backend and of its device. Raise an error if they are wrong or not there.
-
-    A CUDA device implies PyTorch. Without a ``device``, PyTorch uses the first GPU if there is one, else the CPU.
-    """
+def named(backend: str, device: Any) -> tuple[str, str | None]:
+    """Return the names of the backend and of its device, which need not be there. A CUDA device implies PyTorch."""
     checks.choice("backend", backend, NAMES)
     if device is not None and not isinstance(device, str):
         device = str(device)  # such as a torch.device
-    if device is None and backend == "numba":
-        return "numba", None
-    if device == "cpu" and backend == "numba":
-        return "numba", None
     kind, _, number = (device or "").partition(":")
     if device is not None and (
         kind not in ("cpu", "cuda") or (number and not number.isdigit()) or device.endswith(":")
@@ -30,6 +25,20 @@ def resolve(backend: str, device: Any) -> tuple[str, str | None]:
         raise ValueError(
             f"device must be None, 'cpu', 'cuda' or a numbered GPU such as 'cuda:1'; got {device!r}. Pass one of these."
         )
+    if backend == "numba" and kind != "cuda":
+        return "numba", None
+    return "torch", device
+
+
+def resolve(backend: str, device: Any) -> tuple[str, str | None]:
+    """Return the same names, and raise an error if the backend or the device is not there.
+
+    Without a ``device``, PyTorch uses the first GPU if there is one, else the CPU.
+    """
+    backend, device = named(backend, device)
+    if backend == "numba":
+        return backend, device
+    kind, _, number = (device or "").partition(":")
     if importlib.util.find_spec("torch") is None:
         raise ImportError(
             f"backend='torch' and CUDA devices need the package torch, which is not installed. {_INSTALL}"
@@ -47,3 +56,16 @@ def resolve(backend: str, device: Any) -> tuple[str, str | None]:
                 "the CPU, or install a build of PyTorch for your GPU."
             )
     return "torch", device
+
+
+@contextmanager
+def current(backend: str, device: Any) -> Iterator[None]:
+    """Make a GPU the current one during a block, because Triton starts its programs there."""
+    name, device = resolve(backend, device)
+    if name == "numba" or not str(device).startswith("cuda"):
+        yield
+        return
+    import torch
+
+    with torch.cuda.device(device):
+        yield

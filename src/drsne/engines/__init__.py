@@ -4,9 +4,9 @@ There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a cl
 ``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods.
 ``supports(n_components, backend)`` returns whether it supports such maps on a backend, and
 ``check_options(options)`` raises an error for wrong options. It also has four attributes. ``adaptive`` says whether it
-supports the adaptive kernel, and ``OPTIONS`` holds the names of its options. ``tolerance`` holds the relative errors of
-the forces and of the partition sum that the contract test allows. The registry reads only file names, so listing the
-engines does not import them.
+supports the adaptive kernel, ``backends`` holds the names of the backends on which it runs, and ``OPTIONS`` holds the
+names of its options. ``tolerance`` holds the relative errors of the forces and of the partition sum that the contract
+test allows. The registry reads only file names, so listing the engines does not import them.
 """
 
 from __future__ import annotations
@@ -122,10 +122,21 @@ def check_chosen(
     chosen = resolve(name, n_samples, n_components, adaptive, backend)
     for option in options or {}:
         if chosen != "exact" and option not in load(chosen).OPTIONS:
-            able = [each for each in names() if option in load(each).OPTIONS and (load(each).adaptive or not adaptive)]
+            able = [
+                each
+                for each in names()
+                if option in load(each).OPTIONS
+                and (load(each).adaptive or not adaptive)
+                and backend in load(each).backends
+            ]
             raise ValueError(
                 f"engine_options[{option!r}] is not an option of engine={chosen!r}, which {name!r} chooses for "
-                f"{n_samples} samples and n_components={n_components}. Omit it, or pass engine={able[0]!r}."
+                f"{n_samples} samples and n_components={n_components}. Omit it"
+                + (
+                    f", or pass engine={able[0]!r}."
+                    if able
+                    else f"; backend={backend!r} has no engine with this option."
+                )
             )
 
 

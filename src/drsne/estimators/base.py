@@ -20,6 +20,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from drsne import checks, engines, logs
+from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import Held, PreparationSettings, Prepared
@@ -196,24 +197,34 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     @contextmanager
+    def _on_device(self) -> Iterator[None]:
+        """Use the device of this estimator during a block, after a check that it is there."""
+        with choice.current(self.backend, self.device):
+            try:
+                yield
+            except Exception as error:
+                if type(error).__name__ != "OutOfMemoryError":  # that of PyTorch, which need not be installed
+                    raise
+                raise MemoryError(
+                    f"The device has too little memory for this fit ({str(error).split('. ')[0]}). Lower perplexity or "
+                    "density_neighbors, pass pca_components if the data have many features, fit a sample, or omit "
+                    "device to use the processor."
+                ) from error
+
+    @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
         """Restore what is known of the columns of the data if a fit fails, so that the last fit stays usable."""
         names = ("n_features_in_", "feature_names_in_")
         before = {name: getattr(self, name) for name in names if hasattr(self, name)}
         last = self.__dict__.get("embedding_")
         try:
-            yield
-        except BaseException as error:
+            with self._on_device():
+                yield
+        except BaseException:
             if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map
                 for name in names:
                     self.__dict__.pop(name, None)
                 self.__dict__.update(before)
-            if type(error).__name__ == "OutOfMemoryError":  # that of PyTorch, which need not be installed
-                raise MemoryError(
-                    f"The device has too little memory for this fit ({str(error).split('. ')[0]}). Lower perplexity or "
-                    "density_neighbors, pass pca_components if the data have many features, fit a sample, or omit "
-                    "device to use the processor."
-                ) from error
             raise
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
@@ -376,6 +387,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
         version = state.pop("_pickle_version", 0)
+        if "backend" in self._get_param_names():  # pickles of older versions do not have these parameters
+            state = {"backend": "numba", "device": None, **state}
         if version > _PICKLE_VERSION:
             raise ValueError(
                 f"This {type(self).__name__} was pickled by a newer version of drsne. Upgrade with pip install -U "

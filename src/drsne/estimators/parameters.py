@@ -112,7 +112,7 @@ def _check_weight(params: Mapping[str, Any]) -> None:
 
 def backend_of(params: Mapping[str, Any]) -> str:
     """Return the name of the backend of a fit. A CUDA device implies PyTorch."""
-    return choice.resolve(params["backend"], params["device"])[0]
+    return choice.named(params["backend"], params["device"])[0]
 
 
 def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:

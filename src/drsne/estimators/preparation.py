@@ -38,6 +38,7 @@ Array = NDArray[np.float64]
 _NEIGHBORS_PER_PERPLEXITY = 3.0  # smallest ratio of neighbours to perplexity; at lower ratios, affinities are similar
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
 _NEIGHBORS_KEPT = 30
+_MANY_FOR_ALL_PAIRS = 50_000  # largest number of points for which sums over all pairs take a reasonable time
 _LIGHT = 0.05  # quantile of the masses that determines how many neighbours are searched for
 _OUTSIDE = 1.2  # distance from the centre at which new rows can start, in units of the radius of the old map
 _JITTER = 0.01  # distance by which new rows are moved at the start of an update, in units of the neighbour distances
@@ -149,13 +150,16 @@ def prepare_density_terms(
     # The last bits of distances do not matter in single precision, but they do in the presets of the paper.
     compiled = objective.precision == "double"
     backend = settings.computed_by(workers)
-    on_device = backend if objective.calibration.shift and not compiled and masses is None else None
+    usual = objective.calibration.shift and objective.support == "symmetric" and not compiled and masses is None
+    on_device = backend if usual else None
     near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses, backend=on_device)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real, masses)
     with timed("Made the initial map"):
         start = _start(settings, near, symmetric, backend, workers)
+    if isinstance(symmetric.P, PairList):
+        backend.forget()
     graph = slots(near.graph, masses, sizes.density_neighbors)
     kept = None
     if X.shape[0] <= _MOST_SAMPLES_KEPT and near.pca is None and settings.neighbors is None:
@@ -465,13 +469,20 @@ def _engine(
     settings: PreparationSettings, n_samples: int, precision: str, backend: Any, adaptive: bool = False
 ) -> engines.Engine:
     name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive, backend.name)
+    if backend.name == "torch" and name == "exact" and n_samples > _MANY_FOR_ALL_PAIRS:
+        checks.warn(
+            f"PyTorch sums over all pairs of {n_samples} points for n_components={settings.n_components}, which takes "
+            "long. Pass n_components=2, or backend='numba' without a device."
+        )
     LOGGER.debug("Engine %r with the %s kernel", name, "adaptive" if adaptive else "fixed")
     return engines.build(name, backend, precision=precision, options=settings.engine_options)
 
 
 def searches(backend: Any, X: Any, metric: Any) -> bool:
     """Return whether a backend finds the neighbours of these data itself."""
-    return backend.name == "torch" and isinstance(X, np.ndarray) and metric in ("euclidean", "cosine")
+    if backend.name != "torch" or not isinstance(X, np.ndarray) or metric not in ("euclidean", "cosine"):
+        return False
+    return bool(metric == "euclidean" or X.any(axis=1).all())  # rows of zeros have no direction
 
 
 def _start(settings: PreparationSettings, near: _Neighbors, found: Affinities, backend: Any, workers: Workers) -> Array:
@@ -484,9 +495,7 @@ def _start(settings: PreparationSettings, near: _Neighbors, found: Affinities, b
         return initialization.random(n, d, rng)
     if not settings.precomputed:
         if isinstance(found.P, PairList):
-            found_components = backend.components(X, d)
-            backend.forget()
-            return initialization.as_start(found_components, rng)
+            return initialization.as_start(backend.components(X, d), rng)
         return initialization.pca(X, d, rng, workers)
     if sp.issparse(X):
         return initialization.diffusion(found.P, d, rng)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
-from drsne.backends.arrays import host, namespace, same_kind
+from drsne.backends.arrays import cast, host, namespace, same_kind
 from drsne.objectives import masses as weighted
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ def group_neighbors(distances: Any) -> Any:
         surprise = same_kind(np.arange(LEAST_GROUP, k), distances) * xp.log(ratio)
     surprise[~xp.isfinite(surprise)] = 0.0  # duplicates of a point are not a group
     clear = xp.amax(surprise, axis=1) > -float(np.log(GAP_CHANCE))
-    return xp.where(clear, surprise.argmax(axis=1) + LEAST_GROUP, k)
+    return cast(xp.where(clear, surprise.argmax(axis=1) + LEAST_GROUP, k), np.int32)
 
 
 def repeated(table: Any, kept: Any) -> Any:
@@ -119,7 +119,7 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing, masses: Array |
     with np.errstate(over="ignore"):  # the ratio of the largest to the smallest radius may overflow
         log_c = -exponent * xp.log(xp.clip(radius / least, None, float(np.finfo(np.float64).max)))
     c = least / radius if exponent == 1.0 else xp.exp(log_c)
-    mean = weighted.mean(c, masses) + (smoothing.mean * least**exponent if smoothing.mean else 0.0)
+    mean = weighted.mean(c, masses) + (smoothing.mean * np.float64(least) ** exponent if smoothing.mean else 0.0)
     relative = c / mean
     log = xp.log(relative + smoothing.profile) if smoothing.profile else log_c - float(np.log(mean))
     return Profile(log, relative, radius)

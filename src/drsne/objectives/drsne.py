@@ -278,7 +278,7 @@ class DRSNEProblem(Problem):
         listed: list[Neighborhoods] = []
         if objective.input_weight:
             near = repeated(neighbors, kept)
-            near = np.ascontiguousarray(near) if isinstance(near, np.ndarray) else near
+            near = np.ascontiguousarray(near) if isinstance(near, np.ndarray) else near.contiguous()
             listed.append(InputNeighborhoods(objective.input_weight, near, sample))
         if objective.embedding_weight:
             listed.append(EmbeddingNeighborhoods(objective.embedding_weight, k, sample, kept, masses))

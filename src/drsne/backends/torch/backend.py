@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from drsne.backends import NeighborList, PairList, arrays
 from drsne.backends.torch import map_neighbors, neighbors, preparation, steps
+from drsne.backends.torch.cells import compiled
 from drsne.backends.torch.tree import TorchTree, pair_dtype
 from drsne.precision import unit_scale
 
@@ -75,7 +77,7 @@ class TorchBackend:
 
     def __init__(self, device: Any) -> None:
         self.device = torch.device(device)
-        self._sent: tuple[Any, Tensor] | None = None  # the last data, and their rows on the device
+        self._sent: tuple[Any, Tensor, float] | None = None  # the last data, their rows on the device, and their unit
 
     @property
     def tree(self) -> TorchTree:
@@ -88,24 +90,33 @@ class TorchBackend:
 
     def nearest(self, X: Any, k: int, *, cosine: bool) -> neighbors.Found:
         """Return the ``k`` nearest neighbours of every row of a NumPy array."""
-        rows = self._rows(X)
         if cosine:
-            rows = torch.nn.functional.normalize(rows, dim=1)
-        found = neighbors.nearest(rows, k)
-        unit = unit_scale(X)
+            rows = self.received(X)
+            rows = rows / rows.abs().amax(dim=1, keepdim=True)
+            rows = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+            rows, unit = rows - rows.mean(dim=0), 1.0
+        else:
+            rows, unit = self._rows(X)
+        with _full_precision():
+            found = neighbors.nearest(rows, k)
         return found._replace(distances=0.5 * found.distances**2 if cosine else found.distances * unit)
 
     def components(self, X: Any, count: int) -> NDArray[np.float64]:
         """Return the scores of the leading principal components of a NumPy array."""
-        found = arrays.host(preparation.components(self._rows(X), min(count, X.shape[1])))
+        with _full_precision():
+            found = arrays.host(preparation.components(self._rows(X)[0], min(count, X.shape[1])))
         return np.pad(found, ((0, 0), (0, count - found.shape[1])))
 
-    def _rows(self, X: Any) -> Tensor:
-        """Return data in single precision, in units of their largest value."""
+    def _rows(self, X: Any) -> tuple[Tensor, float]:
+        """Return data in double precision with the mean 0, in units of about their largest value, and this unit."""
         if self._sent is None or self._sent[0] is not X:
             rows = self.received(X)
-            self._sent = X, (rows / unit_scale(X)).to(torch.float32)
-        return self._sent[1]
+            first = unit_scale(rows)
+            rows = rows / rows.new_full((), first)  # a division: the inverse of the unit may overflow
+            rows = rows - rows.mean(dim=0)
+            second = unit_scale(rows)
+            self._sent = X, rows / second, first * second
+        return self._sent[1:]
 
     def forget(self) -> None:
         """Free the data on the device. The neighbours are known by then."""
@@ -276,7 +287,18 @@ class TorchBackend:
 
 def _compiled(Y: Tensor) -> bool:
     """Return whether there are Triton programs for a map."""
-    return bool(Y.is_cuda and Y.dtype == torch.float32 and Y.shape[1] == 2)
+    return compiled(Y) and Y.shape[1] == 2
+
+
+@contextmanager
+def _full_precision() -> Iterator[None]:
+    """Compute matrix products in full single precision, whatever the user has chosen for other programs."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def _row_ranges(indptr: Tensor) -> Iterator[tuple[int, int, int, int]]:
@@ -303,7 +325,7 @@ def _over_all(
     inverse = None if scales is None else (1.0 / scales).to(real)
     potential = torch.empty(len(points), dtype=torch.float64, device=Y.device)
     forces = torch.empty((len(points), d), dtype=torch.float64, device=Y.device)
-    if places.is_cuda and real == torch.float32 and d == 2:
+    if compiled(places) and d == 2:
         from drsne.backends.torch.kernels import repulsion as kernels
 
         sums = torch.empty((3, len(points)), dtype=torch.float32, device=Y.device)

@@ -6,6 +6,7 @@ All levels then have a known size, and every step is a sort or a sum over the ro
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,7 +23,18 @@ _TOP = 64  # largest number of nodes in the highest level
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
 # below which the kernel is the same everywhere.
 _LISTED_USES, _LISTED_GROWTH, _SMALL = 8, 1.1, 0.02
+# A leaf has grown much if its extent exceeds a multiple of the old one by a share of its scale. Lists are made again if
+# more than a share of the leaves has.
+_LEAF_GROWTH, _LEAF_SLACK, _MOST_STRETCHED = 1.5, 0.3, 0.005
 _PAIRS = 2**25  # largest number of pairs of cells that are compared at a time
+
+
+TRITON = importlib.util.find_spec("triton") is not None
+
+
+def compiled(values: Tensor) -> bool:
+    """Return whether there are Triton programs for these values. Without Triton, plain PyTorch is used."""
+    return bool(TRITON and values.is_cuda and values.dtype == torch.float32)
 
 
 class Lists(NamedTuple):
@@ -59,12 +71,18 @@ class KeptLists:
     parts: Parts
     opening: float
     extent: float  # extent of the map for which they were made
+    leaves: Tensor  # extents of the leaves for which they were made
     uses: int = 0
 
-    def valid(self, opening: float, extent: float) -> bool:
-        """Return whether the lists can be used for a map of this extent."""
-        grown = max(extent, self.extent) <= _LISTED_GROWTH * min(extent, self.extent)
-        return opening == self.opening and self.uses < _LISTED_USES and (grown or max(extent, self.extent) < _SMALL)
+    def stretched(self, summed: Tensor) -> Tensor:
+        """Return the share of the leaves that have grown much since the lists were made, on the device."""
+        now = summed[: len(self.leaves)]
+        return (now[:, EXTENT] > _LEAF_GROWTH * self.leaves + _LEAF_SLACK * now[:, B]).to(now.dtype).mean()
+
+    def valid(self, opening: float, extent: float, stretched: float) -> bool:
+        """Return whether the lists can be used for a map of this extent, in which some leaves have grown."""
+        alike = max(extent, self.extent) <= max(_LISTED_GROWTH * min(extent, self.extent), _SMALL)
+        return opening == self.opening and self.uses < _LISTED_USES and alike and stretched <= _MOST_STRETCHED
 
 
 @dataclass

@@ -1,7 +1,8 @@
-"""The nearest neighbours of the rows of a matrix on a device: exact, or in the lists of an inverted file.
+"""The nearest neighbours of the rows of a matrix on a device: among all rows, or in the lists of an inverted file.
 
 Distances come from matrix products in single precision. A few more neighbours than needed are kept, and their
-distances are then computed again from the differences of the rows, so that rounding does not change the order.
+distances are then computed again from the differences of the rows in double precision. The recall is measured on some
+rows, because products lose small differences of large numbers. If it is too small, products have double precision.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ GROUP = 32  # number of rows in a group: only the nearest groups of a row are se
 _EXTRA = 8  # number of neighbours that are kept in addition until distances are exact
 _BLOCK = 2**28  # largest number of distances in memory
 _CHECKED = 1000  # number of rows whose recall is measured
+_EXACT_RECALL = 0.999  # recall of a search among all rows below which it is repeated in double precision
 GOOD_RECALL = 0.95  # recall below which more lists are searched
 _INVERTED_FROM = 300_000  # smallest number of rows for which an inverted file is faster
 _LIST = 512  # mean number of rows in a list
@@ -27,44 +29,56 @@ class Found(NamedTuple):
     """The neighbours of every row, nearest first, and the recall of an approximate search."""
 
     indices: Tensor  # (n, k), int32
-    distances: Tensor  # (n, k), float32
-    recall: float | None  # None for an exact search
+    distances: Tensor  # (n, k), float64
+    recall: float | None  # None if all rows were compared
 
 
 def nearest(X: Tensor, k: int) -> Found:
-    """Return the ``k`` nearest neighbours of every row of ``X`` (n, d), without the row itself."""
-    X = X - X.mean(dim=0, dtype=torch.float64).to(X.dtype)
-    if len(X) < _INVERTED_FROM:
-        return Found(*exact(X, k), None)
-    rows = torch.linspace(0, len(X) - 1, _CHECKED, device=X.device, dtype=torch.float64).to(torch.int64).unique()
-    _, reach = exact(X, k, rows)
-    lists = _Lists.of(X)
-    recall = 0.0
-    for probes in _PROBES:
-        found = lists.nearest(X, k, probes)
-        recall = float((found[1][rows] <= reach[:, -1:] * (1.0 + 1e-6)).to(torch.float64).mean())
-        if recall >= GOOD_RECALL:
-            return Found(*found, recall)
-        if probes * _LIST * 4 > len(X):
-            break
-    return Found(*exact(X, k), None)
+    """Return the ``k`` nearest neighbours of every row of ``X`` (n, d), without the row itself.
+
+    ``X`` has double precision, the mean 0 and values up to about 1.
+    """
+    numbers = torch.linspace(0, len(X) - 1, min(len(X), _CHECKED), device=X.device, dtype=torch.float64)
+    rows = numbers.to(torch.int64).unique()
+    _, reach = exact(X, k, X, rows)
+
+    def recall(distances: Tensor) -> float:
+        return float((distances[rows] <= reach[:, -1:] * (1.0 + 1e-9)).to(torch.float64).mean())
+
+    single = X.to(torch.float32)
+    if len(X) >= _INVERTED_FROM:
+        lists = _Lists.of(single)
+        for probes in _PROBES:
+            found = lists.nearest(single, k, X, probes)
+            share = recall(found[1])
+            if share >= GOOD_RECALL:
+                return Found(*found, share)
+            if probes * _LIST * 4 > len(X):
+                break
+    found = exact(single, k, X)
+    if recall(found[1]) < _EXACT_RECALL:
+        found = exact(X, k, X)
+    return Found(*found, None)
 
 
-def exact(X: Tensor, k: int, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """Return the neighbours and distances of ``rows``, or of all rows, by computing all distances."""
+def exact(X: Tensor, k: int, precise: Tensor, rows: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Return the neighbours and distances of ``rows``, or of all rows, by computing all distances.
+
+    Products are those of ``X``, and the final distances those of the same rows in double precision.
+    """
     n = len(X)
     numbers = torch.arange(n, device=X.device) if rows is None else rows
     norms = (X * X).sum(dim=1)
     wanted = min(k + _EXTRA, n - 1)
     indices = torch.empty((len(numbers), k), dtype=torch.int32, device=X.device)
-    distances = torch.empty((len(numbers), k), dtype=torch.float32, device=X.device)
+    distances = torch.empty((len(numbers), k), dtype=torch.float64, device=X.device)
     step = max(1, _BLOCK // n)
     for begin in range(0, len(numbers), step):
         mine = numbers[begin : begin + step]
         D = torch.addmm(norms, X[mine], X.T, alpha=-2.0)  # without the norm of the row, which changes no order
         D[torch.arange(len(mine), device=X.device), mine] = torch.inf
         near = _smallest(D, wanted)
-        indices[begin : begin + step], distances[begin : begin + step] = _measured(X, mine, near, k)
+        indices[begin : begin + step], distances[begin : begin + step] = _measured(precise, mine, near, k)
     return indices, distances
 
 
@@ -88,7 +102,7 @@ def _smallest(D: Tensor, k: int) -> Tensor:
 
 def _measured(X: Tensor, rows: Tensor, near: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k nearest of the neighbours ``near`` by exact distances, nearest first."""
-    square = torch.empty(near.shape, dtype=torch.float32, device=X.device)
+    square = torch.empty(near.shape, dtype=X.dtype, device=X.device)
     step = max(1, _BLOCK // (near.shape[1] * X.shape[1]))
     for begin in range(0, len(rows), step):
         away = X[rows[begin : begin + step], None, :] - X[near[begin : begin + step]]
@@ -109,8 +123,8 @@ class _Lists(NamedTuple):
     def of(cls, X: Tensor) -> _Lists:
         """Divide rows by k-means. Sums are over sorted rows, so the result does not depend on the order of threads."""
         count = max(16, len(X) // _LIST)
-        sample = X[torch.linspace(0, len(X) - 1, min(len(X), _TRAINED * count), device=X.device).to(torch.int64)]
-        centres = sample[torch.linspace(0, len(sample) - 1, count, device=X.device).to(torch.int64)].clone()
+        sample = X[_spread(len(X), min(len(X), _TRAINED * count), X.device)]
+        centres = sample[_spread(len(sample), count, X.device)].clone()
         for _ in range(_ROUNDS):
             label, by_label = torch.sort(_closest(sample, centres), stable=True)
             sizes = torch.bincount(label, minlength=count)
@@ -120,7 +134,7 @@ class _Lists(NamedTuple):
         bounds = torch.searchsorted(label, torch.arange(count + 1, device=X.device))
         return cls(centres, order, bounds.tolist())
 
-    def nearest(self, X: Tensor, k: int, probes: int) -> tuple[Tensor, Tensor]:
+    def nearest(self, X: Tensor, k: int, precise: Tensor, probes: int) -> tuple[Tensor, Tensor]:
         """Return the neighbours of every row among the rows of the ``probes`` lists around its own list."""
         n, device = len(X), X.device
         probes = min(probes, len(self.centres))
@@ -128,28 +142,35 @@ class _Lists(NamedTuple):
         sorted_rows = X[self.order]
         norms = (sorted_rows * sorted_rows).sum(dim=1)
         indices = torch.empty((n, k), dtype=torch.int32, device=device)
-        distances = torch.empty((n, k), dtype=torch.float32, device=device)
+        distances = torch.empty((n, k), dtype=torch.float64, device=device)
         near = torch.empty((n, k + _EXTRA), dtype=torch.int32, device=device)  # places along ``order``
         for own, others in enumerate(around):
             lo, hi = self.starts[own], self.starts[own + 1]
             if lo == hi:
                 continue
-            parts = [
-                (self.starts[j], self.starts[j + 1]) for j in sorted(others) if self.starts[j] < self.starts[j + 1]
-            ]
+            chosen = sorted({own, *others})
+            parts = [(self.starts[j], self.starts[j + 1]) for j in chosen if self.starts[j] < self.starts[j + 1]]
             places = torch.cat([torch.arange(a, b, device=device) for a, b in _joined(parts)])
             if len(places) <= k + _EXTRA:
                 places = torch.arange(n, device=device)
-            candidates = sorted_rows[places]
-            D = torch.addmm(norms[places], sorted_rows[lo:hi], candidates.T, alpha=-2.0)
-            D.masked_fill_(places[None, :] == torch.arange(lo, hi, device=device)[:, None], torch.inf)
-            near[lo:hi] = places[_smallest(D, k + _EXTRA)].to(torch.int32)
+            candidates, of_candidates = sorted_rows[places], norms[places]
+            at_once = max(1, _BLOCK // len(places))
+            for begin in range(lo, hi, at_once):
+                mine = torch.arange(begin, min(hi, begin + at_once), device=device)
+                D = torch.addmm(of_candidates, sorted_rows[mine], candidates.T, alpha=-2.0)
+                D.masked_fill_(places[None, :] == mine[:, None], torch.inf)
+                near[mine] = places[_smallest(D, k + _EXTRA)].to(torch.int32)
         step = max(1, _BLOCK // ((k + _EXTRA) * X.shape[1]))
         for begin in range(0, n, step):
             rows = self.order[begin : begin + step]
-            found = _measured(X, rows, self.order[near[begin : begin + step].to(torch.int64)], k)
+            found = _measured(precise, rows, self.order[near[begin : begin + step].to(torch.int64)], k)
             indices[rows], distances[rows] = found
         return indices, distances
+
+
+def _spread(n: int, count: int, device: torch.device) -> Tensor:
+    """Return ``count`` of n numbers at equal intervals, in double precision, because n can exceed 2^24."""
+    return torch.linspace(0, n - 1, count, device=device, dtype=torch.float64).to(torch.int64)
 
 
 def _joined(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:

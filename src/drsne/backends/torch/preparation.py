@@ -97,14 +97,12 @@ def symmetrized(indices: Tensor, conditional: Tensor) -> PairList:
 
 
 def components(X: Tensor, count: int) -> Tensor:
-    """Return the scores (n, count) of the leading principal components, with the largest loadings positive."""
-    away = X - X.mean(dim=0, dtype=torch.float64).to(X.dtype)
-    gram = torch.zeros((X.shape[1], X.shape[1]), dtype=torch.float64, device=X.device)
-    for part in away.split(max(1, _ENTRIES // X.shape[1])):
-        part = part.double()
-        gram += part.T @ part
-    vectors = torch.linalg.eigh(gram).eigenvectors.flip(dims=(1,))[:, :count]
+    """Return the scores (n, count) of the leading principal components of rows with the mean 0.
+
+    The largest loadings are positive.
+    """
+    vectors = torch.linalg.eigh(X.T @ X).eigenvectors.flip(dims=(1,))[:, :count]
     largest = vectors.abs().argmax(dim=0)
     signs = torch.where(vectors.gather(0, largest[None])[0] < 0, -1.0, 1.0)
-    scores: Tensor = away.double() @ (vectors * signs)
+    scores: Tensor = X @ (vectors * signs)
     return scores

@@ -21,8 +21,8 @@ _NODES = 32  # number of nodes that a program summarises
 _CHUNK = 2**18  # number of pairs of leaves that plain PyTorch sums at a time
 
 
-# The factor on theta if the extents of both the leaf and the cell count, by the number of dimensions of the map, and the
-# weight of the extent of the scales.
+# The factor on theta if the extents of both the leaf and the cell count, by the number of dimensions of the map, and
+# the weight of the extent of the scales.
 _LEAF_THETA, _SPREADING = {1: 1.25, 2: 1.5}, 0.15
 
 
@@ -34,6 +34,7 @@ class Cells(NamedTuple):
     summed: Tensor  # (nodes, 16)
     extent: float  # extent of the map
     leaves: float  # mean extent of the leaves
+    stretched: float  # share of the leaves that have grown much since their lists were made
 
     def leaf_extent(self) -> float:
         """Return the mean extent of the leaves relative to that of the map, because a growing map keeps its cells."""
@@ -61,7 +62,7 @@ def summed_cells(
     points[2] = 1.0 if scales is None else scales[at.order]
     points[3] = 1.0 if masses is None else masses[at.order]
     total = sum(at.levels)
-    if _triton(points):
+    if cells.compiled(points):
         from drsne.backends.torch.kernels import tree as kernels
 
         summed = torch.empty((total, N_SUMMED), dtype=real, device=Y.device)
@@ -76,22 +77,24 @@ def summed_cells(
     else:
         summed = _plain_moments(points, at)
     low, high = torch.aminmax(points[:2], dim=1)
-    sizes = torch.stack(((high - low).max(), summed[: at.n_leaves, cells.EXTENT].mean()))
+    stretched = summed.new_zeros(()) if at.kept is None else at.kept.stretched(summed)
+    sizes = torch.stack(((high - low).max(), summed[: at.n_leaves, cells.EXTENT].mean(), stretched))
     return Cells(at, points, summed, *sizes.tolist())
 
 
 def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
     """Return the sums over all points."""
     at, points = found.structure, found.points
-    if at.kept is None or not at.kept.valid(opening, found.extent):
+    if at.kept is None or not at.kept.valid(opening, found.extent, found.stretched):
         at.kept = None  # the old lists are freed before the new ones are made
         far, near = cells.lists(at, found.summed, opening, spreading)
-        at.kept = cells.KeptLists(far, near, cells.Parts.of(near), opening, found.extent)
+        leaves = found.summed[: at.n_leaves, cells.EXTENT].clone()
+        at.kept = cells.KeptLists(far, near, cells.Parts.of(near), opening, found.extent, leaves)
     at.kept.uses += 1
     far, near, parts = at.kept.far, at.kept.near, at.kept.parts
     n = len(at.order)
     out = torch.empty((3, n), dtype=points.dtype, device=points.device)
-    if _triton(points):
+    if cells.compiled(points):
         from drsne.backends.torch.kernels import tree as kernels
 
         leaf, start, end, of_leaf = parts
@@ -113,10 +116,6 @@ def pair_dtype(Y: Tensor, scales: Tensor | None, precision: str) -> torch.dtype:
     """Return the type for the terms of each pair of a map."""
     real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
     return torch.float32 if real == np.float32 else torch.float64
-
-
-def _triton(points: Tensor) -> bool:
-    return bool(points.is_cuda and points.dtype == torch.float32)
 
 
 def _plain_moments(points: Tensor, at: Structure) -> Tensor:
