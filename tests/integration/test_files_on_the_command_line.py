@@ -17,6 +17,8 @@ pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 pytest.importorskip("pyarrow", reason="Parquet and Feather need pyarrow")
 pytest.importorskip("matplotlib", reason="--plot needs matplotlib")
 
+from drsne.cli import main  # noqa: E402
+
 pytestmark = pytest.mark.slow
 NPY = b"\x93NUMPY\x01\0v\0{'descr': '<f8', 'fortran_order': False, 'shape': (900, 3), }"
 FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs", "1"]
@@ -417,10 +419,13 @@ def prepared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", BAD_OTHERS)
-def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case):
+def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case, monkeypatch, capfd):
+    """In this process, because starting one for every case takes long; ``BAD`` has the same checks in processes."""
     words, parts = BAD_OTHERS[case]
     before = listed(prepared)
-    code, out, err = drsne(*words, "--quiet", folder=prepared)
+    monkeypatch.chdir(prepared)
+    code = main([*words, "--quiet"])
+    out, err = capfd.readouterr()
     assert code == 1, (out, err)
     assert err.startswith("drsne: ")
     assert err.count("\n") == 1, err

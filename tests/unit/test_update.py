@@ -67,7 +67,7 @@ def test_the_gradient_of_the_pull():
 def test_large_maps_reorder_the_pull():
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(8300, 3))
-    model = DRSNE(max_iter=20, random_state=0, n_jobs=2).fit(rows)
+    model = DRSNE(perplexity=10, max_iter=20, random_state=0, n_jobs=2).fit(rows)
     before = model.embedding_.copy()
     model.update(rows, np.arange(8300), stiffness=1e4)
     assert np.abs(model.embedding_ - before).max() < 0.05 * np.ptp(before)
