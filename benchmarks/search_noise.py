@@ -165,8 +165,8 @@ def report() -> None:
         "leaves out the refinement. The times do not include the exact search that follows a recall below .9. Other "
         "programs may have run at the same time.",
         "## A machine with two cores",
-        "The rows of the approximate search of noise in 100 dimensions were measured by the same functions in a program "
-        "of their own, because other programs disturbed this one at that time.",
+        "The rows of the approximate search of noise in 100 dimensions were measured by the same functions in another "
+        "program, because other programs disturbed this one at that time.",
         *tables(_results("search_noise")),
         "## Two cores of a machine with 16",
         "Rows of drsne are those of commit 7429d2a, which compared all neighbours in every round of the refinement. "
