@@ -126,8 +126,9 @@ class DenSNE(MapEstimator):
         20,000 samples.
     engine_ : str
         Name of the engine that was used.
-    knn_recall_ : None
-        The recall of an approximate search on a device. den-SNE searches on the processor.
+    knn_recall_ : float or None
+        With ``backend="torch"``, the fraction of the nearest neighbours that an approximate search found, measured on
+        1000 rows. None if the search was exact or was not done by PyTorch.
     pca_ : sklearn.decomposition.PCA or None
         The fitted PCA, or None if the data were not reduced.
     n_features_in_ : int
