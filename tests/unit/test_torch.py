@@ -191,6 +191,7 @@ def test_neighbours_of_rows(monkeypatch):
     np.testing.assert_allclose(found.distances.cpu(), expected, rtol=1e-4, atol=1e-4)
     monkeypatch.setattr(neighbors, "_INVERTED_FROM", 1000)
     monkeypatch.setattr(neighbors, "_LIST", 100)
+    monkeypatch.setattr(neighbors, "_PROBES", (2, 16))
     found = neighbors.nearest(sent, 20)
     assert found.recall >= neighbors.GOOD_RECALL
     right = (found.distances.cpu().numpy() <= expected[:, -1:] * 1.0001).mean()
@@ -334,6 +335,26 @@ def test_neighbours_in_large_maps(n, d, k):
     np.testing.assert_array_equal(found, cKDTree(Y).query(Y, k + 1)[1][:, 1:])
 
 
+def test_small_cells_are_divided_again():
+    """The large cells keep their points, and a leaf has the points that a division of its large cell alone gives it."""
+    from drsne.backends.torch import cells
+
+    rng = np.random.default_rng(8)
+    n, small = 5000, cells._SMALL_CELL
+    places = torch.as_tensor(rng.normal(size=(n, 3)), device=DEVICE)
+    last = cells.structure(places)
+    moved = places + torch.as_tensor(0.3 * rng.normal(size=(n, 3)), device=DEVICE)
+    found = cells.structure(moved, last)
+    assert sorted(found.order.tolist()) == list(range(n))
+    assert found.levels == last.levels
+    for begin in range(0, n, small):
+        own = last.order[begin : begin + small]
+        assert set(found.order[begin : begin + small].tolist()) == set(own.tolist())
+        if len(own) == small:
+            alone = own[cells.structure(moved[own]).order]
+            assert found.order[begin : begin + small].tolist() == alone.tolist()
+
+
 PROGRAMS = """
 import sys
 import numpy as np, torch, warnings
@@ -343,14 +364,14 @@ from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, tree
 rng = np.random.default_rng(0)
 n = 711
-cells._TOP, cells._PART = 4, 4
+cells._TOP, cells._PART, cells._VISITED, cells._VISITORS = 4, 4, 4, 5
 Y = torch.tensor(np.concatenate([rng.normal(size=(n // 2, 2)), rng.normal(20, 8, (n - n // 2, 2))]))
 scales, masses = (torch.tensor(np.exp(0.5 * rng.normal(size=n))) for _ in range(2))
 near = torch.tensor(rng.integers(0, n, (n, 13)), dtype=torch.int32)
 pairs = PairList(torch.arange(0, 13 * n + 1, 13), near.reshape(-1), torch.rand(13 * n))
 at = cells.structure(cells.raised(Y, scales))
 y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
-results = []
+results, visited = [], []
 for compiled in (False, True):
     cells.compiled = backend._compiled = lambda points: compiled
     found = tree.summed_cells(Y, scales, at, torch.float32, masses)
@@ -367,10 +388,14 @@ for compiled in (False, True):
         potential, forces = backend._over_all(Y, torch.arange(n), scales, 1.0, torch.float32)
         all_sums = torch.cat((potential[None], forces.T))
     moments = found.summed[:, [0, 1, 2, 9, 10, 11]]
+    lists = cells.lists(at, found.summed, 0.45, 0.15)
+    sets = [sorted(each.cells[a:b].tolist()) for each in lists for a, b in zip(each.start[:-1], each.start[1:])]
+    visited.append(sets)
     results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums))
 for plain, program in zip(*results):
     error = float((plain - program).abs().max() / plain.abs().max())
     assert error < 1e-5, (error, plain, program)
+assert visited[0] == visited[1]
 print("the same")
 """
 

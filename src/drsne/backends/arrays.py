@@ -7,10 +7,14 @@ imported here: a tensor can only exist if it has been imported already.
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_LARGE = 2**26  # number of bytes above which the memory for a copy is made by several threads
+_TOUCHED_BY = 8  # number of these threads
 
 
 def namespace(values: Any) -> Any:
@@ -20,7 +24,16 @@ def namespace(values: Any) -> Any:
 
 def host(values: Any) -> NDArray[Any]:
     """Return an array as a NumPy array."""
-    return values if isinstance(values, np.ndarray) else np.asarray(values.cpu().numpy())
+    if isinstance(values, np.ndarray):
+        return values
+    if values.device.type == "cpu" or values.numel() * values.element_size() < _LARGE:
+        return np.asarray(values.cpu().numpy())
+    torch = sys.modules["torch"]
+    out = torch.empty(values.shape, dtype=values.dtype)
+    parts = out.view(-1).chunk(_TOUCHED_BY)
+    with ThreadPoolExecutor(_TOUCHED_BY) as pool:
+        list(pool.map(lambda part: part.zero_(), parts))  # a copy to new memory is limited by the first access to it
+    return np.asarray(out.copy_(values).numpy())
 
 
 def cast(values: Any, dtype: Any) -> Any:

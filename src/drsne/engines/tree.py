@@ -27,10 +27,11 @@ class _Reused:
     """Cells of the last evaluation that the next ones use again."""
 
     structure: Any
-    extent: float  # mean extent of the leaves when the cells were made
+    extent: float  # mean extent of the leaves when all cells were made
     uses: int = 0
     pause: int = 0  # number of evaluations without a trial after the last failed trial
     paused: int = 0  # number of them that are left
+    age: int = 0  # number of times that only small cells were made again
 
 
 @dataclass
@@ -122,22 +123,34 @@ class TreeEngine:
     def _cells(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, last: _Checked) -> Any:
         """Return the cells of a map. The structure of the last evaluation is used if the points have moved little.
 
-        A trial costs as much as the summaries of new cells. While points move fast, there are fewer and fewer trials.
+        A trial costs as much as the summaries of new cells. While points move fast, there are fewer and fewer trials,
+        and only the small cells of the structure are new.
         """
         reused, n = last.cells, len(Y)
-        pause = paused = 0
-        if reused is not None and len(reused.structure.order) == n:
-            pause, paused = reused.pause, reused.paused - 1
-            if reused.paused == 0 and reused.uses < self._tree.MOST_USES:
-                found = self._tree.cells(Y, scales, reused.structure, self._precision, last.memory)
-                reused.uses += 1
-                if found.leaf_extent() <= self._tree.GROWN * reused.extent:
-                    reused.pause = 0
-                    return found
-                pause = paused = min(2 * pause + 1, _LONGEST_PAUSE) if self._tree.PAUSES else 0
+        if reused is None or len(reused.structure.order) != n:
+            return self._new_cells(Y, scales, last, 0, 0)
+        pause, paused = reused.pause, max(reused.paused - 1, 0)
+        if reused.paused == 0 and reused.uses < self._tree.MOST_USES:
+            found = self._tree.cells(Y, scales, reused.structure, self._precision, last.memory)
+            reused.uses += 1
+            if found.leaf_extent() <= self._tree.GROWN * reused.extent:
+                reused.pause = 0
+                return found
+            pause = paused = min(2 * pause + 1, _LONGEST_PAUSE)
+        if reused.age < self._tree.MOST_AGE:
+            structure = self._tree.divided_again(Y, scales, reused.structure)
+            found = self._tree.cells(Y, scales, structure, self._precision, last.memory)
+            if found.leaf_extent() <= self._tree.GROWN * reused.extent:
+                last.cells = _Reused(structure, reused.extent, 0, pause, paused, reused.age + 1)
+                return found
+        return self._new_cells(Y, scales, last, pause, paused)
+
+    def _new_cells(
+        self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, last: _Checked, pause: int, paused: int
+    ) -> Any:
         found = self._tree.cells(Y, scales, self._tree.structure(Y, scales), self._precision, last.memory)
-        kept = n >= self._tree.LARGE
-        last.cells = _Reused(found.structure, found.leaf_extent(), 0, pause, max(paused, 0)) if kept else None
+        kept = len(Y) >= self._tree.LARGE
+        last.cells = _Reused(found.structure, found.leaf_extent(), 0, pause, paused) if kept else None
         return found
 
     def _checked(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: Any, state: _Checked) -> Any:

@@ -55,8 +55,8 @@ class NumbaTree:
     """The sums over a tree, on the threads of ``workers``."""
 
     LARGE = 8192  # smallest number of points of a map whose cells are used again
-    PAUSES = True  # whether there are pauses between trials of old cells
     MOST_USES, GROWN = 16, 1.2  # largest number of evaluations with the same cells, and largest growth of the leaves
+    MOST_AGE = 0  # all cells are made again, because this takes a small part of an evaluation
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers

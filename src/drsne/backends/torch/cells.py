@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import torch
@@ -18,6 +20,9 @@ FAN = 4  # number of nodes in a node of the next level
 N_SUMMED = 16  # number of columns in the summary of a node
 X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
 _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
+_VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the same time, and number of programs
+_WIDE = 4.0  # extent of a leaf, relative to the mean, above which it is wide
+_SMALL_CELL = 1024  # number of points in the cells that are divided again
 _PART = 32  # largest number of near leaves that are summed together
 _TOP = 64  # largest number of nodes in the highest level
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
@@ -57,7 +62,7 @@ class Parts(NamedTuple):
         """Divide lists into parts of a limited length."""
         counts = -(near.start.diff() // -_PART)
         of_leaf = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
-        leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts)
+        leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts, output_size=int(of_leaf[-1]))
         start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _PART
         return cls(leaf, start, torch.minimum(start + _PART, near.start[leaf + 1]), of_leaf)
 
@@ -89,9 +94,15 @@ class KeptLists:
 class Structure:
     """A division of the points into nested cells, which stays valid while the points move."""
 
-    order: Tensor  # the points, leaf by leaf
+    slots: Tensor  # the points, leaf by leaf, and further numbers that fill the last of 2^m leaves
+    n: int  # number of points
     levels: list[int]  # number of nodes in each level, leaves first
     kept: KeptLists | None = None
+
+    @property
+    def order(self) -> Tensor:
+        """The points, leaf by leaf."""
+        return self.slots[: self.n]
 
     @property
     def offsets(self) -> list[int]:
@@ -107,33 +118,35 @@ class Structure:
         return self.levels[0]
 
 
-def structure(places: Tensor) -> Structure:
+def structure(places: Tensor, last: Structure | None = None) -> Structure:
     """Return a division of points (n, d) into cells, each of which is divided at the median of its widest side.
 
-    The first half of a cell always has as many points as whole leaves allow, so all cells have known sizes.
+    The first half of a cell always has as many points as whole leaves allow, so all cells have known sizes. With the
+    division of the ``last`` places of the points, only its small cells are divided again.
     """
     n, d = places.shape
     places = places.to(torch.float32)
     n_leaves = -(-n // LEAF)
-    depth = max(0, (n_leaves - 1).bit_length())
-    size = LEAF << depth
-    order = torch.arange(size, device=places.device)
+    whole = LEAF << max(0, (n_leaves - 1).bit_length())
     # The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
-    values = places.amax(dim=0)[:, None].repeat(1, size)
+    values = places.amax(dim=0)[:, None].repeat(1, whole)
     values[:, :n] = places.T
-    first = torch.arange(1, device=places.device)[:, None]
-    for _ in range(depth):
+    slots, size = torch.arange(whole, device=places.device), whole
+    if last is not None:
+        slots, size = last.slots, min(whole, _SMALL_CELL)
+        values = values[:, slots]
+    while size > LEAF:
         inside = values.reshape(d, -1, size)
         widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
         key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
+        first = torch.arange(0, whole, size, device=places.device)[:, None]
         moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
-        order, values = order[moved], values[:, moved]
+        slots, values = slots[moved], values[:, moved]
         size //= 2
-        first = torch.arange(0, len(order), size, device=places.device)[:, None]
     levels = [n_leaves]
     while levels[-1] > _TOP:
         levels.append(-(-levels[-1] // FAN))
-    return Structure(order[:n], levels)
+    return Structure(slots, n, levels)
 
 
 def raised(Y: Tensor, scales: Tensor) -> Tensor:
@@ -148,10 +161,16 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
     times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
     their scales.
     """
+    place = torch.nn.functional.pad(
+        torch.stack(
+            (summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], (summed[:, SPREAD] / summed[:, B]) ** 2),
+            dim=1,
+        ),
+        (0, 3),
+    )
+    if compiled(place):
+        return _visited(at, place, opening, spreading)
     offsets, n_leaves, device = at.offsets, at.n_leaves, summed.device
-    place = torch.stack(
-        (summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], (summed[:, SPREAD] / summed[:, B]) ** 2), dim=1
-    ).contiguous()
     far: list[tuple[Tensor, Tensor]] = []
     near: list[tuple[Tensor, Tensor]] = []
     top = len(at.levels) - 1
@@ -176,6 +195,51 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
                 there = below < at.levels[level - 1]
                 leaf, node = leaf.repeat_interleave(FAN)[there], offsets[level - 1] + below[there]
     return _grouped(far, n_leaves), _grouped(near, n_leaves)
+
+
+def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
+    """Return the far nodes and near leaves of each leaf by a Triton program, which counts them first.
+
+    Leaves that are much wider than others visit very many cells, so there is a walk for each node of the highest level.
+    """
+    from drsne.backends.torch.kernels.tree import visit
+
+    device, n_leaves, n_top = place.device, at.n_leaves, at.levels[-1]
+    extent = place[:n_leaves, 3]
+    wide = (extent > _WIDE * extent.mean()).to(torch.int32)
+    of_leaf = torch.nn.functional.pad((1 + (n_top - 1) * wide).cumsum(0), (1, 0))
+    n_walks = int(of_leaf[-1])
+    leaf = torch.arange(n_leaves, dtype=torch.int32, device=device)
+    leaf = leaf.repeat_interleave(of_leaf.diff(), output_size=n_walks)
+    begin = at.offsets[-1] + torch.arange(n_walks, device=device) - of_leaf[leaf]
+    walks = torch.stack((leaf, begin.to(torch.int32), torch.where(wide[leaf] > 0, 1, n_top).to(torch.int32)), dim=1)
+    # While nodes of one level are on a stack, those of higher levels stay there, so each level adds at most FAN - 1
+    # nodes for each one that is taken.
+    height = n_top + FAN * _VISITED * len(at.levels)
+    programs = min(n_walks, _VISITORS)
+    stacks = torch.empty(programs * height, dtype=torch.int32, device=device)
+    counts = torch.zeros((2, n_walks), dtype=torch.int64, device=device)
+    fixed = place, _inside(tuple(at.levels), device), opening, spreading, walks.contiguous(), stacks
+    sizes = n_walks, n_leaves, height, FAN, _VISITED
+    visit[(programs,)](*fixed, *counts, *counts, *sizes, False)
+    starts = torch.nn.functional.pad(counts.cumsum(dim=1), (1, 0))
+    far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
+    visit[(programs,)](*fixed, *starts, far, near, *sizes, True)
+    starts = starts[:, of_leaf].contiguous()
+    return Lists(starts[0], far), Lists(starts[1], near)
+
+
+@lru_cache(maxsize=2)
+def _inside(levels: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return the first node inside each node and the number of nodes inside it, (nodes, 2)."""
+    none, start = torch.zeros(levels[0], dtype=torch.int32, device=device), 0
+    first, count = [none], [none]
+    for below, size in pairwise(levels):
+        numbers = FAN * torch.arange(size, dtype=torch.int32, device=device)
+        first.append(start + numbers)
+        count.append((below - numbers).clamp(max=FAN))
+        start += below
+    return torch.stack((torch.cat(first), torch.cat(count)), dim=1).contiguous()
 
 
 def _grouped(pairs: list[tuple[Tensor, Tensor]], n_leaves: int) -> Lists:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -28,7 +31,7 @@ def nearest_in_map(Y: Tensor, k: int) -> Tensor:
     if n < max(_FEW, 8 * k) or d > _LARGEST_TREE:
         return _by_all_distances(Y, k)
     at = cells.structure(Y)
-    places = Y[at.order]
+    places = torch.stack([each[at.order] for each in Y.T])  # (d, n), because rows of two numbers are slow to gather
     candidates = _candidate_leaves(places, at, k)
     return _nearest_among(places, at, candidates, k)
 
@@ -39,7 +42,7 @@ def _by_all_distances(Y: Tensor, k: int) -> Tensor:
     step = max(1, _DISTANCES // n)
     for lo in range(0, n, step):
         rows = torch.arange(lo, min(n, lo + step), device=Y.device)
-        square = _squares(Y[rows][None], Y[None])[0]
+        square = _squares(Y[rows].T[:, None], Y.T[:, None])[0]
         square[torch.arange(len(rows), device=Y.device), rows] = torch.inf
         out[rows] = square.topk(k, dim=1, largest=False).indices.to(torch.int32)
     return out
@@ -50,7 +53,7 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
 
     A first bound of the distance of the k-th neighbour comes from the points around the leaf in the order of the tree.
     """
-    n, device = len(places), places.device
+    n, device = places.shape[1], places.device
     run = LEAF * FAN
     while run < 2 * k:
         run *= 2
@@ -59,8 +62,8 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
     for lo in range(0, at.n_leaves, step):
         leaf = torch.arange(lo, min(at.n_leaves, lo + step), device=device)
         begin = (leaf * LEAF // run * run).clamp(max=n - run)
-        own = places[(leaf[:, None] * LEAF + torch.arange(LEAF, device=device)).clamp(max=n - 1)]
-        others = places[begin[:, None] + torch.arange(run, device=device)]
+        own = places[:, (leaf[:, None] * LEAF + torch.arange(LEAF, device=device)).clamp(max=n - 1)]
+        others = places[:, begin[:, None] + torch.arange(run, device=device)]
         square = _squares(own, others)
         # The point itself is among the others, so k + 1 of them are needed.
         reach[leaf] = square.kthvalue(k + 1, dim=2).values.amax(dim=1)
@@ -74,8 +77,11 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
         leaf = own.repeat_interleave(at.levels[top])
         node = (offsets[top] + torch.arange(at.levels[top], device=device)).repeat(len(own))
         for level in range(top, -1, -1):
-            gap = (torch.maximum(low[leaf], low[node]) - torch.minimum(high[leaf], high[node])).clamp(min=0.0)
-            close = (gap * gap).sum(dim=1) <= reach[leaf]
+            away: Any = 0.0
+            for lower, upper in zip(low, high, strict=True):
+                gap = (torch.maximum(lower[leaf], lower[node]) - torch.minimum(upper[leaf], upper[node])).clamp(min=0.0)
+                away = away + gap * gap
+            close = away <= reach[leaf]
             leaf, node = leaf[close], node[close]
             if level:
                 below = ((node - offsets[level])[:, None] * FAN + children).reshape(-1)
@@ -86,8 +92,8 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
 
 
 def _boxes(places: Tensor, at: Structure) -> tuple[Tensor, Tensor]:
-    """Return the smallest and the largest coordinates of every node."""
-    lows, highs, low, high, fan = [], [], places.T, places.T, LEAF
+    """Return the smallest and the largest coordinates of every node, (d, nodes)."""
+    lows, highs, low, high, fan = [], [], places, places, LEAF
     for size in at.levels:
         empty = size * fan - low.shape[1]
         low, high = (
@@ -95,9 +101,9 @@ def _boxes(places: Tensor, at: Structure) -> tuple[Tensor, Tensor]:
             for each, filling in ((low, torch.inf), (high, -torch.inf))
         )
         low, high, fan = low.amin(dim=2), high.amax(dim=2), FAN
-        lows.append(low.T)
-        highs.append(high.T)
-    return torch.cat(lows), torch.cat(highs)
+        lows.append(low)
+        highs.append(high)
+    return torch.cat(lows, dim=1), torch.cat(highs, dim=1)
 
 
 def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: int) -> Tensor:
@@ -105,15 +111,14 @@ def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: in
 
     Leaves with similar numbers of candidates are searched together.
     """
-    n, d = places.shape
+    d, n = places.shape
     device = places.device
-    padded = torch.full((at.n_leaves * LEAF, d), torch.inf, dtype=places.dtype, device=device)
-    padded[:n] = places
-    blocks = padded.reshape(at.n_leaves, LEAF, d)
+    blocks = torch.nn.functional.pad(places, (0, at.n_leaves * LEAF - n), value=torch.inf).reshape(d, -1, LEAF)
     counts = candidates.start.diff()
     sorted_counts, by_count = torch.sort(counts, stable=True)
     sizes = sorted_counts.tolist()
     out = torch.empty((at.n_leaves * LEAF, k), dtype=torch.int32, device=device)
+    lanes = torch.arange(LEAF, device=device)
     lo = 0
     while lo < len(sizes):
         hi = _last_of_batch(sizes, lo)
@@ -122,13 +127,13 @@ def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: in
         there = column < counts[leaf][:, None]
         listed = candidates.cells[(candidates.start[leaf][:, None] + column).clamp(max=len(candidates.cells) - 1)]
         listed = listed.to(torch.int64)
-        others = torch.where(there[:, :, None, None], blocks[listed], torch.inf).reshape(len(leaf), -1, d)
-        own = blocks[leaf]
-        square = _squares(own, others)
-        numbers = (listed[:, :, None] * LEAF + torch.arange(LEAF, device=device)).reshape(len(leaf), -1)
-        mine = leaf[:, None] * LEAF + torch.arange(LEAF, device=device)
-        square = torch.where(numbers[:, None, :] == mine[:, :, None], torch.inf, square)
-        square = torch.where(torch.isnan(square), torch.inf, square)  # places that only fill a leaf
+        others = blocks[:, listed].masked_fill_(~there[:, :, None], torch.inf).reshape(d, len(leaf), -1)
+        square = _squares(blocks[:, leaf], others)
+        # A point is not its own neighbour. Its leaf is one of the candidates.
+        itself = (listed == leaf[:, None]).to(torch.int32).argmax(dim=1)[:, None] * LEAF + lanes
+        square.scatter_(2, itself[:, :, None], torch.inf)
+        numbers = (listed[:, :, None] * LEAF + lanes).reshape(len(leaf), -1)
+        mine = leaf[:, None] * LEAF + lanes
         best = square.topk(k, dim=2, largest=False).indices
         found = numbers[:, None, :].expand(-1, LEAF, -1).gather(2, best)
         out[mine.reshape(-1)] = at.order[found.clamp(max=n - 1)].reshape(-1, k).to(torch.int32)
@@ -139,13 +144,15 @@ def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: in
 
 
 def _squares(own: Tensor, others: Tensor) -> Tensor:
-    """Return the squared distances (b, m, k) of points (b, m, d) and (b, k, d)."""
-    return torch.stack([(own[:, :, None, c] - others[:, None, :, c]) ** 2 for c in range(own.shape[2])]).sum(dim=0)
+    """Return the squared distances (b, m, k) of points (d, b, m) and (d, b, k)."""
+    square: Any = None
+    for mine, other in zip(own, others, strict=True):
+        away = mine[:, :, None] - other[:, None, :]
+        square = away.mul_(away) if square is None else square.addcmul_(away, away)
+    return square
 
 
 def _last_of_batch(sizes: list[int], lo: int) -> int:
     """Return the end of a batch of leaves whose distances fit into memory, and whose sizes differ little."""
-    hi, limit = lo + 1, max(sizes[lo] * 5 // 4, sizes[lo] + 2)
-    while hi < len(sizes) and sizes[hi] <= limit and (hi + 1 - lo) * sizes[hi] * LEAF * LEAF <= _DISTANCES:
-        hi += 1
-    return hi
+    hi = bisect_right(sizes, max(sizes[lo] * 5 // 4, sizes[lo] + 2))
+    return min(hi, lo + max(1, _DISTANCES // (sizes[hi - 1] * LEAF * LEAF)))

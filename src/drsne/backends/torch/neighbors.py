@@ -19,8 +19,9 @@ _CHECKED = 1000  # number of rows whose recall is measured
 _EXACT_RECALL = 0.999  # recall of a search among all rows below which it is repeated in double precision
 GOOD_RECALL = 0.95  # recall below which more lists are searched
 _INVERTED_FROM = 300_000  # smallest number of rows for which an inverted file is faster
-_LIST = 512  # mean number of rows in a list
-_PROBES = (32, 96)  # numbers of lists that are searched, one after the other until the recall is good
+_LIST = 2048  # mean number of rows in a list
+_PROBES = (32, 64, 128, 256)  # numbers of lists that are searched; the first one with a good recall is taken
+_LARGEST_SHARE = 0.5  # share of the rows in the searched lists above which all rows are searched
 _ROUNDS = 8  # number of rounds of k-means
 _TRAINED = 64  # number of rows per list that k-means sees
 
@@ -43,20 +44,19 @@ def nearest(X: Tensor, k: int) -> Found:
     _, reach = exact(X, k, X, rows)
 
     def recall(distances: Tensor) -> float:
-        return float((distances[rows] <= reach[:, -1:] * (1.0 + 1e-9)).to(torch.float64).mean())
+        return float((distances <= reach[:, -1:] * (1.0 + 1e-9)).to(torch.float64).mean())
 
     single = X.to(torch.float32)
     if len(X) >= _INVERTED_FROM:
         lists = _Lists.of(single)
         for probes in _PROBES:
-            found = lists.nearest(single, k, X, probes)
-            share = recall(found[1])
-            if share >= GOOD_RECALL:
-                return Found(*found, share)
-            if probes * _LIST * 4 > len(X):
+            if probes * _LIST > _LARGEST_SHARE * len(X):
                 break
+            share = recall(lists.nearest(single, k, X, probes, rows)[1])
+            if share >= GOOD_RECALL:
+                return Found(*lists.nearest(single, k, X, probes), share)
     found = exact(single, k, X)
-    if recall(found[1]) < _EXACT_RECALL:
+    if recall(found[1][rows]) < _EXACT_RECALL:
         found = exact(X, k, X)
     return Found(*found, None)
 
@@ -134,19 +134,21 @@ class _Lists(NamedTuple):
         bounds = torch.searchsorted(label, torch.arange(count + 1, device=X.device))
         return cls(centres, order, bounds.tolist())
 
-    def nearest(self, X: Tensor, k: int, precise: Tensor, probes: int) -> tuple[Tensor, Tensor]:
-        """Return the neighbours of every row among the rows of the ``probes`` lists around its own list."""
+    def nearest(
+        self, X: Tensor, k: int, precise: Tensor, probes: int, rows: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the neighbours of ``rows``, or of every row, in the ``probes`` lists around the list of each row."""
         n, device = len(X), X.device
         probes = min(probes, len(self.centres))
         around = _closest_several(self.centres, probes).tolist()
         sorted_rows = X[self.order]
         norms = (sorted_rows * sorted_rows).sum(dim=1)
-        indices = torch.empty((n, k), dtype=torch.int32, device=device)
-        distances = torch.empty((n, k), dtype=torch.float64, device=device)
-        near = torch.empty((n, k + _EXTRA), dtype=torch.int32, device=device)  # places along ``order``
+        wanted = torch.arange(n, device=device) if rows is None else self._places(rows)
+        bounds = torch.tensor(self.starts, device=device)
+        ends = torch.searchsorted(wanted, bounds).tolist()
+        near = torch.empty((len(wanted), k + _EXTRA), dtype=torch.int32, device=device)  # places along ``order``
         for own, others in enumerate(around):
-            lo, hi = self.starts[own], self.starts[own + 1]
-            if lo == hi:
+            if ends[own] == ends[own + 1]:
                 continue
             chosen = sorted({own, *others})
             parts = [(self.starts[j], self.starts[j + 1]) for j in chosen if self.starts[j] < self.starts[j + 1]]
@@ -155,17 +157,28 @@ class _Lists(NamedTuple):
                 places = torch.arange(n, device=device)
             candidates, of_candidates = sorted_rows[places], norms[places]
             at_once = max(1, _BLOCK // len(places))
-            for begin in range(lo, hi, at_once):
-                mine = torch.arange(begin, min(hi, begin + at_once), device=device)
+            for begin in range(ends[own], ends[own + 1], at_once):
+                end = min(ends[own + 1], begin + at_once)
+                mine = wanted[begin:end]
                 D = torch.addmm(of_candidates, sorted_rows[mine], candidates.T, alpha=-2.0)
-                D.masked_fill_(places[None, :] == mine[:, None], torch.inf)
-                near[mine] = places[_smallest(D, k + _EXTRA)].to(torch.int32)
+                # The row itself is among the candidates, whose places are sorted.
+                D[torch.arange(len(mine), device=device), torch.searchsorted(places, mine)] = torch.inf
+                near[begin:end] = places[_smallest(D, k + _EXTRA)].to(torch.int32)
+        indices = torch.empty((len(wanted), k), dtype=torch.int32, device=device)
+        distances = torch.empty((len(wanted), k), dtype=torch.float64, device=device)
         step = max(1, _BLOCK // ((k + _EXTRA) * X.shape[1]))
-        for begin in range(0, n, step):
-            rows = self.order[begin : begin + step]
-            found = _measured(precise, rows, self.order[near[begin : begin + step].to(torch.int64)], k)
-            indices[rows], distances[rows] = found
+        for begin in range(0, len(wanted), step):
+            part = slice(begin, begin + step)
+            numbers = self.order[wanted[part]]
+            to = numbers if rows is None else torch.searchsorted(rows, numbers)
+            indices[to], distances[to] = _measured(precise, numbers, self.order[near[part].to(torch.int64)], k)
         return indices, distances
+
+    def _places(self, rows: Tensor) -> Tensor:
+        """Return the sorted places of some rows along ``order``."""
+        place = torch.empty_like(self.order)
+        place[self.order] = torch.arange(len(place), device=place.device)
+        return place[rows].sort().values
 
 
 def _spread(n: int, count: int, device: torch.device) -> Tensor:

@@ -56,9 +56,8 @@ def summed_cells(
     """Return the summaries of the nodes for points at ``Y`` (n, d), d <= 2, with these scales and masses."""
     n, d = Y.shape
     points = torch.empty((4, n), dtype=real, device=Y.device)
-    places = Y[at.order]
-    points[0] = places[:, 0]
-    points[1] = places[:, 1] if d == 2 else 0.0
+    points[0] = Y[at.order, 0]
+    points[1] = Y[at.order, 1] if d == 2 else 0.0
     points[2] = 1.0 if scales is None else scales[at.order]
     points[3] = 1.0 if masses is None else masses[at.order]
     total = sum(at.levels)
@@ -247,8 +246,9 @@ def _expansions(summed: Tensor, far: Lists, n_leaves: int) -> Tensor:
 class TorchTree:
     """The sums over a tree that :mod:`drsne.engines.tree` needs."""
 
-    LARGE, PAUSES = 0, False  # cells are kept for maps of any size, and always tried, because new ones take longer
-    MOST_USES, GROWN = 16, 1.5  # largest number of evaluations with the same cells, and largest growth of the leaves
+    LARGE = 0  # cells are used again for maps of any size
+    MOST_USES, GROWN = 16, 1.2  # largest number of evaluations with the same cells, and largest growth of the leaves
+    MOST_AGE = 8  # number of times that only small cells are made again
 
     @staticmethod
     def centred(Y: Tensor) -> Tensor:
@@ -259,6 +259,11 @@ class TorchTree:
     def structure(Y: Tensor, scales: Tensor | None) -> Structure:
         """Return a division of the points of a map into cells."""
         return cells.structure(Y if scales is None else cells.raised(Y, scales))
+
+    @staticmethod
+    def divided_again(Y: Tensor, scales: Tensor | None, last: Structure) -> Structure:
+        """Return a division of the points of a map into cells, which has the large cells of the ``last`` one."""
+        return cells.structure(Y if scales is None else cells.raised(Y, scales), last)
 
     @staticmethod
     def cells(Y: Tensor, scales: Tensor | None, at: Structure, precision: str, memory: dict[str, Any]) -> Cells:

@@ -26,7 +26,7 @@ def attraction_2d(
         at = start[:, None] + t + tl.arange(0, BLOCK)[None, :]
         there = at < end[:, None]
         j = tl.load(columns + at, mask=there, other=0)
-        a = tl.load(values + at, mask=there, other=0.0)
+        a = tl.load(values + at, mask=there, other=0.0).to(tl.float32)
         ex = xi[:, None] - tl.load(y + 2 * j, mask=there, other=0.0)
         ey = yi[:, None] - tl.load(y + 2 * j + 1, mask=there, other=0.0)
         s = ex * ex + ey * ey

@@ -279,3 +279,78 @@ def leaf_sums(
     tl.store(potential + i, value - own_mass, mask=mine)  # without the point itself
     tl.store(force_x + i, gx, mask=mine)
     tl.store(force_y + i, gy, mask=mine)
+
+
+@triton.jit
+def visit(
+    place,
+    inside,
+    opening,
+    spreading,
+    walks,
+    stacks,
+    far_start,
+    near_start,
+    far,
+    near,
+    n_walks,
+    n_leaves,
+    HEIGHT: tl.constexpr,
+    FAN: tl.constexpr,
+    BLOCK: tl.constexpr,
+    FILL: tl.constexpr,
+):
+    """Count or list the far nodes and near leaves of the leaves of some walks.
+
+    ``walks`` has a leaf, the first node where the walk begins, and the number of these nodes. Each program has a stack
+    of HEIGHT nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are too close to its
+    end. ``inside`` has the first node inside each node, and their number. Without FILL, the numbers of cells are
+    written to ``far`` and ``near``. With FILL, the cells are written there, from the places ``far_start`` and
+    ``near_start`` of the walk on.
+    """
+    stack = stacks + tl.program_id(0) * HEIGHT
+    lane = tl.arange(0, BLOCK)
+    for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
+        leaf = tl.load(walks + 3 * walk)
+        begin = tl.load(walks + 3 * walk + 1)
+        size = tl.load(walks + 3 * walk + 2)
+        cx = tl.load(place + leaf * 8)
+        cy = tl.load(place + leaf * 8 + 1)
+        a = tl.load(place + leaf * 8 + 2)
+        extent = tl.load(place + leaf * 8 + 3)
+        spread = tl.load(place + leaf * 8 + 4)
+        n_far = tl.load(far_start + walk)
+        n_near = tl.load(near_start + walk)
+        for t in range(0, size, BLOCK):
+            tl.store(stack + t + lane, begin + t + lane, mask=t + lane < size)
+        tl.debug_barrier()
+        while size > 0:
+            rest = tl.maximum(size - BLOCK, 0)
+            there = rest + lane < size
+            node = tl.load(stack + rest + lane, mask=there, other=0)
+            tl.debug_barrier()  # all nodes are taken before new ones are put to the same places
+            p = place + node * 8
+            dx = cx - tl.load(p, mask=there, other=0.0)
+            dy = cy - tl.load(p + 1, mask=there, other=0.0)
+            h = a * tl.load(p + 2, mask=there, other=1.0)
+            e = extent + tl.load(p + 3, mask=there, other=0.0)
+            s = spread + tl.load(p + 4, mask=there, other=0.0)
+            accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
+            is_far = (there & accepted).to(tl.int32)
+            is_near = (there & (node < n_leaves)).to(tl.int32) * (1 - is_far)
+            if FILL:
+                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
+                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, node, mask=is_near > 0)
+            n_far += tl.sum(is_far, 0)
+            n_near += tl.sum(is_near, 0)
+            opened = there & (is_far + is_near == 0)
+            first = tl.load(inside + 2 * node, mask=opened, other=0)
+            count = tl.load(inside + 2 * node + 1, mask=opened, other=0)
+            to = stack + rest + tl.cumsum(count, 0) - count
+            for c in tl.static_range(FAN):
+                tl.store(to + c, first + c, mask=c < count)
+            size = rest + tl.sum(count, 0)
+            tl.debug_barrier()
+        if not FILL:
+            tl.store(far + walk, n_far)
+            tl.store(near + walk, n_near)
