@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from drsne import checks, logs
 from drsne.backends.numba.threads import Workers
-from drsne.estimators import parameters, path
+from drsne.estimators import parameters
 from drsne.estimators.base import MapEstimator
-from drsne.estimators.path import DensityPath
 from drsne.estimators.preparation import Held, Prepared, prepare_density_terms, prepare_drsne
 from drsne.objectives.concentration import rescaled
 from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, DRSNEProblem, Objective
@@ -22,6 +21,9 @@ from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
 from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
+
+if TYPE_CHECKING:
+    from drsne.estimators.path import DensityPath, Followed
 
 _LARGEST_WEIGHT = 1e6  # largest weight of a row, and the inverse of the smallest one
 
@@ -411,6 +413,8 @@ class DRSNE(MapEstimator):
 
     def _fit_path(self, X: Any, dtype: type, masses: NDArray[np.float64] | None) -> None:
         """Fit maps along a path of weights, and keep the best map that meets the constraint."""
+        from drsne.estimators import path
+
         with Workers(self.n_jobs) as workers:
             maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
@@ -427,11 +431,13 @@ class DRSNE(MapEstimator):
         weights: Sequence[float],
         workers: Workers,
         masses: NDArray[np.float64] | None = None,
-    ) -> tuple[DensityPath, path.Followed, Prepared[DRSNEProblem]]:
+    ) -> tuple[DensityPath, Followed, Prepared[DRSNEProblem]]:
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
         Also return the problem of the map at 0, which is that of all weights up to 70.
         """
+        from drsne.estimators import path
+
         if self._precomputed and sp.issparse(X):
             raise ValueError(
                 "A path of density weights needs all distances to score its maps; got a sparse graph with "
@@ -528,7 +534,7 @@ def _in_data(prepared: Prepared[DRSNEProblem]) -> NDArray[np.float64]:
     return rescaled(prepared.profile, 1.0 / _contrast(problem), masses=problem.masses)
 
 
-def report_early_end(followed: path.Followed, maps: DensityPath, kept: str) -> None:
+def report_early_end(followed: Followed, maps: DensityPath, kept: str) -> None:
     """Warn if a path of weights ended early. ``kept`` says which maps are kept."""
     if followed.stopped_by == "interrupt":
         checks.warn(f"Interrupted after {followed.n_iter} iterations of a path of weights; {kept}.")

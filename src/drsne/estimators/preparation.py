@@ -17,7 +17,6 @@ from drsne.backends import PairList, choice
 from drsne.backends.arrays import host
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
-from drsne.engines._weighted import WeightedEngine
 from drsne.logs import LOGGER, timed
 from drsne.neighbors.given import checked_neighbors
 from drsne.neighbors.graph import KnnGraph
@@ -426,9 +425,7 @@ def _drsne_problem(
         neighbors=graph.indices,
         target=round_off(target),
         weight=weight,
-        engine=_engine(settings, len(input_profile), objective.precision, backend, log_scale is not None)
-        if masses is None
-        else WeightedEngine(backend, masses),
+        engine=_engine(settings, len(input_profile), objective.precision, backend, log_scale is not None, masses),
         backend=backend,
         masses=masses,
         log_scales=None if log_scale is None else round_off(log_scale),
@@ -466,8 +463,17 @@ def _target_law(law: Law, log: Array, target: Array) -> Law:
 
 
 def _engine(
-    settings: PreparationSettings, n_samples: int, precision: str, backend: Any, adaptive: bool = False
+    settings: PreparationSettings,
+    n_samples: int,
+    precision: str,
+    backend: Any,
+    adaptive: bool = False,
+    masses: Array | None = None,
 ) -> engines.Engine:
+    if masses is not None:
+        from drsne.engines._weighted import WeightedEngine
+
+        return WeightedEngine(backend, masses)
     name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive, backend.name)
     if backend.name == "torch" and name == "exact" and n_samples > _MANY_FOR_ALL_PAIRS:
         checks.warn(
