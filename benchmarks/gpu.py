@@ -157,7 +157,7 @@ def measure(n: int, seeds: list[int]) -> None:
         log = _Log()
         model, seconds = fit(X, seed, "cuda", log)
         row: dict[str, Any] = {"data": name, "n": n, "seed": seed, "device": torch.cuda.get_device_name()}
-        row |= {"seconds": round(seconds, 2), "parts": log.seconds, "iterations": log.iterations}
+        row |= {"total_s": round(seconds, 2), "parts": log.seconds, "iterations": log.iterations}
         row |= {"peak_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2), "recall": model.knn_recall_}
         row |= {"pairs": int(model.affinities_.nnz), "kl": round(model.kl_divergence_, 4)}
         print(row, flush=True)
@@ -181,7 +181,7 @@ def compare(seeds: list[int]) -> None:
             for device in ("cuda", None):
                 model, seconds = fit(X, seed, device)
                 row = {"data": name, "n": len(X), "seed": seed, "device": "scores on " + (device or "cpu")}
-                row |= {"seconds": round(seconds, 2), "kl": round(model.kl_divergence_, 4)}
+                row |= {"total_s": round(seconds, 2), "kl": round(model.kl_divergence_, 4)}
                 row |= scored(X, model.embedding_, 2000)
                 print(row, flush=True)
                 ROWS.append(row)
@@ -203,7 +203,7 @@ def report() -> None:
         mine = [row for row in timed if row["n"] == n]
         if not mine:
             continue
-        last, seconds = mine[-1], sorted(row["seconds"] for row in mine)
+        last, seconds = mine[-1], sorted(row["total_s"] for row in mine)
         step = 1e3 * last["parts"]["t-SNE"] / last["iterations"]["t-SNE"]
         floor = 1e3 * (8 * last["pairs"] + 24 * 8 * n) / BANDWIDTH
         middle = seconds[len(seconds) // 2]
@@ -240,7 +240,7 @@ def report() -> None:
                     means = [f"{np.mean([row[score] for row in mine]):.4f}" for score in SCORES]
                     spread = [f"{np.std([row[score] for row in mine]):.4f}" for score in SCORES]
                     both = [f"{m} ({s})" for m, s in zip(means, spread, strict=True)]
-                    body.append([name, device, len(mine), *both, f"{np.median([row['seconds'] for row in mine]):.1f}"])
+                    body.append([name, device, len(mine), *both, f"{np.median([row['total_s'] for row in mine]):.1f}"])
         parts_of_report += [
             "## GPU and CPU\n\nMeans of the scores over seeds (standard deviations), and the median of the seconds. "
             "The first fit on the CPU compiles.",

@@ -145,7 +145,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         estimator
             The fitted estimator.
         """
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(X):
             data, dtype = self._checked(X)
             with logs.shown(self.verbose > 1):
                 self._fit(data, dtype)
@@ -188,7 +188,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         reference: Reference | None = getattr(self, "_reference", None)
         if reference is not None and reference.training.masses is not None:
             raise ValueError("A map that was fitted with sample_weight cannot be updated. Call fit instead.")
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(X):
             data, dtype = self._checked(X, update=True)
             rows = _checked_previous(previous_rows, data.shape[0], len(old))
             held = Held.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
@@ -197,28 +197,30 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     @contextmanager
-    def _on_device(self) -> Iterator[None]:
-        """Use the device of this estimator during a block, after a check that it is there."""
+    def _on_device(self, X: Any) -> Iterator[None]:
+        """Use the device of this estimator for a fit of ``X`` during a block, after a check that it is there."""
         with choice.current(self.backend, self.device):
             try:
                 yield
             except Exception as error:
                 if type(error).__name__ != "OutOfMemoryError":  # that of PyTorch, which need not be installed
                     raise
+                n, d = np.shape(X)
+                needed = memory.on_gpu(n, d, {name: getattr(self, name) for name in self._defaults()})
                 raise MemoryError(
-                    f"The device has too little memory for this fit ({str(error).split('. ')[0]}). Lower perplexity or "
-                    "density_neighbors, pass pca_components if the data have many features, fit a sample, or omit "
-                    "device to use the processor."
+                    f"The device has too little memory for this fit, which needs about {needed / 1e9:.1f} GB "
+                    f"({str(error).split('. ')[0]}). Lower perplexity or density_neighbors, pass pca_components if the "
+                    "data have many features, fit a sample, or omit device to use the processor."
                 ) from error
 
     @contextmanager
-    def _unchanged_on_failure(self) -> Iterator[None]:
+    def _unchanged_on_failure(self, X: Any) -> Iterator[None]:
         """Restore what is known of the columns of the data if a fit fails, so that the last fit stays usable."""
         names = ("n_features_in_", "feature_names_in_")
         before = {name: getattr(self, name) for name in names if hasattr(self, name)}
         last = self.__dict__.get("embedding_")
         try:
-            with self._on_device():
+            with self._on_device(X):
                 yield
         except BaseException:
             if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map

@@ -311,7 +311,7 @@ class DRSNE(MapEstimator):
         DRSNE
             The fitted estimator.
         """
-        with self._unchanged_on_failure():
+        with self._unchanged_on_failure(X):
             data, dtype = self._checked(X)
             masses = self._checked_masses(sample_weight, data)
             with logs.shown(self.verbose > 1):

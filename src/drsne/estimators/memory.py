@@ -6,19 +6,52 @@ import os
 from typing import Any
 
 from drsne import checks
+from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters as _parameters
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 
 _BASE = 180 * 2**20  # bytes of the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
 _PAIRS = 1.45  # number of symmetric pairs per directed pair (at most 2), measured on the data sets of the benchmarks
+_INVERTED_FROM = 300_000  # smallest number of rows for which a GPU searches approximately
 _MESH_BYTES = 64 * 2**20  # bytes of the arrays of the mesh engine, at the usual size of the mesh
 _LEAF, _SUMMED = 32, 20  # number of points in a leaf, and of sums of a node, in the tree of the adaptive kernel
 _SCORING_BYTES = 48 * 2**20  # bytes of the distances that one thread holds while the maps of a path are scored
+# On a GPU: the largest numbers of distances and of sorted pairs in memory, the bytes of a distance and of such a pair
+# with temporary arrays, the bytes for each directed pair while they are sorted, and the bytes of a point of the map.
+_DISTANCES, _SORTED = 2**28, 2**27
+_DISTANCE_BYTES, _SORTED_BYTES, _PAIR_BYTES, _POINT_BYTES = 6, 44, 40, 800
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
-    """Return the peak memory, in bytes, of a fit with these parameters to dense data of shape (n, d)."""
+    """Return the peak memory, in bytes, of a fit with these parameters to dense data of shape (n, d).
+
+    On a GPU, it is the memory of the GPU.
+    """
+    return on_gpu(n, d, params) if _uses_gpu(params) else _on_processor(n, d, params)
+
+
+def _uses_gpu(params: dict[str, Any]) -> bool:
+    return str(choice.named(params["backend"], params["device"])[1]).startswith("cuda")
+
+
+def on_gpu(n: int, d: int, params: dict[str, Any]) -> int:
+    """Return the peak memory of a GPU: that of the search, of the symmetric affinities, or of the optimisation."""
+    if params["pca_components"] is not None:
+        d = min(d, 50 if params["pca_components"] == "auto" else int(params["pca_components"]))
+    affinity = min(n - 1, int(3 * min(float(params["perplexity"]), max(1.0, n - 1.0)) + 0.5))
+    k = min(n - 1, int(params.get("density_neighbors", 0)))
+    wanted = max(affinity, k)
+    rows = min(n, max(1, _DISTANCES // min(n, _DISTANCES)))
+    measured = 24 * min(_DISTANCES, (n if n >= _INVERTED_FROM else rows) * (wanted + 8) * d)
+    search = n * (20 * d + 16 * wanted) + _DISTANCE_BYTES * min(_DISTANCES, n * n) + measured
+    pairs = int(n * affinity * min(_PAIRS + 0.2, n / max(affinity, 1.0)))
+    symmetric = n * (8 * d + _PAIR_BYTES * affinity) + 8 * pairs + _SORTED_BYTES * min(_SORTED, 2 * n * affinity)
+    optimisation = 16 * pairs + n * (12 * k + _POINT_BYTES)
+    return int(max(search, symmetric, optimisation))
+
+
+def _on_processor(n: int, d: int, params: dict[str, Any]) -> int:
     objective = params.get("objective")
     double = (params.get("precision") if objective is None else objective.precision) == "double"
     real = 8 if double else 4
@@ -87,13 +120,19 @@ def available() -> int | None:
 def shortage(X: Any, params: dict[str, Any]) -> tuple[int, int] | None:
     """Return the memory that a fit will need and the free memory, in bytes, or None if there is enough.
 
-    ``X`` is already in memory, so only what the fit adds is compared with the free memory.
+    ``X`` is already in memory, so only what the fit adds is compared with the free memory. For a fit on a GPU, it is
+    the memory of the GPU.
     """
     n, d = X.shape
     d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # only the stored values of sparse data take memory
+    if _uses_gpu(params):
+        from torch.cuda import mem_get_info
+
+        needed, free = on_gpu(n, d, params), mem_get_info(choice.named(params["backend"], params["device"])[1])[0]
+        return None if needed <= free else (needed, free)
     present = n * d * 8 * (2 if params["pca_components"] is None else 1)
-    free, needed = available(), estimate(n, d, params) - _BASE - present
-    return None if free is None or needed <= free else (needed, free)
+    total, needed = available(), _on_processor(n, d, params) - _BASE - present
+    return None if total is None or needed <= total else (needed, total)
 
 
 def warn_if_short(X: Any, params: dict[str, Any]) -> None:
@@ -102,7 +141,8 @@ def warn_if_short(X: Any, params: dict[str, Any]) -> None:
     if found is not None:
         needed, free = found
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
+        of = "of the GPU" if _uses_gpu(params) else "of memory"
         checks.warn(
-            f"This fit needs about {needed / 1e9:.1f} GB of memory; only {free / 1e9:.1f} GB are free. Lower {sizes}, "
+            f"This fit needs about {needed / 1e9:.1f} GB {of}; only {free / 1e9:.1f} GB are free. Lower {sizes}, "
             "pass pca_components if the data have many features, or fit a sample."
         )

@@ -22,7 +22,8 @@ def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
     Returns
     -------
     int
-        Peak memory in bytes, including the interpreter and its libraries. It is accurate to within about a third.
+        Peak memory in bytes, including the interpreter and its libraries. It is accurate to within about a third. With
+        a device such as "cuda", it is the memory of this device.
 
     Examples
     --------
