@@ -156,6 +156,13 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
     import drsne
 
     check_is_fitted(model, "embedding_")
+    try:
+        _check_consistent(model)
+    except ValueError as error:
+        raise ValueError(
+            f"This model cannot be saved, because its parameters were changed after the fit ({error}). Restore them "
+            "with set_params, or fit it again."
+        ) from error
     if not type(model).__module__.startswith("drsne."):
         raise ValueError(
             f"Only DRSNE and DenSNE can be saved in this format; got the subclass {type(model).__name__}. Use pickle."
@@ -261,7 +268,7 @@ def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str
 
 
 def _check_consistent(model: Any) -> None:
-    """Raise an error unless the parts of a loaded model have the right types and fit together."""
+    """Raise an error unless the parts of a model have the right types and fit together."""
     n, d = model.embedding_.shape
     if model.embedding_.dtype not in (np.float32, np.float64) or not np.isfinite(model.embedding_).all():
         raise ValueError("the map is not made of finite numbers")
@@ -277,13 +284,16 @@ def _check_consistent(model: Any) -> None:
     if model._reference is None:
         return
     training = model._reference.training
+    if isinstance(model.metric, str) and training.metric != model.metric:
+        raise ValueError(f"metric is {model.metric!r}, but that of the fit is {training.metric!r}")
     _check_types(training)
     _check_types(model._reference.density)
     columns = model.n_features_in_ if model.pca_ is None else len(model.pca_.components_)
     masses = np.ones(n) if training.masses is None else training.masses
-    for array in (training.radii, training.precisions, training.offsets, model._reference.scales, masses):
+    spacings = training.radii if training.spacings is None else training.spacings
+    for array in (training.radii, spacings, training.precisions, training.offsets, model._reference.scales, masses):
         _check_array(array, (n,))
-    positive = (masses, model._reference.scales, training.radii + 1.0)
+    positive = (masses, model._reference.scales, training.radii + 1.0, spacings + 1.0)
     if not all(np.isfinite(array).all() and (array > 0.0).all() for array in positive):
         raise ValueError("an array has values that are not finite or not positive")
     if training.rows is not None:

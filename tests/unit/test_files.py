@@ -279,3 +279,13 @@ def test_pickles_of_other_versions():
     assert np.array_equal(older.embedding_, model.embedding_)
     with pytest.raises(ValueError, match="older version of drsne"):
         older.transform(NEW)
+
+
+@pytest.mark.parametrize("change", [{"n_components": 3}, {"perplexity": -1}, {"metric": "cosine"}])
+def test_parameters_that_were_changed_after_the_fit(change, tmp_path):
+    """A file would be written that cannot be read."""
+    model = DRSNE(max_iter=20, perplexity=5, density_neighbors=5).fit(np.random.default_rng(0).normal(size=(60, 4)))
+    model.set_params(**change)
+    with pytest.raises(ValueError, match="its parameters were changed after the fit"):
+        model.save(tmp_path / "model.drsne")
+    assert not list(tmp_path.iterdir())

@@ -319,3 +319,20 @@ def test_the_tree_agrees_with_the_sum_over_all_points(d):
     np.testing.assert_allclose(partition, weighted.sum(axis=1), rtol=5e-3)
     exact = ((weighted * w / h)[:, :, None] * difference).sum(axis=1)
     assert np.linalg.norm(forces - exact) < 0.01 * np.linalg.norm(exact)
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
+@pytest.mark.parametrize("copies", [20, 40, 100])
+def test_rows_near_many_equal_rows_are_not_foreign(copies):
+    """The radius of equal rows is about 0, but other rows are no nearer to them than to rows that stand alone."""
+    rng = np.random.default_rng(0)
+    alone = rng.normal(size=(200, 5))
+    model = DRSNE(**SHORT).fit(np.vstack([np.repeat(alone[:3], copies, axis=0), alone]))
+    shifts = np.array([1e-6, 1e-4, 1e-2, 0.1])
+    rows = alone[0] + shifts[:, None]
+    found = model.novelty(rows)
+    assert (np.diff(found) > 0.0).all()
+    assert found.max() < 0.5
+    span = np.ptp(model.embedding_, axis=0).max()
+    assert np.linalg.norm(model.transform(rows) - model.embedding_[0], axis=1).max() < 0.3 * span
+    assert model.novelty(alone[:1] + 50.0)[0] > 5.0

@@ -283,8 +283,29 @@ def _training(settings: PreparationSettings, near: _Neighbors, found: Affinities
         affinity_neighbors=near.sizes.affinity_neighbors,
         searched_neighbors=near.graph.indices.shape[1],
         given=settings.neighbors is not None,
+        spacings=_spacings(near.graph, rules["radii"]),
         **rules,
     )
+
+
+def _spacings(graph: KnnGraph, radii: Array) -> Array | None:
+    """Return the radii, with those of rows that have duplicates measured to other rows, or None without duplicates.
+
+    Duplicates have no radius that says how far other rows are. Rows of which only duplicates are listed get the median
+    of the others.
+    """
+    doubled = np.flatnonzero(host(graph.distances[:, 0]) == 0.0)
+    if not len(doubled):
+        return None
+    distances = np.asarray(host(graph.distances[doubled]), dtype=np.float64)
+    apart = distances > 0.0
+    with np.errstate(invalid="ignore"):
+        means = (distances * apart).sum(axis=1) / apart.sum(axis=1)
+    spacings = radii.copy()
+    spacings[doubled] = np.maximum(means, radii[doubled])
+    known = np.isfinite(spacings)
+    spacings[~known] = np.median(spacings[known]) if known.any() else 0.0
+    return spacings
 
 
 def _real(precision: str) -> type:

@@ -70,7 +70,7 @@ class NewRows(NamedTuple):
     affinities: Array  # (m, k)
     radii: Array  # (m,)
     kept: NDArray[np.int32] | None  # how many of the density neighbours count, (m,)
-    novelty: Array  # distance to the nearest training row, divided by the radius of that row, (m,)
+    novelty: Array  # distance to the nearest training row, divided by the spacing of the rows there, (m,)
     skipped: NDArray[np.int32]  # the training row that is left out while a row is placed, or -1, (m,)
 
     @property
@@ -116,8 +116,9 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
         # A training row is already part of the sums by which the affinities of the others are divided.
         back = np.where(skipped[:, None] >= 0, np.exp(np.minimum(log_ratio, 0.0)), expit(log_ratio))
     P = 0.5 * (own + np.where(np.isnan(back), 0.0, back))
-    least = max(t.added, float(np.finfo(np.float64).tiny))  # duplicates have no radius of their own
-    novelty = graph.distances[:, 0] / np.maximum(t.radii[graph.indices[:, 0]], least)
+    least = max(t.added, float(np.finfo(np.float64).tiny))
+    spacings = t.radii if t.spacings is None else t.spacings
+    novelty = graph.distances[:, 0] / np.maximum(spacings[graph.indices[:, 0]], least)
     if not t.density_neighbors:  # den-SNE
         radii = np.sqrt((P * near.distances**2).sum(axis=1) / P.sum(axis=1))
         return NewRows(graph, P, radii, None, novelty, skipped)

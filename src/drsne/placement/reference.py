@@ -22,6 +22,7 @@ class Training:
     rows: Any  # the data in which neighbours are searched, or None if they were given as distances
     metric: Any
     radii: Array  # radii of the training rows, (n,)
+    spacings: Array | None = None  # the radii, with those of duplicates measured to other rows; None if there are none
     precisions: Array  # (n,)
     offsets: Array  # log p_{j|i} + precision_i d_ij^2, which is the same for all neighbours j of a row i, (n,)
     perplexity: float
