@@ -221,9 +221,9 @@ def report() -> None:
         seconds, ratios = [], []
         for method in shown:
             found = [times(rows, method, n) for n in sizes]
-            stopped = [any("stopped" in row for row in rows if (row["method"], row["n"]) == (method, n)) for n in sizes]
-            marks = ["> " if each else "" for each in stopped]
-            shown_times = [mark + _range(each) for mark, each in zip(marks, found, strict=True)]
+            ended = [_n_stopped(rows, method, n) for n in sizes]
+            stopped = [2 * count >= len(each) > 0 for count, each in zip(ended, found, strict=True)]
+            shown_times = [_range(each, count) for each, count in zip(found, ended, strict=True)]
             seconds.append([METHODS[method].title, *shown_times])
             ours = [times(rows, "drsne", n) for n in sizes]
             pairs = zip(ours, found, strict=True)
@@ -236,7 +236,7 @@ def report() -> None:
         title = f"{cores} cores" if cores == of_cores else f"{cores} of {of_cores} cores for each fit"
         name = f"speed_{cores}" if cores == of_cores else f"speed_{cores}_of_{of_cores}"
         parts += [
-            f"## {title}\n\n{rows[-1]['machine']}.\n\nSeconds of a whole fit: median (fastest to slowest).",
+            f"## {title}\n\n{_machines(rows)}\n\nSeconds of a whole fit: median (fastest to slowest).",
             table(header, seconds),
             "The time of `DRSNE()` divided by that of each method.",
             table(header, ratios),
@@ -254,13 +254,36 @@ def report() -> None:
     write("speed", "Speed of whole fits", "python benchmarks/speed.py", f"The rules:\n\n{rules}", *parts)
 
 
-def _range(taken: list[float]) -> str:
+def _machines(rows: list[dict[str, Any]]) -> str:
+    """Return the machines of some rows, each with the versions of drsne and the sizes of its rows."""
+    of_machine: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        of_machine.setdefault(row["machine"].split("; drsne")[0], []).append(row)
+    lines = []
+    for where, mine in of_machine.items():
+        parts = []
+        for n in sorted({row["n"] for row in mine}):
+            some = [row for row in mine if row["n"] == n]
+            methods = [METHODS[name].title for name in METHODS if any(row["method"] == name for row in some)]
+            commits = dict.fromkeys(row["machine"].rsplit(" ", 1)[-1] for row in some)
+            parts.append(f"  - {n:,} points: {', '.join(methods)} (drsne at {', '.join(commits)})")
+        lines.append("\n".join([f"- {where}", *parts]))
+    return "The machines, and the rows that were measured on each of them:\n\n" + "\n".join(lines)
+
+
+def _n_stopped(rows: list[dict[str, Any]], method: str, n: int) -> int:
+    return sum("stopped" in row for row in rows if (row["method"], row["n"]) == (method, n))
+
+
+def _range(taken: list[float], stopped: int) -> str:
+    """Return the median and the range of times, the largest ``stopped`` of which are lower bounds."""
     if not taken:
         return "-"
     middle, least, most = (
         f"{each:.3g}" if each < 1000 else f"{each:,.0f}" for each in (np.median(taken), taken[0], taken[-1])
     )
-    return middle if len(taken) == 1 else f"{middle} ({least} to {most})"
+    middle = f"> {middle}" if 2 * stopped >= len(taken) else middle
+    return middle if len(taken) == 1 else f"{middle} ({least} to {'> ' if stopped else ''}{most})"
 
 
 def _ratio(ours: list[float], other: list[float]) -> str:
@@ -289,7 +312,7 @@ def _draw(rows: list[dict[str, Any]], sizes: list[int], shown: list[str], path: 
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     ax = figure.subplots()
     for name in shown:
-        stopped = {row["n"] for row in rows if row["method"] == name and "stopped" in row}
+        stopped = {n for n in sizes if 2 * _n_stopped(rows, name, n) >= max(1, len(times(rows, name, n)))}
         points = [(n, np.median(times(rows, name, n))) for n in sizes if times(rows, name, n)]
         complete = [point for point in points if point[0] not in stopped]
         ours = name.startswith("drsne")
