@@ -247,7 +247,7 @@ class TorchTree:
     """The sums over a tree that :mod:`drsne.engines.tree` needs."""
 
     LARGE = 0  # cells are used again for maps of any size
-    MOST_USES, GROWN = 16, 1.2  # largest number of evaluations with the same cells, and largest growth of the leaves
+    MOST_USES, GROWN = 16, 1.5  # largest number of evaluations with the same cells, and largest growth of the leaves
     MOST_AGE = 8  # number of times that only small cells are made again
 
     @staticmethod
