@@ -37,6 +37,6 @@ def _render(match: re.Match[str]) -> str:
     formula = convert(_TAG.sub("", source), display="block" if block else "inline")
     if not block:
         return formula
-    label = f'<span style="float: right">({number.group(1)})</span>' if number else ""
+    label = f'<span class="number">({number.group(1)})</span>' if number else ""
     anchor = f' id="eq-{number.group(1)}"' if number else ""
-    return f"<div{anchor}>{label}{formula}</div>"
+    return f'<div{anchor} class="formula"><div>{formula}</div>{label}</div>'

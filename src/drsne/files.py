@@ -357,7 +357,9 @@ def _checked_body(path: Path) -> memoryview:
     """Return what follows the digest of a file, after checking the digest."""
     content = path.read_bytes()
     if content[: len(MAGIC)] != MAGIC:
-        raise ModelFileError(f"{path} is not a model file of drsne. Write one with model.save(path).")
+        raise ModelFileError(
+            f"{path} is not a model file of drsne. Write one with model.save(path) or drsne embed --model."
+        )
     version = int.from_bytes(content[len(MAGIC) : len(MAGIC) + 4], "little")
     if version > VERSION:
         raise ModelFileError(

@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-_FORMAT = "{desc} |{bar}| {n_fmt}/{total_fmt}{postfix}  {elapsed}, {remaining} left"
+_COMPLETED = "{desc} |{bar}| {n_fmt}/{total_fmt}{postfix}  {elapsed}"
+_FORMAT = _COMPLETED + ", {remaining} left"
 _LINE_WIDTH = 100  # width, in characters, of a line that is written to a file
 _INTERVAL = 0.1  # seconds between two updates of a bar; also the fraction of the iterations between two lines
 
@@ -127,7 +128,7 @@ class ProgressBar:
             ascii=True,
             initial=self._first,
             postfix=postfix,
-            bar_format=_FORMAT,
+            bar_format=_FORMAT if iteration < self._total else _COMPLETED,
         )
         return line
 

@@ -115,6 +115,36 @@ def test_many_classes_share_a_colour_and_the_legend_says_so():
     assert texts[:3] == ["type 0", "type 1", "type 2"]  # in the order of the numbers
 
 
+def test_long_names_stay_different_and_leave_room_for_the_map():
+    labels = [f"a long name that ends with {number:02d}" for number in np.arange(60) % 30]
+    axis = pl.embedding(Y, labels)
+    assert len(set(legend(axis))) == 30
+    assert max(map(len, legend(axis))) <= 24
+    axis.figure.draw_without_rendering()
+    assert axis.get_window_extent().width >= 0.75 * axis.get_window_extent().height
+
+
+def test_a_legend_keeps_the_beginning_of_long_names():
+    names = ["first " + 40 * "x", "second " + 40 * "x"]
+    assert [name[:7] for name in legend(pl.embedding(Y, names * 30))] == ["first x", "second "]
+
+
+@pytest.mark.parametrize("labels", [Y[:, 0], [f"a long name of class {number}" for number in np.arange(60) % 30]])
+def test_all_maps_of_a_row_fill_their_axes(labels):
+    figure = pl.compare({"a": Y, "b": Y, "c": Y}, labels=labels)
+    figure.draw_without_rendering()
+    first, *others = [[axis.get_xlim(), axis.get_ylim()] for axis in figure.axes[:3]]
+    assert np.allclose(others, first, rtol=0.01)
+    assert (np.ptp(first, axis=1) / np.ptp(Y, axis=0)).min() < 1.2
+
+
+def test_limits_that_were_set_by_hand_are_not_replaced():
+    axis = pl.embedding(Y, Y[:, 0])
+    axis.set(xlim=(0, 1), ylim=(0, 1))
+    axis.figure.draw_without_rendering()
+    assert max(np.ptp(axis.get_xlim()), np.ptp(axis.get_ylim())) < 0.5 * np.ptp(Y, axis=0).max()
+
+
 def test_missing_labels_are_grey_and_categories_keep_their_order():
     pd = pytest.importorskip("pandas", reason="draws a pandas categorical")
     labels = pd.Series(pd.Categorical(["b", "a", None] * 20, categories=["b", "a"]), name="kind")

@@ -32,7 +32,8 @@ def test_a_plain_stream_gets_a_line_each_tenth_of_the_way():
     assert lines[0] == "fit: compiling ..."
     assert 10 <= len(lines) - 1 <= 11
     assert "100/100, kl=0.0200" in lines[-1]
-    assert lines[-1].endswith("left")
+    assert lines[-2].endswith("left")
+    assert "left" not in lines[-1]
     assert all(line.startswith("fit |") for line in lines[1:])
 
 

@@ -62,7 +62,7 @@ def own_columns(maps: Maps) -> list[Column]:
         found.append(Column(name=MAP, values=of_maps.astype(np.float32), about=about))
         if data is not None:
             contrasts = np.array(maps.contrasts or [1.0] * len(of_maps))
-            about = f"Concentration in the map minus that in the data{_times(contrasts)}. "
+            about = f"Concentration in the map minus {_multiple(contrasts)}. "
             about += "The median is 0. Above 0, the row is drawn too dense."
             wanted = np.stack([target(data, *each) for each in zip(of_maps, contrasts.tolist(), strict=True)])
             values = (of_maps - wanted).astype(np.float32)
@@ -70,12 +70,14 @@ def own_columns(maps: Maps) -> list[Column]:
     return found
 
 
-def _times(contrasts: NDArray[np.float64]) -> str:
-    """Return the words for the contrast, or "" if it is 1 in all maps."""
+def _multiple(contrasts: NDArray[np.float64]) -> str:
+    """Return the words for what is subtracted: the concentration in the data, times the contrast unless it is 1."""
     low, high = float(contrasts.min()), float(contrasts.max())
     if low == high == 1.0:
-        return ""
-    return f", times the contrast of the map, {low:.2f}" + ("" if low == high else f" to {high:.2f}")
+        return "that in the data"
+    if low == high:
+        return f"{low:.2f} times that in the data ({low:.2f} is the contrast of the map)"
+    return f"that in the data, which is multiplied by the contrast of the map ({low:.2f} to {high:.2f})"
 
 
 def label_column(labels: Any, name: str | None, n_samples: int) -> Column:

@@ -15,6 +15,7 @@ _CELLS = 150_000  # smallest number of points that are drawn as a picture of cel
 _RESOLUTION = 700  # number of cells along the longer side of a map
 _FAINTEST = 0.25  # opacity of a cell with one point
 _COLUMN = 15  # largest number of entries in a column of a legend
+_LONGEST = 24  # largest number of characters of a name in a legend
 
 
 def framed(Y: NDArray[Any]) -> NDArray[Any]:
@@ -56,12 +57,24 @@ def draw(axis: Any, Y: NDArray[Any], colors: Colors, size: float | None, title: 
             rasterized=len(Y) >= _RASTERIZED,
         )
     axis.set_aspect("equal", adjustable="datalim")
+    axis.set_axes_locator(_fitted)
     axis.set_xticks([])
     axis.set_yticks([])
     for side in axis.spines.values():
         side.set_visible(False)
     if title:
         axis.set_title(title)
+
+
+def _fitted(axis: Any, renderer: Any) -> Any:
+    """Return the position of the axes, and restore the limits of the data, unless they were set by hand.
+
+    The limits are extended whenever the axes change their shape to keep an equal aspect. While the layout makes room
+    for a legend, this happens several times and would leave the map smaller than its axes.
+    """
+    if axis.get_autoscale_on():
+        axis.autoscale_view()
+    return axis.get_position(original=True)
 
 
 def point_size(axis: Any, n: int) -> float:
@@ -106,8 +119,8 @@ def add_key(axis: Any, colors: Colors, title: str | None = None) -> None:
         from matplotlib.lines import Line2D
 
         handles = [
-            Line2D([], [], linestyle="", marker="o", markersize=6, markeredgewidth=0, color=color, label=_short(name))
-            for name, color in zip(colors.names, colors.of_names, strict=True)
+            Line2D([], [], linestyle="", marker="o", markersize=6, markeredgewidth=0, color=color, label=name)
+            for name, color in zip(_shortened(colors.names), colors.of_names, strict=True)
         ]
         axis.legend(
             handles=handles,
@@ -122,6 +135,21 @@ def add_key(axis: Any, colors: Colors, title: str | None = None) -> None:
         )
 
 
-def _short(name: str, most: int = 24) -> str:
-    name = name.replace("$", r"\$")  # matplotlib would read the text between two dollar signs as mathematics
-    return name if len(name) <= most else name[: most - 1] + "…"
+def key_width(colors: Colors) -> float:
+    """Return about how many inches wide the legend of classes is."""
+    columns = -(-len(colors.names) // _COLUMN)
+    return columns * (0.3 + 0.075 * max(map(len, _shortened(colors.names)), default=0))
+
+
+def _shortened(names: list[str]) -> list[str]:
+    """Return names that fit into a legend. If their beginnings are equal, the middle is left out instead of the end."""
+    short = [_short(name, _LONGEST - 1) for name in names]
+    if len(set(short)) < len(set(names)):
+        short = [_short(name, _LONGEST // 2) for name in names]
+    return [name.replace("$", r"\$") for name in short]  # matplotlib reads text between dollar signs as mathematics
+
+
+def _short(name: str, beginning: int) -> str:
+    """Return a name, or its beginning and as much of its end as fits."""
+    end = _LONGEST - 1 - beginning
+    return name if len(name) <= _LONGEST else name[:beginning] + "…" + name[len(name) - end :]

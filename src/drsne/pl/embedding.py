@@ -6,7 +6,9 @@ from typing import Any
 
 from drsne.pl._figure import axes_of, require_matplotlib
 from drsne.pl._inputs import colors_of, map_of
-from drsne.pl._points import add_key, draw
+from drsne.pl._points import add_key, draw, key_width
+
+_LEGEND = 2.0  # inches of the width of a figure that a legend may take from the map
 
 
 def embedding(
@@ -38,7 +40,7 @@ def embedding(
     ax : matplotlib.axes.Axes, default=None
         Where to draw. If None, a new figure is made.
     figsize : tuple of float, default=None
-        Width and height of the new figure in inches. If None, (6.5, 5.5).
+        Width and height of the new figure in inches. If None, (6.5, 5.5), and wider if the legend is wide.
     cmap : str or matplotlib.colors.Colormap, default=None
         Colours of values or classes. If None, "viridis" for values, and for classes a palette that people with any kind
         of colour vision can tell apart for up to eight classes. More than 30 classes share colours: the smaller
@@ -67,7 +69,8 @@ def embedding(
     require_matplotlib()
     Y = map_of(source)
     colors, key_title = colors_of(source, color, len(Y), cmap)
-    axis = axes_of(ax, figsize, (6.5, 5.5))
+    wider = max(0.0, key_width(colors) - _LEGEND) if legend else 0.0
+    axis = axes_of(ax, figsize, (6.5 + wider, 5.5))
     draw(axis, Y, colors, point_size, title)
     if legend:
         add_key(axis, colors, key_title)
