@@ -9,6 +9,7 @@ import json
 import os
 import re
 import zlib
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -103,6 +104,17 @@ def test_a_path_has_a_slider_scores_and_a_start():
     assert (meta["baseline"], meta["start"]) == (0.9, 0)
 
 
+def test_a_path_starts_at_the_map_that_auto_would_choose():
+    names = ("concentration_correlation", "density_rank_correlation", "local_density_rank_correlation")
+    density = {name: [0.0, 0.5, 1.0] for name in names}
+    path = path_of(
+        [Y, 2 * Y, 3 * Y], (0.0, 1.0, 9.0), trustworthiness=[0.9, 0.899, 0.8], continuity=[0.9] * 3, **density
+    )
+    path = replace(path, baseline_continuity=0.9)
+    assert path.best() == 1
+    assert unpacked(explorer.page(path))[0]["start"] == 1
+
+
 def test_a_model_shows_its_own_concentration():
     data, shown = RNG.normal(size=60), RNG.normal(size=60)
     model = SimpleNamespace(embedding_=Y, density_weight_=2.0, concentration_=shown, input_concentration_=data)
@@ -126,7 +138,7 @@ def test_a_model_with_a_path_shows_all_its_maps_and_starts_at_the_chosen_one():
 
 
 def test_a_path_that_knows_the_data_has_a_residual():
-    known = vars(path_of([Y, -Y], weights=(70.0, 140.0))) | {"input_concentration": Y[:, 0]}
+    known = vars(path_of([Y, -Y], weights=(70.0, 140.0))) | {"input_concentration": Y[:, 0], "best": lambda: None}
     assert column(explorer.page(SimpleNamespace(**known)), columns.DATA)[0]["words"] is None
     scalar = explorer.page(SimpleNamespace(**known), contrast=1.5)
     listed = explorer.page(SimpleNamespace(**known | {"contrasts": np.array([1.5, 1.0])}))

@@ -90,7 +90,7 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any)
         if options.plot is not None:
             note(f"The scores of the maps are not known, so {options.plot} was not drawn.")
         return
-    chosen = _best(maps)
+    chosen = maps.best(_DROP)
     if options.plot is not None:
         outputs.figure(options.plot, maps.plot(table.label, chosen=chosen, criterion="density"))
     if options.quiet:
@@ -100,15 +100,6 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any)
         note(f"No map is {limits}. Add smaller weights.")
     else:
         note(f"Of the maps that are {limits}, the one with the weight {maps.weights[chosen]:g} shows density best.")
-
-
-def _best(maps: Any) -> int | None:
-    """Return the map that ``--weight auto`` would choose among these, or None if no map meets its constraints."""
-    try:
-        found: int = maps.select(max_trustworthiness_drop=_DROP, max_continuity_drop=_DROP, criterion="density")
-    except ValueError:
-        return None
-    return found
 
 
 def _names(weights: Iterable[float]) -> list[str]:

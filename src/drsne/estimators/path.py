@@ -149,6 +149,24 @@ class DensityPath:
         places = np.flatnonzero(allowed)
         return int(places[np.argmax(np.nan_to_num(score[places], nan=-np.inf))])
 
+    def best(self, drop: float = 0.01) -> int | None:
+        """Return the index of the map that ``density_weight="auto"`` would choose among these.
+
+        Parameters
+        ----------
+        drop : float, default=0.01
+            The largest loss of trustworthiness and of continuity that is allowed, relative to the map at lambda = 0.
+
+        Returns
+        -------
+        int or None
+            Index into ``weights`` and ``embeddings``, or None if no map meets the constraints or a score is missing.
+        """
+        try:
+            return self.select(max_trustworthiness_drop=drop, max_continuity_drop=drop, criterion=DENSITY)
+        except (KeyError, ValueError):
+            return None
+
     def score(self, criterion: str) -> Array:
         """Return one score of every map. ``criterion`` is named as in :meth:`select`."""
         if criterion == DENSITY:

@@ -41,7 +41,8 @@ def page(
     ----------
     source : estimator, DensityPath, array of shape (n_samples, 2) or mapping of str to such arrays
         The maps. A fitted estimator has its map in ``embedding_``; if it was fitted with ``density_weight="auto"``, the
-        page shows all maps of its ``path_`` and starts at the chosen one. A mapping holds several maps of the same
+        page shows all maps of its ``path_`` and starts at the chosen one. The page of a path starts at the map that
+        "auto" would choose. A mapping holds several maps of the same
         rows, such as ``{"t-SNE": Y, "DR-SNE": Z}``.
     labels : array-like of shape (n_samples,), default=None
         The label of every row. The points are coloured by label at first.

@@ -144,6 +144,7 @@ def _of_path(path: Any) -> Maps:
         scores={name: [float(value) for value in values] for name, values in path.metrics.items()},
         baseline=float(path.baseline),
         weights=[float(weight) for weight in path.weights],
+        start=path.best() or 0,
     )
     return with_targets(maps, getattr(path, "input_concentration", None), getattr(path, "contrasts", None))
 
