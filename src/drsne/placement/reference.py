@@ -39,6 +39,7 @@ class Training:
     mass: float = 1.0  # sum of the affinities of the KL term
     directed: bool = False  # whether the KL term uses only the density neighbours
     masses: Array | None = None  # weights of the training rows, (n,), or None if all are 1
+    corrections: Array | None = None  # log ratios of radii in the data that the rows were sampled from to ``radii``
     given: bool = False  # whether the fit used given neighbours instead of a search
 
 
