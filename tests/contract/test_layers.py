@@ -40,7 +40,7 @@ ORDER = {
     ),
     "optimization": ("optimizers", "schedule", "loop"),
     "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "small", "search", "queries"),
-    "placement": ("reference", "place"),
+    "placement": ("reference", "place", "lazy"),
     "estimators": (
         "parameters", "memory", "preparation", "path", "base", "densne", "drsne", "density_path", "memory_estimate",
         "detector", "load",

@@ -6,6 +6,18 @@ continues where it stopped. The stages are in the files ``statistics``, ``landma
 ``landmark_map``, ``placing`` and ``scores``.
 """
 
-from drsne.distributed.pipeline import Fitted, fit
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from drsne.distributed.pipeline import Fitted, fit
 
 __all__ = ["Fitted", "fit"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.pipeline"), name)

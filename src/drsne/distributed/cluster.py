@@ -49,15 +49,26 @@ def connected(client: Any) -> Iterator[Any]:
         yield made
 
 
+@contextmanager
+def local(n_workers: int) -> Iterator[Any]:
+    """Yield the client of a cluster on this machine, whose workers are processes of one thread each."""
+    distributed = package("distributed", "A cluster")
+    with (
+        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 def run(
     function: Callable[..., Any],
     calls: Mapping[int, tuple[Any, ...]],
     client: Any,
-    done: Callable[[int], None],
+    done: Callable[[int, Any], None],
     *,
     lazy: bool = False,
 ) -> None:
-    """Call ``function(*arguments)`` for every entry of ``calls``, and pass its key to ``done`` when it has finished.
+    """Call ``function(*arguments)`` for every entry of ``calls``, and pass key and result to ``done`` as they finish.
 
     With a client, each call is a task. Dask repeats the tasks of a worker that has died. The first error ends the run,
     after which the tasks that have not started are cancelled. If ``lazy`` is True, arguments can be delayed objects of
@@ -67,16 +78,14 @@ def run(
         return
     if client is None:
         for number, arguments in calls.items():
-            function(
-                *(each.compute(scheduler="sync") if lazy and hasattr(each, "dask") else each for each in arguments)
-            )
-            done(number)
+            ready = [each.compute(scheduler="sync") if lazy and hasattr(each, "dask") else each for each in arguments]
+            done(number, function(*ready))
         return
     distributed = package("distributed", "A cluster")
     futures = {_submitted(client, function, arguments, lazy): number for number, arguments in calls.items()}
     try:
-        for future, _ in distributed.as_completed(futures, with_results=True):
-            done(futures[future])
+        for future, result in distributed.as_completed(futures, with_results=True):
+            done(futures[future], result)
     except Exception as error:
         if (known := _cluster_error(error)) is not None:
             raise known from error
@@ -108,11 +117,11 @@ def _cluster_error(error: Exception) -> Exception | None:
     if kind == "KilledWorker":
         return ChildProcessError(
             "Workers died repeatedly while they ran the same task, most often because memory ran out. What is finished "
-            "is kept. Give the workers more memory or fewer threads, and call fit again."
+            "is kept. Give the workers more memory or fewer threads, and start again."
         )
     if kind in _LOST:
         return ConnectionError(
             "The connection to the scheduler was lost. What is finished is kept. Start the scheduler and its workers, "
-            "and call fit again."
+            "and start again."
         )
     return None

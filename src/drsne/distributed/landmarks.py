@@ -32,7 +32,7 @@ NEIGHBORS = 10  # number of neighbours in the sample that determine how well a r
 _GAP, _MOST = 1.5, 100.0  # ratio of radii above which rows have larger weights, and the largest weight
 _UNBOUNDED = 1e300
 _NONE = np.empty(0, np.int64)
-_SPARE = 1.5  # factor on the estimate of the largest random number of a landmark
+_SPARE = 1.3  # factor on the number of rows among which the landmarks are chosen
 
 
 class Law(NamedTuple):
@@ -72,12 +72,16 @@ def _coverage(path: Path, law: Law) -> Coverage:
 def bound(work: Work, law: Law, n_landmarks: int) -> float:
     """Return a number that is probably larger than the random numbers of all landmarks."""
     found = work.load(work.path(SAMPLE))
-    share = n_landmarks / int(found["count"])
+    share = (_SPARE * n_landmarks + 10.0 * np.sqrt(n_landmarks)) / int(found["count"])
     if share >= 1.0:
         return _UNBOUNDED
     with Workers(1) as workers:
-        mean = float(_coverage(work.path(SAMPLE), law).weights(found["X"], workers).mean())
-    return float(_SPARE * -np.log1p(-share) / mean) + 10.0 / int(found["count"])
+        weights = _coverage(work.path(SAMPLE), law).weights(found["X"], workers)
+    low, high = 0.0, -float(np.log1p(-share))  # weights are at least 1
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(-np.expm1(-weights * middle).mean()) < share else (low, middle)
+    return high
 
 
 def draw(part: Part, number: int, work: Work, seed: int, law: Law, below: float, n_jobs: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from drsne import checks
 from drsne.distributed import landmark_map, scores, spool
-from drsne.distributed.cluster import connected
+from drsne.distributed.cluster import connected, package
 from drsne.distributed.settings import check_output, checked_model, identity
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
 from drsne.distributed.stages import Run, check_sizes, run_all
@@ -131,6 +131,7 @@ def fit(
     output = Path(output)
     work = Work(output.absolute().with_name(output.name + ".work"))
     array = source if is_dask_array(source) else None
+    package("pyarrow", "distributed.fit")
     coverage = checks.number("coverage", coverage, at_least=0)
     sizes = {
         "n_landmarks": checks.integer("n_landmarks", n_landmarks, at_least=10),

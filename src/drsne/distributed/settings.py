@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from drsne.distributed.sources import parquet_files
+from drsne.distributed.sources import is_dask_array, parquet_files
 from drsne.estimators.drsne import DRSNE
 
 _CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
@@ -51,7 +50,7 @@ def check_output(output: Path, source: Any) -> None:
     if output.exists() and not output.is_dir():
         raise ValueError(f"output must be a folder; got the file {str(output)!r}. Choose another name.")
     folders = set()
-    if isinstance(source, str | os.PathLike | list | tuple):
+    if not is_dask_array(source):
         folders = {path.resolve().parent for path in parquet_files(source)}
     if output.resolve() in folders:
         raise ValueError(f"output must not be the folder of the data; got {str(output)!r}. Choose another folder.")

@@ -13,8 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.distributed.cluster import package
-
 BLOCK = 32_768  # number of rows in memory at once
 _FOOTER = 65_536  # number of bytes at the end of a file that identify its contents, with its size
 _ENDINGS = (".parquet", ".pq")
@@ -163,6 +161,11 @@ def parquet_files(source: Any) -> list[Path]:
         if not found:
             raise FileNotFoundError(f"source must have Parquet files; the folder {str(folder)!r} has none.")
         return sorted(found, key=lambda path: [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", path.name)])
+    if not isinstance(source, list | tuple):
+        raise TypeError(
+            f"source must be a folder, a list of Parquet files or a Dask array; got {type(source).__name__}. Use "
+            "drsne.DRSNE for arrays in memory, and to_dask_array(lengths=True) for a Dask data frame."
+        )
     files = [Path(each) for each in source]
     for path in files:
         if not path.is_file():
@@ -178,7 +181,6 @@ def parquet_files(source: Any) -> list[Path]:
 
 def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPart]:
     """Return the partitions, after a check that all files have the same types in the columns."""
-    package("pyarrow", "A Parquet file")
     from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 

@@ -70,7 +70,7 @@ class Run:
         finished = self.n_rows - sum(self.parts[number].n_rows for number in missing)
         with ProgressBar(self.n_rows, label, visible=bool(self.verbose), preparing="starting ...") as bar:
 
-            def count(number: int) -> None:
+            def count(number: int, _: Any) -> None:
                 nonlocal finished
                 done(number)
                 finished += self.parts[number].n_rows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from drsne import checks, logs
 from drsne.backends.numba.threads import Workers
@@ -21,6 +22,7 @@ from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, DRSNEProblem, 
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
+from drsne.placement.lazy import is_lazy, lazily
 from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 
 if TYPE_CHECKING:
@@ -268,7 +270,7 @@ class DRSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def new_concentration(self, X: ArrayLike) -> NDArray[np.float64]:
+    def new_concentration(self, X: ArrayLike) -> Any:
         """Return the natural logarithm of the relative concentration of new rows in the data.
 
         It is computed from the ``density_neighbors`` nearest training rows, like ``input_concentration_``. Larger
@@ -283,10 +285,13 @@ class DRSNE(MapEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
-            The concentration of every row.
+            The concentration of every row. For a Dask array or data frame, a lazy array or series.
         """
         from drsne.placement.place import concentration
 
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "new_concentration", X, None)
         reference, data = self._checked_new(X)
         with Workers(self.n_jobs) as workers:
             return concentration(reference, data, workers, pca=self.pca_)
