@@ -85,6 +85,8 @@ def run(
     futures = {_submitted(client, function, arguments, lazy): number for number, arguments in calls.items()}
     try:
         for future, result in distributed.as_completed(futures, with_results=True):
+            if future.status != "finished":  # futures are cancelled silently if the scheduler is gone
+                raise distributed.CancelledError(future.status)
             done(futures[future], result)
     except Exception as error:
         if (known := _cluster_error(error)) is not None:
