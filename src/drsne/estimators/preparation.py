@@ -31,7 +31,7 @@ from drsne.objectives.kernel import log_scales
 from drsne.objectives.masses import mean as weighted_mean
 from drsne.objectives.masses import slots
 from drsne.pca import fitted_pca, scores
-from drsne.placement.reference import Training
+from drsne.placement.reference import CORRECTING, Training
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
@@ -410,12 +410,15 @@ def _drsne_problem(
     """Return the problem, the profile of the data before it is winsorised, and what new rows need to know."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
     among_rows = np.asarray(host(repeated(graph.distances, kept).mean(axis=1)), dtype=np.float64)
-    radii, corrections = among_rows, None
+    radii, corrections, shift = among_rows, None, 0.0
     if near.radii is not None:
         radii = near.radii
         least = float(np.finfo(np.float64).tiny)
         corrections = np.log(np.maximum(radii, least) / np.maximum(among_rows, least))
     masses = near.masses
+    if corrections is not None:
+        of_neighbors = corrections[host(near.graph.indices[:, :CORRECTING])].mean(axis=1)
+        shift = weighted_mean(corrections - of_neighbors, masses)
     objective = objective.at(radii, masses)
     exponent = float(objective.input_exponent)
     high_profile = profile(radii, exponent, objective.input_smoothing, masses)
@@ -453,6 +456,7 @@ def _drsne_problem(
         found,
         radii=among_rows,
         corrections=corrections,
+        correction_shift=shift,
         density_neighbors=graph.indices.shape[1],
         small_groups=objective.small_groups,
         added=added_length(radii, smoothing, masses),

@@ -19,7 +19,7 @@ from drsne.neighbors.queries import Search, among_distances, search_among
 from drsne.objectives.concentration import group_neighbors, repeated
 from drsne.objectives.masses import slots
 from drsne.pca import scores
-from drsne.placement.reference import Reference
+from drsne.placement.reference import CORRECTING, Reference
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # number of new rows that are placed at once
@@ -35,7 +35,6 @@ _NOVEL = 1.5, 3.0  # novelty at which a row begins to be kept apart, and at whic
 _APART_WEIGHT, _APART_RADIUS, _APART_QUANTILE = 10.0, 1.5, 0.99
 _OUTER = 0.5  # share of that weight with which a row starts outside of the map
 _NEIGHBORS = 30
-_CORRECTING = 10  # number of the nearest training rows whose mean correction applies to the radius of a new row
 
 
 class _Field(NamedTuple):
@@ -129,7 +128,7 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
     kept = group_neighbors(distances) if t.small_groups else None
     radii = repeated(distances, kept).mean(axis=1)
     if t.corrections is not None:
-        radii *= np.exp(t.corrections[graph.indices[:, :_CORRECTING]].mean(axis=1))
+        radii *= np.exp(t.corrections[graph.indices[:, :CORRECTING]].mean(axis=1) + t.correction_shift)
     return NewRows(graph, P, radii, kept, novelty, skipped)
 
 
