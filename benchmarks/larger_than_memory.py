@@ -32,6 +32,7 @@ from report import Results, host
 
 import drsne
 from drsne import DRSNE, distributed, metrics
+from drsne.distributed.sources import parquet_files
 
 ROWS = Results("distributed", "what", "rows", "landmarks", "workers", "coverage")
 GROUPS, COLUMNS, DECADES = 40, 50, 2.0
@@ -191,7 +192,7 @@ def compare(options: argparse.Namespace) -> None:
 
 
 def direct(options: argparse.Namespace) -> None:
-    files = distributed.sources.parquet_files(options.folder / "data")
+    files = parquet_files(options.folder / "data")
     X = np.concatenate([np.column_stack([c.to_numpy() for c in pq.read_table(path).columns]) for path in files])
     name = "cluster" if (options.folder / "cluster.work" / "scores.json").exists() else "one"
     tables = [pq.read_table(options.folder / name / path.name, columns=["drsne1", "drsne2"]) for path in files]

@@ -7,7 +7,7 @@ accurate the concentrations of rows are that are not landmarks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -52,14 +52,17 @@ class Nearest:
     Distances are those of Euclid. Matrix products in single precision find the pairs that may be close enough. Their
     distances are then summed in double precision, so the result does not depend on the rounding of the products. The
     products are centred at each tile of queries, because rounding errors grow with the distance from the origin.
-    ``reach`` are distances beyond which rows are not needed.
+    ``reach`` are distances beyond which rows are not needed, and ``groups`` are the tiles, if they are known.
     """
 
-    def __init__(self, queries: NDArray[Any], k: int, reach: Array) -> None:
+    def __init__(
+        self, queries: NDArray[Any], k: int, reach: Array, groups: Sequence[NDArray[np.intp]] | None = None
+    ) -> None:
         self._queries = np.asarray(queries, np.float64)
         self.distances = np.full((len(self._queries), k), np.inf)
         self._reach = reach.copy()
-        self._tiles = [(rows, self._queries[rows].mean(axis=0)) for rows in tiles(self._queries)]
+        groups = list(tiles(self._queries)) if groups is None else groups
+        self._tiles = [(rows, self._queries[rows].mean(axis=0)) for rows in groups]
 
     def add(self, block: NDArray[Any]) -> None:
         """Compare all queries with the rows of a block."""
@@ -131,16 +134,18 @@ def prepare(work: Work, metric: Any, k: int, n_checked: int, n_jobs: Any) -> Non
 
 
 @lru_cache(maxsize=1)
-def _queries(path: Path) -> dict[str, NDArray[Any]]:
-    return Work(path.parent).load(path)
+def _queries(path: Path) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.intp]]]:
+    """Return the queries and their tiles; a worker reads them once."""
+    found = Work(path.parent).load(path)
+    return found, list(tiles(np.asarray(found["X"], np.float64)))
 
 
 def search(part: Part, number: int, work: Work, metric: Any, n_jobs: Any) -> None:
     """Write the distances of the nearest rows of a partition to every query."""
-    queries = _queries(work.path(QUERIES))
+    queries, groups = _queries(work.path(QUERIES))
     k = int(queries["k"])
     if metric in _EUCLIDEAN:
-        found = Nearest(queries["X"], k, queries["reach"])
+        found = Nearest(queries["X"], k, queries["reach"], groups)
         with Workers(1):  # one thread of BLAS
             for block in part.blocks():
                 found.add(block)
