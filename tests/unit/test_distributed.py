@@ -382,3 +382,37 @@ def test_sources_that_are_not_data(tmp_path):
         drsne.distributed.fit(rows(20), tmp_path / "map", **QUICK)
     with pytest.raises(FileNotFoundError, match="is neither"):
         drsne.distributed.fit(tmp_path / "nothing", tmp_path / "map", **QUICK)
+
+
+KINDS = {
+    "cosine": {"metric": "cosine"},
+    "manhattan": {"metric": "manhattan"},
+    "three dimensions": {"n_components": 3},
+    "plain t-SNE": {"density_weight": 0},
+    "neighbours in the map": {"neighborhoods": "embedding"},
+    "fixed kernel": {"kernel": "fixed"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_models(finished, tmp_path, kind):
+    folder, _, X = finished
+    model = DRSNE(perplexity=10, density_neighbors=10, max_iter=60, **KINDS[kind])
+    found = drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model})
+    table, fitted = pd.read_parquet(found.output), drsne.load(found.model_file)
+    assert np.isfinite(table.to_numpy()).all()
+    d = model.n_components
+    np.testing.assert_array_equal(table.to_numpy()[:, :d], fitted.transform(X.astype(np.float64)))
+    assert abs(found.scores["concentration"]["bias"]) < 0.1
+    # Concentrations of the map are in the unit of the landmarks: their means over similar rows are similar.
+    work = Work(tmp_path / "map.work")
+    masses = work.load(work.path(landmarks.STAGE))["masses"]
+    assert abs(table["concentration_map"].mean() - np.average(fitted.concentration_, weights=masses)) < 0.5
+
+
+def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "map" / ".part.1.parquet.x7.parquet").write_bytes(b"PAR1")
+    again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)

@@ -178,6 +178,8 @@ def _place(run: Run) -> None:
         _unplaced(run),
         lambda number: (run.parts[number], run.work, run.output, run.threads),
     )
+    for path in run.output.glob(".*.parquet"):  # files that workers were writing when they were killed
+        path.unlink(missing_ok=True)
 
 
 def _scores(run: Run) -> None:
