@@ -198,14 +198,12 @@ def direct(options: argparse.Namespace) -> None:
     tables = [pq.read_table(options.folder / name / path.name, columns=["drsne1", "drsne2"]) for path in files]
     placed = np.concatenate([np.column_stack([c.to_numpy() for c in table.columns]) for table in tables])
     begin = time.perf_counter()
-    kept = options.folder / "direct.npy"
-    Y = np.load(kept) if kept.exists() else DRSNE(random_state=0, n_jobs=options.threads).fit_transform(X)
+    Y = DRSNE(random_state=0, n_jobs=options.threads).fit_transform(X)
     seconds = time.perf_counter() - begin
-    np.save(kept, Y)
     sample = {"max_samples": options.sample, "random_state": 0}
-    scores = {which: metrics.evaluate(X, each, **sample) for which, each in (("direct", Y), ("landmarks", placed))}
+    scores = {which: metrics.evaluate(X, each, **sample) for which, each in (("direct", Y), ("placed", placed))}
     shown = {which: {score: round(each[score], 4) for score in SCORES} for which, each in scores.items()}
-    differences = {score: round(shown["landmarks"][score] - shown["direct"][score], 4) for score in SCORES}
+    differences = {score: round(shown["placed"][score] - shown["direct"][score], 4) for score in SCORES}
     row(
         options,
         "direct",
