@@ -83,15 +83,15 @@ class Nearest:
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return pairs of queries of a tile and rows that include all pairs within reach."""
         scale = max(1e-150, float(np.sqrt(max(own_squares.max(), squares.max()))))
-        products = (own / scale).astype(np.float32) @ (away / scale).astype(np.float32).T
         doubt = 2.0 * (own.shape[1] + 16) * float(np.finfo(np.float32).eps)
-        # |q - b|^2 = |q|^2 + |b|^2 - 2 q b <= reach^2, with room for the rounding of all three terms
+        # |q|^2 + |b|^2 - 2 q b <= reach^2, with room for the rounding of all terms; |b|^2 is part of the products
         least = 0.5 * (own_squares * (1.0 - doubt) - self._reach[some] ** 2 * (1.0 + 1e-6)) / scale**2
-        rest = 0.5 * squares * (1.0 - doubt) / scale**2
-        queries, found = np.nonzero(
-            products >= (least.astype(np.float32) - np.float32(1e-30))[:, None] + rest.astype(np.float32)
-        )
-        return queries, found
+        rest = -0.5 * squares * (1.0 - doubt) / scale**2
+        left = np.column_stack([own / scale, np.ones(len(own))]).astype(np.float32)
+        right = np.column_stack([away / scale, rest]).astype(np.float32)
+        within = left @ right.T >= (least.astype(np.float32) - np.float32(1e-30))[:, None]
+        queries, rows = np.divmod(np.flatnonzero(within), len(away))
+        return queries, rows
 
     def _lengths(self, queries: NDArray[np.intp], rows: Array, near: NDArray[np.intp]) -> Array:
         out = np.empty(len(queries))
