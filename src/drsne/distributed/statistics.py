@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,8 +79,3 @@ def merge(work: Work, n_parts: int, size: int) -> None:
 def spread(n: int, wanted: int) -> NDArray[np.intp]:
     """Return at most ``wanted`` of n places at equal intervals."""
     return np.unique(np.linspace(0, max(n - 1, 0), min(n, wanted)).astype(np.intp))
-
-
-def constant_columns(variance: NDArray[np.float64], names: Sequence[str]) -> list[str]:
-    """Return the names of the columns with only one value."""
-    return [name for name, each in zip(names, variance, strict=True) if each == 0.0]
