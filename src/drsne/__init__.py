@@ -9,7 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drsne import affinities, anomaly, concentration, datasets, explorer, graph, metrics, pl, presets, tl
+    from drsne import (
+        affinities,
+        anomaly,
+        concentration,
+        datasets,
+        distributed,
+        explorer,
+        graph,
+        metrics,
+        pl,
+        presets,
+        tl,
+    )
     from drsne.affinities import Calibration
     from drsne.estimators.density_path import density_path
     from drsne.estimators.densne import DenSNE
@@ -48,6 +60,7 @@ _MODULES = (
     "anomaly",
     "concentration",
     "datasets",
+    "distributed",
     "explorer",
     "graph",
     "metrics",
@@ -75,6 +88,7 @@ __all__ = [
     "concentration",
     "datasets",
     "density_path",
+    "distributed",
     "explorer",
     "graph",
     "load",

@@ -27,6 +27,7 @@ LAYERS = (
     {"tl"},
     {"tables"},
     {"explorer"},
+    {"distributed"},
     {"experiments"},
     {"cli"},
     {"__main__"},
@@ -39,10 +40,14 @@ ORDER = {
     ),
     "optimization": ("optimizers", "schedule", "loop"),
     "neighbors": ("graph", "given", "exact", "descent", "inverted_file", "precomputed", "small", "search", "queries"),
-    "placement": ("reference", "place"),
+    "placement": ("reference", "place", "lazy"),
     "estimators": (
         "parameters", "memory", "preparation", "path", "base", "densne", "drsne", "density_path", "memory_estimate",
         "detector", "load",
+    ),
+    "distributed": (
+        "cluster", "work", "sources", "spool", "statistics", "landmarks", "concentration", "landmark_map", "placing",
+        "scores", "settings", "stages", "pipeline",
     ),
     "tl": ("representation", "graph", "objects", "fitting", "cells", "new_cells"),
 }  # fmt: skip

@@ -26,14 +26,15 @@ def test_import_loads_no_third_party_module():
     code = (
         "import sys; before = set(sys.modules); import drsne; "
         "loaded = {name.split('.')[0] for name in set(sys.modules) - before}; "
-        "heavy = loaded & {'numpy', 'numba', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'torch', 'joblib'}; "
+        "heavy = loaded & {'numpy', 'numba', 'scipy', 'sklearn', 'pandas', 'matplotlib', 'torch', 'joblib', "
+        "'dask', 'distributed'}; "
         "assert not heavy, heavy; assert drsne.__version__; print('free')"
     )
     done = run(code)
     assert done.stdout.strip() == "free", done.stderr
 
 
-HEAVY = {"numba", "scipy", "sklearn", "pandas", "torch", "matplotlib", "joblib", "tqdm", "h5py"}
+HEAVY = {"numba", "scipy", "sklearn", "pandas", "torch", "matplotlib", "joblib", "tqdm", "h5py", "dask", "distributed"}
 COMMAND = "from drsne import cli; cli.main({words})"
 LIGHT = {
     "import": ("import drsne", True),
@@ -63,12 +64,12 @@ def test_help_and_lists_load_no_heavy_package(kind):
     assert done.stderr.strip() == "LOADED []"
 
 
-def test_a_fit_loads_neither_matplotlib_nor_torch():
+def test_a_fit_loads_neither_matplotlib_nor_torch_nor_dask():
     code = (
         "import sys, drsne; "
         "X = [[0., 1], [1, 0], [2, 5], [3, 3], [0, 4], [7, 7], [8, 2]]; "
         "drsne.DRSNE(perplexity=2, density_neighbors=2, max_iter=4).fit(X); "
-        "print(sorted({'matplotlib', 'torch'} & set(sys.modules)))"
+        "print(sorted({'matplotlib', 'torch', 'dask', 'distributed'} & set(sys.modules)))"
     )
     done = run(code)
     assert done.stdout.strip() == "[]", done.stderr

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 from drsne.cli import Command, UsageError, checked_options
 
@@ -28,6 +30,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="number of processes (default: one for each core)"
     )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the Dask cluster of this scheduler, tcp://...")
+    parser.add_argument(
+        "--dask-workers", type=int, metavar="N", help="start a Dask cluster of N processes on this machine, and use it"
+    )
     parser.add_argument("--folder", type=Path, help="the folder for rows, tables and figures (default: paper/STUDY)")
     parser.add_argument("--retry", action="store_true", help="repeat runs that failed")
 
@@ -35,19 +41,41 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Make the missing runs, and print the tables."""
     from drsne import checks
-    from drsne.experiments import studies
-    from drsne.experiments.study import Selection
 
     with checked_options():
         jobs = checks.integer("--jobs", options.jobs, at_least=1)
         for seed in options.seeds or ():
             checks.integer("--seeds", seed, at_least=0)
-    every = options.study == "all"
-    if every and (options.datasets or options.methods):
+        if options.dask_workers is not None:
+            checks.integer("--dask-workers", options.dask_workers, at_least=1)
+    if options.scheduler and options.dask_workers:
+        raise UsageError("--scheduler and --dask-workers cannot be used together. Pass one of them.")
+    if options.study == "all" and (options.datasets or options.methods):
         raise UsageError(
             "--datasets and --methods cannot be used with all, because they differ between studies. Name one study."
         )
-    suffix = "-quick" if options.quick else ""
+    with _client(options) as client:
+        skipped = _reproduce(options, jobs, client)
+    for name, reason in skipped.items():
+        print(f"Skipped {name}: {reason}", file=sys.stderr)
+    return 1 if skipped else 0
+
+
+def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
+    """Return a context with the client of the Dask cluster that the options name, or with None."""
+    if not options.scheduler and not options.dask_workers:
+        return nullcontext()
+    from drsne.distributed import cluster
+
+    return cluster.connected(options.scheduler) if options.scheduler else cluster.local(options.dask_workers)
+
+
+def _reproduce(options: argparse.Namespace, jobs: int, client: Any) -> dict[str, Exception]:
+    """Run the studies, and return the errors of those that were skipped."""
+    from drsne.experiments import studies
+    from drsne.experiments.study import Selection
+
+    every, suffix = options.study == "all", "-quick" if options.quick else ""
     skipped: dict[str, Exception] = {}
     for name in studies.names() if every else [options.study]:
         known = studies.load(name)
@@ -58,15 +86,14 @@ def run(options: argparse.Namespace) -> int:
             folder = options.folder / f"{name}{suffix}"
         try:
             parts, displayed = known.parts(selection), known.displayed(selection)
-            print(known.reproduce(parts, folder, displayed=displayed, jobs=jobs, retry=options.retry))
+            text = known.reproduce(parts, folder, displayed=displayed, jobs=jobs, client=client, retry=options.retry)
+            print(text)
             print(f"Wrote {folder}.")
         except (ImportError, FileNotFoundError, ConnectionError) as error:  # other studies may not need what is missing
             if not every:
                 raise
             skipped[name] = error
-    for name, reason in skipped.items():
-        print(f"Skipped {name}: {reason}", file=sys.stderr)
-    return 1 if skipped else 0
+    return skipped
 
 
 COMMAND = Command(

@@ -30,6 +30,7 @@ from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
 from drsne.optimization.schedule import Schedule
 from drsne.pca import scores
+from drsne.placement.lazy import is_lazy, lazily
 from drsne.placement.reference import Reference
 from drsne.presets import (
     FIXED_MOMENTUM,
@@ -261,12 +262,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
             The new rows. With ``metric="precomputed"``, their distances to the training rows, of shape (n_rows,
-            n_samples).
+            n_samples). A Dask array or data frame is placed block by block when it is computed.
 
         Returns
         -------
         ndarray of shape (n_rows, n_components)
-            The positions of the rows.
+            The positions of the rows. For a Dask array or data frame, a lazy one with the same blocks of rows.
 
         Raises
         ------
@@ -274,6 +275,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             If the model keeps nothing to compare new rows with: it was fitted with given ``neighbors``, saved without
             its data, or interrupted. Also if ``X`` has the wrong number of columns, other feature names or NaN.
         """
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "transform", X, list(self.get_feature_names_out()))
         places, _ = self._placed_and_known(X)
         return places
 
@@ -288,7 +292,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             places, known = placed(reference, data, workers, pca=self.pca_, progress=lambda done: bar(done, {}))
         return places.astype(dtype, copy=False), known
 
-    def novelty(self, X: ArrayLike) -> NDArray[np.float64]:
+    def novelty(self, X: ArrayLike) -> Any:
         """Return how far every new row is from the training rows.
 
         This is the distance of the row to its nearest training row, in units of the radius of that training row. The
@@ -306,10 +310,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Returns
         -------
         ndarray of shape (n_rows,)
-            The novelty of every row.
+            The novelty of every row. For a Dask array or data frame, a lazy array or series.
         """
         from drsne.placement.place import novelty
 
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "novelty", X, None)
         reference, data = self._checked_new(X)
         with Workers(self.n_jobs) as workers:
             return novelty(reference, data, workers, pca=self.pca_)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from drsne import checks, logs
 from drsne.backends.numba.threads import Workers
@@ -20,10 +21,12 @@ from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, DRSNEProblem, 
 from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome
 from drsne.optimization.schedule import Schedule
+from drsne.placement.lazy import is_lazy, lazily
 from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 
 if TYPE_CHECKING:
     from drsne.estimators.path import DensityPath, Followed
+    from drsne.placement.place import Description
 
 _LARGEST_WEIGHT = 1e6  # largest weight of a row, and the inverse of the smallest one
 
@@ -267,7 +270,7 @@ class DRSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def new_concentration(self, X: ArrayLike) -> NDArray[np.float64]:
+    def new_concentration(self, X: ArrayLike) -> Any:
         """Return the natural logarithm of the relative concentration of new rows in the data.
 
         It is computed from the ``density_neighbors`` nearest training rows, like ``input_concentration_``. Larger
@@ -282,10 +285,13 @@ class DRSNE(MapEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
-            The concentration of every row.
+            The concentration of every row. For a Dask array or data frame, a lazy array or series.
         """
         from drsne.placement.place import concentration
 
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "new_concentration", X, None)
         reference, data = self._checked_new(X)
         with Workers(self.n_jobs) as workers:
             return concentration(reference, data, workers, pca=self.pca_)
@@ -337,6 +343,30 @@ class DRSNE(MapEstimator):
         """
         return self.fit(X, sample_weight=sample_weight).embedding_
 
+    def _described(self, X: ArrayLike) -> Description:
+        """Return the places, both concentrations and the novelty of new rows, after one search for neighbours."""
+        from drsne.placement.place import described
+
+        reference, data = self._checked_new(X)
+        with Workers(self.n_jobs) as workers:
+            found = described(reference, data, workers, pca=self.pca_)
+        known = found.twins >= 0
+        found.concentration_map[known] = self.concentration_[found.twins[known]]
+        return found
+
+    def _fit_landmarks(self, X: ArrayLike, sample_weight: ArrayLike | None, radii: NDArray[np.float64]) -> Self:
+        """Embed rows that were sampled from larger data.
+
+        The ``radii`` (n_samples,) of the rows in those data replace the radii among the rows in the target, in the
+        scales and in the concentrations.
+        """
+        with self._unchanged_on_failure(X):
+            data, dtype = self._checked(X)
+            masses = self._checked_masses(sample_weight, data)
+            with logs.shown(self.verbose > 1):
+                self._fit(data, dtype, masses=masses, radii=radii)
+        return self
+
     def _checked_masses(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         """Return the masses of the rows, or None if all are 1."""
         from sklearn.utils.validation import _check_sample_weight
@@ -376,14 +406,21 @@ class DRSNE(MapEstimator):
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check(params, defaults)
 
-    def _fit(self, X: Any, dtype: type, held: Held | None = None, masses: NDArray[np.float64] | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        dtype: type,
+        held: Held | None = None,
+        masses: NDArray[np.float64] | None = None,
+        radii: NDArray[np.float64] | None = None,
+    ) -> None:
         if held is not None:
             weight = self.density_weight_ if isinstance(self.density_weight, str) else float(self.density_weight)
             self._fit_one(X, dtype, weight, held=held)
         elif isinstance(self.density_weight, str):
-            self._fit_path(X, dtype, masses)
+            self._fit_path(X, dtype, masses, radii)
         else:
-            self._fit_one(X, dtype, float(self.density_weight), masses=masses)
+            self._fit_one(X, dtype, float(self.density_weight), masses=masses, radii=radii)
 
     def _fit_one(
         self,
@@ -393,6 +430,7 @@ class DRSNE(MapEstimator):
         *,
         held: Held | None = None,
         masses: NDArray[np.float64] | None = None,
+        radii: NDArray[np.float64] | None = None,
     ) -> None:
         """Fit the map at one density weight."""
         objective = self._objective(weight)
@@ -403,7 +441,7 @@ class DRSNE(MapEstimator):
         )
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             settings = self._settings(update=held is not None)
-            prepared = prepare_drsne(settings, X, objective, weight, workers, masses)
+            prepared = prepare_drsne(settings, X, objective, weight, workers, masses, radii)
             if held is not None:
                 prepared = held.applied(prepared)
             outcome, state = self._minimize(prepared, schedule, bar)
@@ -411,12 +449,14 @@ class DRSNE(MapEstimator):
         self.path_: DensityPath | None = None
         self._report_early_end(outcome)
 
-    def _fit_path(self, X: Any, dtype: type, masses: NDArray[np.float64] | None) -> None:
+    def _fit_path(
+        self, X: Any, dtype: type, masses: NDArray[np.float64] | None, radii: NDArray[np.float64] | None
+    ) -> None:
         """Fit maps along a path of weights, and keep the best map that meets the constraint."""
         from drsne.estimators import path
 
         with Workers(self.n_jobs) as workers:
-            maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses)
+            maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses, radii)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
             weight = float(maps.weights[chosen])
             adaptation = path.adaptation(prepared.problem.objective, weight)
@@ -431,6 +471,7 @@ class DRSNE(MapEstimator):
         weights: Sequence[float],
         workers: Workers,
         masses: NDArray[np.float64] | None = None,
+        radii: NDArray[np.float64] | None = None,
     ) -> tuple[DensityPath, Followed, Prepared[DRSNEProblem]]:
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
@@ -465,7 +506,7 @@ class DRSNE(MapEstimator):
         n_steps = len(positive) - len(fits) - len(last)
         with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
-            prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers, masses)
+            prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers, masses, radii)
             at_zero = prepared[objective]
             followed = path.follow(
                 {weight: prepared[each].problem for weight, each in objectives.items()},

@@ -30,7 +30,7 @@ from drsne.objectives.kernel import log_scales
 from drsne.objectives.masses import mean as weighted_mean
 from drsne.objectives.masses import slots
 from drsne.pca import fitted_pca, scores
-from drsne.placement.reference import Training
+from drsne.placement.reference import CORRECTING, Training
 from drsne.precision import rounded
 
 Array = NDArray[np.float64]
@@ -114,6 +114,7 @@ class _Neighbors(NamedTuple):
     pca: Any
     masses: Array | None = None
     recall: float | None = None  # the recall of an approximate search on a device
+    radii: Array | None = None  # radii in the data that the rows were sampled from, or None
 
     @property
     def of_affinities(self) -> KnnGraph:
@@ -128,9 +129,10 @@ def prepare_drsne(
     weight: float,
     workers: Workers,
     masses: Array | None = None,
+    radii: Array | None = None,
 ) -> Prepared[DRSNEProblem]:
     """Return the problem of DR-SNE on ``X`` at a density weight, and the initial map."""
-    return prepare_density_terms(settings, X, [objective], weight, workers, masses)[objective]
+    return prepare_density_terms(settings, X, [objective], weight, workers, masses, radii)[objective]
 
 
 def prepare_density_terms(
@@ -140,10 +142,12 @@ def prepare_density_terms(
     weight: float,
     workers: Workers,
     masses: Array | None = None,
+    radii: Array | None = None,
 ) -> dict[Objective, Prepared[DRSNEProblem]]:
     """Return a problem for each of several objectives that differ only in their density terms.
 
-    Neighbours, affinities and the initial map are computed once.
+    Neighbours, affinities and the initial map are computed once. ``radii`` are those of the rows in larger data that
+    they were sampled from; they replace the radii among the rows.
     """
     objective = objectives[0]
     # The last bits of distances do not matter in single precision, but they do in the presets of the paper.
@@ -152,6 +156,7 @@ def prepare_density_terms(
     usual = objective.calibration.shift and objective.support == "symmetric" and not compiled and masses is None
     on_device = backend if usual else None
     near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses, backend=on_device)
+    near = near._replace(radii=radii)
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real, masses)
@@ -424,8 +429,16 @@ def _drsne_problem(
 ) -> tuple[DRSNEProblem, Array, Training]:
     """Return the problem, the profile of the data before it is winsorised, and what new rows need to know."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
-    radii = np.asarray(host(repeated(graph.distances, kept).mean(axis=1)), dtype=np.float64)
+    among_rows = np.asarray(host(repeated(graph.distances, kept).mean(axis=1)), dtype=np.float64)
+    radii, corrections, shift = among_rows, None, 0.0
+    if near.radii is not None:
+        radii = near.radii
+        least = float(np.finfo(np.float64).tiny)
+        corrections = np.log(np.maximum(radii, least) / np.maximum(among_rows, least))
     masses = near.masses
+    if corrections is not None:
+        of_neighbors = corrections[host(near.graph.indices[:, :CORRECTING])].mean(axis=1)
+        shift = weighted_mean(corrections - of_neighbors, masses)
     objective = objective.at(radii, masses)
     exponent = float(objective.input_exponent)
     high_profile = profile(radii, exponent, objective.input_smoothing, masses)
@@ -459,7 +472,9 @@ def _drsne_problem(
         settings,
         near,
         found,
-        radii=radii,
+        radii=among_rows,
+        corrections=corrections,
+        correction_shift=shift,
         density_neighbors=graph.indices.shape[1],
         small_groups=objective.small_groups,
         added=added_length(radii, smoothing, masses),

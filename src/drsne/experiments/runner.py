@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from drsne import checks
+from drsne.distributed import cluster
 from drsne.experiments import methods
 from drsne.experiments.methods import Run, Workspace
 from drsne.experiments.rows import Row, Rows, key, make_folder, other_versions, provenance
@@ -37,6 +38,7 @@ def run(
     rows: Rows,
     *,
     jobs: int = 1,
+    client: Any = None,
     maps: Path | None = None,
     verbose: int = 1,
     retry: bool = False,
@@ -52,6 +54,9 @@ def run(
         The file of results. Rows are added as runs finish, so a study that was killed continues where it stopped.
     jobs : int, default=1
         Number of processes, each with one thread.
+    client : distributed.Client, default=None
+        A client of Dask. If it is given, the runs are tasks on its workers, and ``jobs`` is ignored. The workers must
+        have the same version of this package, and see the data and the folder of the maps at the same paths.
     maps : Path, default=None
         A folder in which maps are kept as ``<key>.npy``; if None, maps are not kept.
     verbose : int, default=1
@@ -81,31 +86,51 @@ def run(
         if maps is not None:
             make_folder(maps)
         if todo:
-            _run_jobs(todo, rows, done, jobs=jobs, maps=maps, verbose=verbose)
+            _run_jobs(todo, rows, done, jobs=jobs, client=client, maps=maps, verbose=verbose)
     return rows_of_study(parts, rows.read())
 
 
-def _run_jobs(todo: Sequence[Part], rows: Rows, done: set[str], *, jobs: int, maps: Path | None, verbose: int) -> None:
+def _run_jobs(
+    todo: Sequence[Part],
+    rows: Rows,
+    done: set[str],
+    *,
+    jobs: int,
+    client: Any,
+    maps: Path | None,
+    verbose: int,
+) -> None:
     """Run the jobs, and add their rows as they finish."""
+    total = sum(len(job.values) for _, job in todo)
+    finished = n_failed = 0
+    with ProgressBar(total, todo[0][0].name, visible=bool(verbose), preparing="running ...") as bar:
+
+        def keep(made: list[Row]) -> None:
+            nonlocal finished, n_failed
+            fresh = [row for row in made if row["key"] not in done]
+            rows.append(fresh)
+            finished += len(made)
+            n_failed += sum(row["error"] is not None for row in fresh)
+            bar(finished, {"failed": n_failed} if n_failed else {})
+
+        if client is None:
+            _run_in_processes(todo, jobs, maps, keep)
+        else:
+            calls = {number: (*each, maps and maps.absolute(), None) for number, each in enumerate(todo)}
+            cluster.run(_make, calls, client, lambda number, made: keep(made))
+
+
+def _run_in_processes(todo: Sequence[Part], jobs: int, maps: Path | None, keep: Callable[[list[Row]], None]) -> None:
     from concurrent.futures.process import BrokenProcessPool
 
     from joblib import Parallel, delayed, parallel_config
 
-    total = sum(len(job.values) for _, job in todo)
-    finished = n_failed = 0
-    with (
-        ProgressBar(total, todo[0][0].name, visible=bool(verbose), preparing="running ...") as bar,
-        parallel_config(backend="loky", inner_max_num_threads=1),
-    ):
+    with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
         calls = (delayed(_make)(part, job, maps, os.getpid()) for part, job in todo)
         try:
             for made in parallel(calls):
-                fresh = [row for row in made if row["key"] not in done]
-                rows.append(fresh)
-                finished += len(made)
-                n_failed += sum(row["error"] is not None for row in fresh)
-                bar(finished, {"failed": n_failed} if n_failed else {})
+                keep(made)
         except BrokenProcessPool as error:
             raise ChildProcessError(
                 "A process of the study was killed, most often because memory ran out. Finished rows are kept; start "
@@ -199,14 +224,15 @@ def _reference(load: Callable[..., Any], params: tuple[tuple[str, Any], ...], na
     return _Loaded(load(name, **dict(params)))
 
 
-def _make(study: Study, job: Job, maps: Path | None, parent: int) -> list[Row]:
-    """Return the rows of a job.
+def _make(study: Study, job: Job, maps: Path | None, parent: int | None) -> list[Row]:
+    """Return the rows of a job. ``parent`` is the process that runs the study, or None on a worker of Dask.
 
     A failed run gives a row with its error. An exception is raised if a map cannot be written.
     """
     from threadpoolctl import threadpool_limits
 
-    _end_with(parent)
+    if parent is not None:
+        _end_with(parent)
     remaining, rows = list(job.values), []
     files: dict[Path, Any] = {}
     with threadpool_limits(1), warnings.catch_warnings():

@@ -19,7 +19,7 @@ from drsne.neighbors.queries import Search, among_distances, search_among
 from drsne.objectives.concentration import group_neighbors, repeated
 from drsne.objectives.masses import slots
 from drsne.pca import scores
-from drsne.placement.reference import Reference
+from drsne.placement.reference import CORRECTING, Reference
 
 Array = NDArray[np.float64]
 CHUNK = 4096  # number of new rows that are placed at once
@@ -127,7 +127,10 @@ def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32],
     listed = slots(graph, t.masses, t.density_neighbors)
     distances = np.ascontiguousarray(listed.distances)
     kept = group_neighbors(distances) if t.small_groups else None
-    return NewRows(graph, P, repeated(distances, kept).mean(axis=1), kept, novelty, skipped)
+    radii = repeated(distances, kept).mean(axis=1)
+    if t.corrections is not None:
+        radii *= np.exp(t.corrections[graph.indices[:, :CORRECTING]].mean(axis=1) + t.correction_shift)
+    return NewRows(graph, P, radii, kept, novelty, skipped)
 
 
 def _check_finite(graph: KnnGraph, metric: Any) -> None:
@@ -345,11 +348,53 @@ def concentration(reference: Reference, X: Any, workers: Workers, *, pca: Any) -
     """Return the log relative concentration of every row among the training rows."""
     found = np.empty(0)
     for rows in _chunks(reference, X, pca, workers):
-        radii, twins = rows.radii.copy(), rows.twins
-        known = twins >= 0
-        radii[known] = reference.training.radii[twins[known]]
-        found = np.append(found, reference.training.concentration.at(_log_radii(reference, radii)))
+        found = np.append(found, _concentration(reference, rows))
     return found
+
+
+def _concentration(reference: Reference, rows: NewRows) -> Array:
+    training = reference.training
+    radii, twins = rows.radii.copy(), rows.twins
+    known = twins >= 0
+    own = training.radii if training.corrections is None else training.radii * np.exp(training.corrections)
+    radii[known] = own[twins[known]]
+    return training.concentration.at(_log_radii(reference, radii))
+
+
+class Description(NamedTuple):
+    """Everything that is known of new rows."""
+
+    places: Array  # (m, d)
+    concentration_data: Array  # log relative concentrations among the training rows, (m,)
+    concentration_map: Array  # the same in the map, (m,)
+    novelty: Array  # (m,)
+    twins: NDArray[np.int32]  # the first training row that equals each row, or -1, (m,)
+
+
+def described(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Description:
+    """Return the places, both concentrations and the novelty of new rows after one search for their neighbours."""
+    empty = np.empty(0)
+    found = [Description(np.empty((0, reference.places.shape[1])), empty, empty, empty, np.empty(0, np.int32))]
+    for rows in _chunks(reference, X, pca, workers):
+        Y = _placed(reference, rows, workers)
+        concentrations = _concentration(reference, rows), _in_map(reference, rows, Y)
+        found.append(Description(Y, *concentrations, rows.novelty, rows.twins))
+    return Description(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _in_map(reference: Reference, rows: NewRows, Y: Array) -> Array:
+    """Return the log relative concentration of new rows in the map, over the neighbours that the fit used."""
+    training, density = reference.training, reference.density
+    term, listed = density.of_data, slots(rows.graph, training.masses, training.density_neighbors).indices
+    if not term.share and density.of_map.share:  # the map was fitted to the concentration over neighbours in the map
+        term, k = density.of_map, min(training.density_neighbors, len(reference.places))
+        listed = _tree(reference).query(Y, np.arange(1, k + 1), workers=1)[1]
+        listed = slots(KnnGraph(listed, np.zeros(listed.shape)), training.masses, training.density_neighbors).indices
+    listed = repeated(listed, rows.kept)
+    squares = ((reference.places[listed] - Y[:, None]) ** 2).sum(axis=2)
+    radii = np.sqrt(squares + density.squared_distance).mean(axis=1) + term.added
+    log = -density.exponent * np.log(np.maximum(radii, np.finfo(np.float64).tiny)) - term.log_mean
+    return np.asarray(np.log(np.exp(log) + density.profile) if density.profile else log)
 
 
 def _log_radii(reference: Reference, radii: Array) -> Array:

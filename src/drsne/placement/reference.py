@@ -13,6 +13,7 @@ from drsne.objectives.added_row import Density, Law
 
 Array = NDArray[np.float64]
 _CONSTANT = Law()
+CORRECTING = 10  # number of the nearest training rows whose mean correction applies to the radius of a new row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class Training:
     mass: float = 1.0  # sum of the affinities of the KL term
     directed: bool = False  # whether the KL term uses only the density neighbours
     masses: Array | None = None  # weights of the training rows, (n,), or None if all are 1
+    corrections: Array | None = None  # log ratios of radii in the data that the rows were sampled from to ``radii``
+    correction_shift: float = 0.0  # mean difference of these to the mean corrections of the neighbours of a row
     given: bool = False  # whether the fit used given neighbours instead of a search
 
 

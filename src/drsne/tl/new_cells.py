@@ -8,6 +8,7 @@ import numpy as np
 
 from drsne import checks
 from drsne.estimators.drsne import DRSNE
+from drsne.placement.lazy import computed, is_lazy
 from drsne.tl.objects import check_cells, check_key, write
 from drsne.tl.representation import place_of, same_columns
 
@@ -27,7 +28,7 @@ def transform(
     Parameters
     ----------
     adata : AnnData
-        The new cells.
+        The new cells. If the representation is a Dask array, it is read block by block.
     model : DRSNE
         A model of :func:`fit`, or one that was loaded with :func:`drsne.load`.
     use_rep : str or None, default=None
@@ -70,6 +71,8 @@ def transform(
     record, use_rep = _record_of(model, use_rep)
     X = same_columns(adata, use_rep, record)
     places, concentration, novelty = model.transform(X), model.new_concentration(X), model.novelty(X)
+    if is_lazy(X):
+        places, concentration, novelty = computed(places, concentration, novelty)
     target = adata.copy() if copy else adata
     write(
         target,

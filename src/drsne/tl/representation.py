@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.pca import AUTO
+from drsne.placement.lazy import is_lazy
 
 PCA_KEY = "X_pca"
 _MASK = "highly_variable"  # scanpy computes principal components from the genes that this column of var marks
@@ -116,7 +117,9 @@ def same_columns(adata: Any, use_rep: str, record: dict[str, Any]) -> Any:
     ``record`` is the result of :meth:`Representation.record` for the data of the model. Variables are matched by name.
     """
     _check_key(adata, use_rep)
-    values = _checked(place_of(use_rep), adata.X if use_rep == "X" else adata.obsm[use_rep])
+    values = adata.X if use_rep == "X" else adata.obsm[use_rep]
+    if not is_lazy(values):  # the blocks of a Dask array are checked when they are computed
+        values = _checked(place_of(use_rep), values)
     if use_rep == "X" and "var_names" in record:
         return _by_name(adata, values, record["var_names"])
     n_columns, found = record["n_columns"], values.shape[1]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from drsne import checks
 from drsne.experiments.document import Block, Figure, markdown
@@ -61,6 +61,7 @@ class PaperStudy(ABC):
         *,
         displayed: Sequence[Study] | None = None,
         jobs: int = 1,
+        client: Any = None,
         retry: bool = False,
         verbose: int = 1,
     ) -> str:
@@ -69,7 +70,8 @@ class PaperStudy(ABC):
         rows = Rows(folder / "rows.jsonl")
         maps = folder / "maps" if self.keeps_maps else None
         processes = 1 if self.sequential else jobs
-        run(parts, rows, jobs=processes, maps=maps, verbose=verbose, retry=retry, failed=self.failed)
+        cluster = None if self.sequential else client
+        run(parts, rows, jobs=processes, client=cluster, maps=maps, verbose=verbose, retry=retry, failed=self.failed)
         displayed = parts if displayed is None else displayed
         return self.publish(displayed, rows_of_study(displayed, rows.read()), folder)
 

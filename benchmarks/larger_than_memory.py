@@ -1,0 +1,238 @@
+"""The pipeline for data larger than memory: times, memory per worker, equal bytes, and scores against a direct fit.
+
+    python benchmarks/larger_than_memory.py table   --rows 4000000 --folder big
+    python benchmarks/larger_than_memory.py cluster --rows 4000000 --folder big [--workers 2] [--memory 1GB]
+    python benchmarks/larger_than_memory.py one     --rows 4000000 --folder big [--threads 2]
+    python benchmarks/larger_than_memory.py compare --rows 4000000 --folder big
+    python benchmarks/larger_than_memory.py direct  --rows 300000  --folder middle
+
+``table`` generates the data block by block: 40 groups of 3 to 8 dimensions in 50 columns, whose scales span two
+decades. ``cluster`` runs the pipeline on workers of one thread with a memory limit, and ``one`` in one process.
+``compare`` checks that both wrote the same bytes and every row once. ``direct`` fits all rows at once, and scores both
+maps on the same rows. Every call adds a row to results/distributed.jsonl. The runs resume, so times are complete only
+if the run was not interrupted; the field ``fresh`` says so. (The program is not called distributed.py, because that is
+the name of a package of Dask, which it would hide.)
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import resource
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from report import Results, host
+
+import drsne
+from drsne import DRSNE, distributed, metrics
+from drsne.distributed.sources import parquet_files
+
+ROWS = Results("distributed", "what", "rows", "landmarks", "workers", "coverage")
+GROUPS, COLUMNS, DECADES = 40, 50, 2.0
+SCORES = (
+    "trustworthiness",
+    "continuity",
+    "concentration_correlation",
+    "density_rank_correlation",
+    "local_density_rank_correlation",
+)
+STAGES = ("input", "statistics", "landmarks", "concentration", "landmark_map", "output", "scores")
+
+
+def block(number: int, n: int) -> np.ndarray:
+    """Return a block of rows. Group g has the scale 10^(g / GROUPS * DECADES - 1), and groups have different sizes."""
+    shared, rng = np.random.default_rng(0), np.random.default_rng([1, number])
+    centres = shared.normal(size=(GROUPS, COLUMNS)) * 8.0
+    scales = shared.permutation(10.0 ** np.linspace(-DECADES / 2, DECADES / 2, GROUPS))
+    sizes = shared.dirichlet(np.full(GROUPS, 2.0))
+    axes = [shared.normal(size=(3 + g % 6, COLUMNS)) / np.sqrt(COLUMNS) for g in range(GROUPS)]
+    group = rng.choice(GROUPS, n, p=sizes)
+    X = 0.02 * rng.normal(size=(n, COLUMNS))
+    for g in range(GROUPS):
+        rows = np.flatnonzero(group == g)
+        X[rows] += rng.normal(size=(len(rows), len(axes[g]))) @ axes[g]
+        X[rows] = centres[g] + scales[g] * X[rows]
+    return X.astype(np.float32)
+
+
+def make_table(options: argparse.Namespace) -> None:
+    """Write the data, one file for each partition."""
+    folder = options.folder / "data"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"x{column}" for column in range(COLUMNS)]
+    for number, start in enumerate(range(0, options.rows, options.partition)):
+        path = folder / f"part.{number}.parquet"
+        if not path.exists():
+            X = block(number, min(options.partition, options.rows - start))
+            pq.write_table(
+                pa.table(dict(zip(names, X.T, strict=True))), path.with_suffix(".new"), row_group_size=32_768
+            )
+            path.with_suffix(".new").rename(path)
+    print(f"{options.rows} rows in {len(list(folder.glob('*.parquet')))} files of {folder}")
+
+
+class Memory:
+    """The memory of processes, looked at several times a second."""
+
+    def __init__(self, pids: list[int]) -> None:
+        import psutil
+
+        self._processes = [psutil.Process(pid) for pid in pids]
+        self._seen: list[tuple[float, list[int]]] = []
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Memory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        import psutil
+
+        while not self._end.wait(0.1):
+            try:
+                self._seen.append((time.perf_counter(), [p.memory_info().rss for p in self._processes]))
+            except psutil.NoSuchProcess:  # a worker was killed and replaced
+                self._seen.append((time.perf_counter(), [0] * len(self._processes)))
+
+    def peaks(self, begin: float, seconds: dict[str, float]) -> dict[str, list[int]]:
+        """Return the largest memory of every process in every stage, in megabytes."""
+        found = {}
+        for stage in (name for name in STAGES if name in seconds):
+            end = begin + seconds[stage]
+            inside = [sizes for at, sizes in self._seen if begin <= at <= end]
+            if inside:
+                found[stage] = [round(max(each) / 1e6) for each in zip(*inside, strict=True)]
+            begin = end
+        return found
+
+
+def arguments(options: argparse.Namespace) -> dict[str, Any]:
+    model = DRSNE(random_state=0, device=options.device, backend="torch" if options.device else "numba")
+    return {"model": model, "n_landmarks": options.landmarks, "coverage": options.coverage, "verbose": 1}
+
+
+def fitted(options: argparse.Namespace, name: str, **more: Any) -> tuple[Any, bool, float]:
+    """Run the pipeline, and return its result, whether it began anew, and when it began."""
+    fresh = not (options.folder / f"{name}.work").exists()
+    begin = time.perf_counter()
+    found = distributed.fit(options.folder / "data", options.folder / name, **arguments(options), **more)
+    # The checks before the first stage take the rest of the total.
+    return found, fresh, begin + found.seconds["total"] - sum(v for k, v in found.seconds.items() if k != "total")
+
+
+def row(options: argparse.Namespace, what: str, **more: Any) -> dict[str, Any]:
+    made = ROWS.append(
+        {
+            "what": what,
+            "rows": options.rows,
+            "columns": COLUMNS,
+            "landmarks": options.landmarks,
+            "coverage": options.coverage,
+            "workers": options.workers if what == "cluster" else 0,
+            "host": host(),
+            "drsne": drsne.__version__,
+            **more,
+        }
+    )
+    print(json.dumps(made, indent=1))
+    return made
+
+
+def on_cluster(options: argparse.Namespace) -> None:
+    from distributed import Client, LocalCluster
+
+    limits = {"n_workers": options.workers, "threads_per_worker": 1, "memory_limit": options.memory}
+    with LocalCluster(**limits, dashboard_address=None) as cluster, Client(cluster) as client:
+        pids = sorted(client.run(lambda: __import__("os").getpid()).values())
+        with Memory(pids) as memory:
+            found, fresh, begin = fitted(options, "cluster", client=client, n_jobs=options.threads)
+        same = pids == sorted(client.run(lambda: __import__("os").getpid()).values())
+    row(
+        options,
+        "cluster",
+        memory_limit=options.memory,
+        fresh=fresh,
+        no_worker_was_killed=same,
+        seconds=found.seconds,
+        megabytes_per_worker=memory.peaks(begin, found.seconds),
+        found=found.scores,
+    )
+
+
+def in_one_process(options: argparse.Namespace) -> None:
+    found, fresh, _ = fitted(options, "one", n_jobs=options.threads)
+    peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3)
+    more = {"threads": options.threads, "fresh": fresh, "seconds": found.seconds, "megabytes": peak}
+    row(options, "one", **more, found=found.scores)
+
+
+def compare(options: argparse.Namespace) -> None:
+    files = sorted((options.folder / "data").glob("*.parquet"))
+    different, wrong = [], []
+    for path in files:
+        one, other = (options.folder / name / path.name for name in ("one", "cluster"))
+        digests = {hashlib.sha256(each.read_bytes()).hexdigest() for each in (one, other)}
+        if len(digests) > 1:
+            different.append(path.name)
+        if pq.read_metadata(other).num_rows != pq.read_metadata(path).num_rows:
+            wrong.append(path.name)
+    row(options, "compare", files=len(files), different_files=different, files_with_other_numbers_of_rows=wrong)
+
+
+def direct(options: argparse.Namespace) -> None:
+    files = parquet_files(options.folder / "data")
+    X = np.concatenate([np.column_stack([c.to_numpy() for c in pq.read_table(path).columns]) for path in files])
+    name = "cluster" if (options.folder / "cluster.work" / "scores.json").exists() else "one"
+    tables = [pq.read_table(options.folder / name / path.name, columns=["drsne1", "drsne2"]) for path in files]
+    placed = np.concatenate([np.column_stack([c.to_numpy() for c in table.columns]) for table in tables])
+    begin = time.perf_counter()
+    Y = DRSNE(random_state=0, n_jobs=options.threads).fit_transform(X)
+    seconds = time.perf_counter() - begin
+    sample = {"max_samples": options.sample, "random_state": 0}
+    scores = {which: metrics.evaluate(X, each, **sample) for which, each in (("direct", Y), ("placed", placed))}
+    shown = {which: {score: round(each[score], 4) for score in SCORES} for which, each in scores.items()}
+    differences = {score: round(shown["placed"][score] - shown["direct"][score], 4) for score in SCORES}
+    row(
+        options,
+        "direct",
+        seconds={"direct": round(seconds, 1)},
+        sample=options.sample,
+        **shown,
+        differences=differences,
+    )
+
+
+WHAT = {"table": make_table, "cluster": on_cluster, "one": in_one_process, "compare": compare, "direct": direct}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=WHAT)
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="the folder for the table and the maps")
+    parser.add_argument("--partition", type=int, default=100_000, help="number of rows of a file")
+    parser.add_argument("--landmarks", type=int, default=20_000)
+    parser.add_argument("--coverage", type=float, default=2.0)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", default="1GB", help="memory limit of a worker")
+    parser.add_argument("--threads", type=int, default=2, help="threads of this process")
+    parser.add_argument("--device", help="device that fits the landmarks, for example cuda; needs --coverage 0")
+    parser.add_argument("--sample", type=int, default=5_000, help="number of rows that are scored against a direct fit")
+    options = parser.parse_args()
+    WHAT[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

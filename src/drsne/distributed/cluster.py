@@ -1,0 +1,129 @@
+"""Connections to a Dask cluster, and tasks that run on its workers or in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+EXTRA = "dask"
+_LOST = ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError", "ClosedClientError")
+
+
+def package(name: str, what: str) -> Any:
+    """Return a package of the extra, or raise an error that says how to install it."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{what} needs {name}: pip install 'drsne[{EXTRA}]'.") from error
+
+
+@contextmanager
+def connected(client: Any) -> Iterator[Any]:
+    """Yield a Dask client, or None for this process.
+
+    ``client`` is None, a :class:`distributed.Client`, or the address of a scheduler such as "tcp://10.0.0.1:8786". Only
+    a client that is made here is closed at the end.
+    """
+    if client is None:
+        yield None
+        return
+    distributed = package("distributed", "A cluster")
+    if isinstance(client, distributed.Client):
+        yield client
+        return
+    if not isinstance(client, str):
+        raise TypeError(
+            f"client must be None, a distributed.Client or the address of a scheduler; got {type(client).__name__}. "
+            "Pass None to run in this process."
+        )
+    try:
+        made = distributed.Client(client)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"No scheduler answers at {client!r} ({' '.join(str(error).split())[:200]}). Start one with dask "
+            "scheduler, or pass client=None to run in this process."
+        ) from error
+    with made:
+        yield made
+
+
+@contextmanager
+def local(n_workers: int) -> Iterator[Any]:
+    """Yield the client of a cluster on this machine, whose workers are processes of one thread each."""
+    distributed = package("distributed", "A cluster")
+    with (
+        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def run(
+    function: Callable[..., Any],
+    calls: Mapping[int, tuple[Any, ...]],
+    client: Any,
+    done: Callable[[int, Any], None],
+    *,
+    lazy: bool = False,
+) -> None:
+    """Call ``function(*arguments)`` for every entry of ``calls``, and pass key and result to ``done`` as they finish.
+
+    With a client, each call is a task. Dask repeats the tasks of a worker that has died. The first error ends the run,
+    after which the tasks that have not started are cancelled. If ``lazy`` is True, arguments can be delayed objects of
+    Dask, which are computed first.
+    """
+    if not calls:
+        return
+    if client is None:
+        for number, arguments in calls.items():
+            ready = [each.compute(scheduler="sync") if lazy and hasattr(each, "dask") else each for each in arguments]
+            done(number, function(*ready))
+        return
+    distributed = package("distributed", "A cluster")
+    futures = {_submitted(client, function, arguments, lazy): number for number, arguments in calls.items()}
+    try:
+        for future, result in distributed.as_completed(futures, with_results=True):
+            if future.status != "finished":  # futures are cancelled silently if the scheduler is gone
+                raise distributed.CancelledError(future.status)
+            done(futures[future], result)
+    except Exception as error:
+        if (known := _cluster_error(error)) is not None:
+            raise known from error
+        raise
+    finally:
+        _cancel(client, list(futures))
+
+
+def _submitted(client: Any, function: Callable[..., Any], arguments: tuple[Any, ...], lazy: bool) -> Any:
+    """Return the future of a task."""
+    if not lazy:
+        return client.submit(function, *arguments, pure=False)
+    return client.compute(package("dask", "A Dask array").delayed(function, pure=False)(*arguments))
+
+
+def _cancel(client: Any, futures: list[Any]) -> None:
+    unfinished = [future for future in futures if not future.done()]
+    try:
+        if unfinished:
+            client.cancel(unfinished)
+    except Exception as error:  # a client whose scheduler is gone cannot cancel anything
+        if _cluster_error(error) is None and not isinstance(error, OSError):
+            raise
+
+
+def _cluster_error(error: Exception) -> Exception | None:
+    """Return an error about the cluster in one sentence, or None for an error of the task itself."""
+    kind = type(error).__name__
+    if kind == "KilledWorker":
+        return ChildProcessError(
+            "Workers died repeatedly while they ran the same task, most often because memory ran out. What is finished "
+            "is kept. Give the workers more memory or fewer threads, and start again."
+        )
+    if kind in _LOST:
+        return ConnectionError(
+            "The connection to the scheduler was lost. What is finished is kept. Start the scheduler and its workers, "
+            "and start again."
+        )
+    return None

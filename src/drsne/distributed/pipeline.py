@@ -1,0 +1,169 @@
+"""The function :func:`fit`, which makes maps of data that are larger than memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from drsne import checks
+from drsne.distributed import landmark_map, scores, spool
+from drsne.distributed.cluster import connected, package
+from drsne.distributed.settings import check_output, checked_model, identity
+from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
+from drsne.distributed.stages import Run, check_sizes, run_all
+from drsne.distributed.work import Work
+from drsne.estimators.drsne import DRSNE
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The result of :func:`drsne.distributed.fit`.
+
+    Attributes
+    ----------
+    output : Path
+        The folder with one Parquet file for each partition.
+    model_file : Path
+        The model of the landmarks. Load it with :func:`drsne.load` to place further rows.
+    scores : dict
+        The number of rows and of landmarks, the scores of the map on a sample, and the accuracy of the concentrations.
+    seconds : dict
+        The time of every stage in this call. A stage that was finished before takes almost no time.
+    """
+
+    output: Path
+    model_file: Path
+    scores: dict[str, Any]
+    seconds: dict[str, float]
+
+
+def fit(
+    source: Any,
+    output: str | os.PathLike[str],
+    *,
+    model: DRSNE | None = None,
+    columns: Sequence[str] | None = None,
+    n_landmarks: int = 20_000,
+    coverage: float = 2.0,
+    n_checked: int = 1_000,
+    n_scored: int = 5_000,
+    random_state: int = 0,
+    client: Any = None,
+    n_jobs: int | None = None,
+    verbose: int = 1,
+) -> Fitted:
+    """Make a map of data that are larger than memory, and write the places of all rows to Parquet files.
+
+    The pipeline fits a map of landmarks and places all other rows in it. Its stages are: statistics and a uniform
+    sample of the rows; landmarks, with more of them where the sample has gaps; the exact concentration of the landmarks
+    in the whole data; the map of the landmarks, weighted by the numbers of rows for which they stand; the places of all
+    rows, which are written in the order and in the partitions of the data; and scores on the sample. Every stage keeps
+    its results in the folder ``<output>.work``. After an interruption, the same call continues where it stopped.
+
+    Parameters
+    ----------
+    source : folder, list of files or Dask array
+        A folder of Parquet files, a list of Parquet files, or a two-dimensional Dask array with known chunks. The
+        blocks of an array are written to the work folder once, because they are read several times.
+    output : str or path
+        The folder for the results. It gets one Parquet file for each partition, with the columns ``drsne1``, ``drsne2``
+        and so on (the places), ``concentration_data`` and ``concentration_map`` (log relative concentrations in the
+        whole data and in the map) and ``novelty`` (see :meth:`drsne.DRSNE.novelty`).
+    model : DRSNE, default=None
+        An estimator with the parameters of the landmarks' map. None stands for ``DRSNE()``. Its perplexity counts
+        landmarks, and its ``density_neighbors`` counts landmarks in the map and rows in the whole data.
+    columns : list of str, default=None
+        The columns of Parquet files to use. If None, all columns are used, and they must hold numbers.
+    n_landmarks : int, default=20_000
+        The number of landmarks. More landmarks show smaller groups and take more time and memory.
+    coverage : float, default=2.0
+        How strongly rows in regions of which the sample has few rows are preferred as landmarks. With 0, landmarks are
+        a uniform sample and have equal weights, which fits on a GPU need.
+    n_checked : int, default=1_000
+        The number of rows by which the accuracy of the concentrations is measured.
+    n_scored : int, default=5_000
+        The number of rows whose map is scored.
+    random_state : int, default=0
+        Seed of the samples, and of the model if it has none of its own.
+    client : distributed.Client, str or None, default=None
+        A Dask client or the address of a scheduler. The workers must see the files at the same paths. If None, all
+        stages run in this process. The output is the same, bit for bit.
+    n_jobs : int or None, default=None
+        The number of threads of this process for the landmarks' map and, without a client, for all stages. Tasks on
+        workers use one thread each.
+    verbose : int, default=1
+        If 1, a progress bar is shown for every stage, and the scores are printed. If 0, nothing is shown.
+
+    Returns
+    -------
+    Fitted
+        The folder of the results, the file of the model, the scores and the times.
+
+    Raises
+    ------
+    ValueError
+        If the data are damaged, have missing values or columns of different types, or if the work folder belongs to
+        a run with other data or settings.
+    OSError
+        If a file cannot be written, for example because the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np, pandas as pd
+    >>> import drsne
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "data").mkdir()
+    >>> rng = np.random.default_rng(0)
+    >>> for part in range(3):
+    ...     table = pd.DataFrame(rng.normal(size=(100, 4)), columns=list("abcd"))
+    ...     table.to_parquet(folder / "data" / f"{part}.parquet")
+    >>> quick = drsne.DRSNE(perplexity=10, density_neighbors=10, max_iter=100)
+    >>> found = drsne.distributed.fit(folder / "data", folder / "map", model=quick, n_landmarks=80, verbose=0)
+    >>> pd.read_parquet(found.output).shape
+    (300, 5)
+    """
+    begin = time.perf_counter()
+    output = Path(output)
+    work = Work(output.absolute().with_name(output.name + ".work"))
+    array = source if is_dask_array(source) else None
+    package("pyarrow", "distributed.fit")
+    coverage = checks.number("coverage", coverage, at_least=0)
+    sizes = {
+        "n_landmarks": checks.integer("n_landmarks", n_landmarks, at_least=10),
+        "coverage": coverage,
+        "n_checked": checks.integer("n_checked", n_checked, at_least=0),
+        "n_scored": checks.integer("n_scored", n_scored, at_least=10),
+    }
+    seed = checks.integer("random_state", random_state, at_least=0)
+    checks.jobs(n_jobs)
+    estimator = checked_model(model, seed, coverage)
+    check_output(output, source)
+    parts: Sequence[Part]
+    parts = parquet_parts(source, columns) if array is None else array_parts(array, work.folder / spool.STAGE)
+    run = Run(
+        parts=parts,
+        work=work,
+        output=output.absolute(),
+        estimator=estimator,
+        seed=seed,
+        n_jobs=n_jobs,
+        verbose=verbose,
+        **sizes,  # type: ignore[arg-type]
+    )
+    check_sizes(run)
+    settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
+    if array is not None:
+        settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
+    work.claim(identity(estimator, settings), [part.identity() for part in parts])
+    with connected(client) as connection:
+        run_all(replace(run, client=connection), array)
+    found = work.load_json(scores.STAGE)
+    if verbose:
+        print(scores.report(found))
+    seconds = {**run.seconds, "total": round(time.perf_counter() - begin, 3)}
+    return Fitted(output, work.folder / landmark_map.FILE, found, seconds)

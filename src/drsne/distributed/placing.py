@@ -1,0 +1,63 @@
+"""Stages 5 and 6: the places and concentrations of all rows, in one Parquet file for each partition."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsne.distributed.landmark_map import FILE
+from drsne.distributed.sources import Part
+from drsne.distributed.work import Work, writing
+from drsne.estimators.drsne import DRSNE
+from drsne.estimators.load import load
+from drsne.replacing import replacing
+
+STAGE = "output"
+CONCENTRATIONS = ("concentration_data", "concentration_map")
+NOVELTY = "novelty"
+
+
+@lru_cache(maxsize=1)
+def _model(path: str, changed: int) -> DRSNE:
+    """Return a model; a worker reads the file once."""
+    model: DRSNE = load(path)
+    return model
+
+
+def model_of(work: Work, n_jobs: Any) -> DRSNE:
+    """Return the model of stage 4."""
+    path = work.folder / FILE
+    model = _model(str(path), os.stat(path).st_mtime_ns)
+    model.n_jobs = n_jobs
+    return model
+
+
+def columns_of(model: DRSNE) -> list[str]:
+    """Return the names of the columns of the output."""
+    return [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])] + [*CONCENTRATIONS, NOVELTY]
+
+
+def place(part: Part, work: Work, output: Path, n_jobs: Any) -> int:
+    """Write the places of the rows of a partition, and return their number."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    model = model_of(work, n_jobs)
+    names = columns_of(model)
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    path, count = output / part.name, 0
+    with writing(path), replacing(path) as temporary, ParquetWriter(temporary, schema) as writer:
+        for block in _described(part, model):
+            writer.write_table(pa.table(dict(zip(names, block.T, strict=True)), schema=schema))
+            count += len(block)
+    return count
+
+
+def _described(part: Part, model: DRSNE) -> Any:
+    for block in part.blocks():
+        found = model._described(block)
+        yield np.column_stack([found.places, found.concentration_data, found.concentration_map, found.novelty])

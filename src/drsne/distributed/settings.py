@@ -1,0 +1,71 @@
+"""Checks of what a user passes, and what identifies a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from drsne.distributed.sources import is_dask_array, parquet_files
+from drsne.estimators.drsne import DRSNE
+
+_CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
+
+
+def checked_model(model: DRSNE | None, seed: int, coverage: float) -> DRSNE:
+    """Return an estimator with the parameters of the landmarks' map, or raise an error if one is not supported."""
+    if model is not None and not isinstance(model, DRSNE):
+        raise TypeError(f"model must be a DRSNE or None; got {type(model).__name__}. Pass drsne.DRSNE(...).")
+    estimator: DRSNE = DRSNE() if model is None else clone(model)
+    if estimator.random_state is None:
+        estimator.random_state = seed
+    unsupported = {
+        "neighbors": estimator.neighbors is not None,
+        "pca_components": estimator.pca_components is not None,
+        "init": not isinstance(estimator.init, str),
+        "metric": callable(estimator.metric) or estimator.metric == "precomputed",
+        "random_state": not isinstance(estimator.random_state, int | np.integer),
+    }
+    for name, wrong in unsupported.items():
+        if wrong:
+            raise ValueError(
+                "model must have a named metric, an integer as random_state, and no neighbors, pca_components or "
+                f"array as init in distributed.fit; got {name}={getattr(estimator, name)!r}. Reduce the columns of "
+                "the data before, and leave the others at their defaults."
+            )
+    estimator._check_parameters(estimator.get_params(deep=False), estimator._defaults())
+    on_device = estimator.backend == "torch" or estimator.device not in (None, "cpu")
+    if on_device and coverage:
+        raise ValueError(
+            "coverage must be 0 for a model on a device, because landmarks with weights need backend='numba'; got "
+            f"{coverage:g}. Pass coverage=0 for a uniform sample, or omit device and backend."
+        )
+    return estimator
+
+
+def check_output(output: Path, source: Any) -> None:
+    """Raise an error if the results would be mixed with the data or with other files."""
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"output must be a folder; got the file {str(output)!r}. Choose another name.")
+    folders = set()
+    if not is_dask_array(source):
+        folders = {path.resolve().parent for path in parquet_files(source)}
+    if output.resolve() in folders:
+        raise ValueError(f"output must not be the folder of the data; got {str(output)!r}. Choose another folder.")
+    work = output.with_name(output.name + ".work")
+    if output.is_dir() and any(output.iterdir()) and not work.exists():
+        raise ValueError(
+            f"output must be a new or empty folder, or that of an unfinished run; {str(output)!r} has files, and "
+            f"{str(work)!r} does not exist. Choose another folder."
+        )
+
+
+def identity(estimator: DRSNE, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return everything that the results depend on besides the data."""
+    import drsne
+
+    params = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+    kept = {f"model.{name}": value for name, value in params.items() if name not in _CHANGE_NOTHING}
+    return {**settings, **kept, "drsne": drsne.__version__}

@@ -1,0 +1,254 @@
+"""The partitions of the data: Parquet files, or the row blocks of a Dask array, read in blocks of a fixed size."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK = 32_768  # number of rows in memory at once
+_FOOTER = 65_536  # number of bytes at the end of a file that identify its contents, with its size
+_ENDINGS = (".parquet", ".pq")
+
+
+class Part(Protocol):
+    """One partition. It can be sent to a worker, which reads it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the file that is written for it."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        ...
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows in order, in blocks of ``BLOCK`` rows, of which the last one can be smaller."""
+        ...
+
+    def identity(self) -> dict[str, Any]:
+        """Return what shows whether the partition has changed."""
+        ...
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """A Parquet file."""
+
+    path: str
+    columns: tuple[str, ...]
+    n_rows: int
+    dtype: str  # "float32" or "float64"
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return Path(self.path).name
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name, the size and a checksum of the end of the file, which holds sizes and ranges of columns."""
+        with open(self.path, "rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - _FOOTER))
+            digest = hashlib.sha256(stream.read()).hexdigest()
+        return {"name": self.name, "size": size, "end": digest}
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows as arrays, or raise an error that names the file and the column."""
+        first, waiting = 0, np.empty((0, len(self.columns)), self.dtype)
+        for some in self._batches():
+            self._check_finite(some, first)
+            first += len(some)
+            waiting = np.concatenate([waiting, some]) if len(waiting) else some
+            while len(waiting) >= BLOCK:
+                yield waiting[:BLOCK]
+                waiting = waiting[BLOCK:]
+        if len(waiting):
+            yield waiting
+        if first != self.n_rows:
+            raise ValueError(
+                f"{self.path} must have {self.n_rows} rows, as at the start; got {first}. Do not change it."
+            )
+
+    def _batches(self) -> Iterator[NDArray[Any]]:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+
+        try:
+            with ParquetFile(self.path) as file:
+                for batch in file.iter_batches(BLOCK, columns=list(self.columns), use_threads=False):
+                    out = np.empty((batch.num_rows, len(self.columns)), self.dtype)
+                    for place, column in enumerate(self.columns):
+                        values = batch.column(column)
+                        if values.null_count:
+                            raise _missing(self.path, column, values.null_count)
+                        out[:, place] = values.to_numpy(zero_copy_only=False)
+                    yield out
+        except FileNotFoundError:
+            raise
+        except (ArrowException, OSError, EOFError) as error:
+            raise damaged(self.path, error) from error
+
+    def _check_finite(self, rows: NDArray[Any], first: int) -> None:
+        broken = ~np.isfinite(rows)
+        if broken.any():
+            row, place = np.argwhere(broken)[0]
+            raise _missing(self.path, self.columns[place], int(broken[:, place].sum()), first + int(row))
+
+
+@dataclass(frozen=True)
+class ArrayPart:
+    """A block of rows of a Dask array, in a file of the work folder."""
+
+    path: str
+    name: str
+    n_rows: int
+    block: int
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name and the number of rows. The name of the array says whether its contents have changed."""
+        return {"name": self.name, "rows": self.n_rows}
+
+    def blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows as arrays, or raise an error if a value is not finite."""
+        rows = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        for start in range(0, len(rows), BLOCK):
+            some = np.array(rows[start : start + BLOCK])
+            if not np.isfinite(some).all():
+                row, column = np.argwhere(~np.isfinite(some))[0]
+                raise ValueError(
+                    f"Block {self.block} of the Dask array must be finite; got {some[row, column]} in row "
+                    f"{start + row}, column {column}. Fill missing values in, or drop their rows, and call fit again."
+                )
+            yield some
+
+
+def damaged(path: str, error: Exception) -> ValueError:
+    """Return an error about a file that cannot be read."""
+    reason = " ".join(str(error).split())[:200]
+    return ValueError(
+        f"{path} is damaged or not a Parquet file ({reason}). Copy it or write it again, and call fit again; what is "
+        "finished is kept."
+    )
+
+
+def _missing(path: str, column: str, count: int, row: int | None = None) -> ValueError:
+    where = "" if row is None else f", the first in row {row}"
+    return ValueError(
+        f"Column {column!r} of {path} must be finite; got {count} missing or infinite values in a block{where}. Fill "
+        "them in, or drop their rows or the column, and call fit again."
+    )
+
+
+def parquet_files(source: Any) -> list[Path]:
+    """Return the Parquet files of a folder in natural order, or those of a list in the order of the list."""
+    if isinstance(source, (str, os.PathLike)):
+        folder = Path(source)
+        if folder.is_file():
+            return [folder]
+        if not folder.is_dir():
+            raise FileNotFoundError(f"source must be a folder or a list of Parquet files; {str(folder)!r} is neither.")
+        found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
+        if not found:
+            raise FileNotFoundError(f"source must have Parquet files; the folder {str(folder)!r} has none.")
+        return sorted(found, key=lambda path: [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", path.name)])
+    if not isinstance(source, list | tuple):
+        raise TypeError(
+            f"source must be a folder, a list of Parquet files or a Dask array; got {type(source).__name__}. Use "
+            "drsne.DRSNE for arrays in memory, and to_dask_array(lengths=True) for a Dask data frame."
+        )
+    files = [Path(each) for each in source]
+    for path in files:
+        if not path.is_file():
+            raise FileNotFoundError(f"source must list existing files; {str(path)!r} is not a file.")
+    names = [path.name for path in files]
+    if not files or len(set(names)) < len(names):
+        raise ValueError(
+            "source must list at least one file, and files with different names, because the output has the same "
+            f"names; got {len(names)} files with {len(set(names))} names."
+        )
+    return files
+
+
+def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPart]:
+    """Return the partitions, after a check that all files have the same types in the columns."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    parts: list[ParquetPart] = []
+    types: dict[str, Any] = {}
+    for path in parquet_files(source):
+        try:
+            metadata = read_metadata(path)
+            schema = metadata.schema.to_arrow_schema()
+        except (ArrowException, OSError, EOFError) as error:
+            raise damaged(str(path), error) from error
+        if not parts:
+            columns = tuple(schema.names if columns is None else columns)
+            types = {name: _numeric(path, schema, name) for name in columns}
+        for name, expected in types.items():
+            if (found := _type(path, schema, name)) != expected:
+                raise ValueError(
+                    f"Column {name!r} of {path} must have the type {expected}, as in {parts[0].path}; got {found}. "
+                    "Write the file again with that type, or leave the column out with columns=[...]."
+                )
+        small = all(str(each) in ("float", "halffloat") for each in types.values())
+        parts.append(
+            ParquetPart(str(path.absolute()), tuple(types), metadata.num_rows, "float32" if small else "float64")
+        )
+    return parts
+
+
+def _type(path: Path, schema: Any, name: str) -> Any:
+    if name not in schema.names:
+        raise ValueError(
+            f"{path} must have the column {name!r}; it has {', '.join(map(repr, schema.names[:10]))}. Write the file "
+            "again with that column, or pass columns=[...]."
+        )
+    return schema.field(name).type
+
+
+def _numeric(path: Path, schema: Any, name: str) -> Any:
+    from pyarrow import types
+
+    found = _type(path, schema, name)
+    if not (types.is_floating(found) or types.is_integer(found) or types.is_boolean(found)):
+        raise ValueError(
+            f"Column {name!r} of {path} must hold numbers; got the type {found}. Name the columns of numbers with "
+            "columns=[...]."
+        )
+    return found
+
+
+def is_dask_array(source: Any) -> bool:
+    """Return whether an object is a Dask array. Dask is not imported for this."""
+    return type(source).__module__.startswith("dask.array")
+
+
+def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
+    """Return the partitions of a Dask array, which :func:`store_block` writes to ``folder``."""
+    if source.ndim != 2 or source.dtype.kind not in "biuf":
+        raise ValueError(
+            f"source must be a Dask array of numbers with two dimensions; got shape {source.shape} and type "
+            f"{source.dtype}."
+        )
+    sizes = source.chunks[0]
+    if any(np.isnan(size) for size in (*sizes, source.shape[1])):
+        raise ValueError(
+            "source must have known chunk sizes; got unknown ones. Call source.compute_chunk_sizes() first."
+        )
+    width = max(5, len(str(len(sizes) - 1)))
+    names = [f"part-{block:0{width}d}" for block in range(len(sizes))]
+    return [
+        ArrayPart(str(folder / f"{name}.npy"), f"{name}.parquet", int(size), block)
+        for block, (name, size) in enumerate(zip(names, sizes, strict=True))
+    ]

@@ -1,0 +1,31 @@
+"""Stage 0 of a Dask array: its blocks are written to the work folder, because all stages read them again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drsne.distributed.sources import ArrayPart
+from drsne.distributed.work import writing
+from drsne.replacing import replacing
+
+STAGE = "input"
+
+
+def lazy_blocks(array: Any) -> list[Any]:
+    """Return the row blocks of a Dask array as delayed objects."""
+    whole = array.rechunk({1: -1})
+    return list(whole.to_delayed()[:, 0])
+
+
+def store(block: Any, part: ArrayPart) -> None:
+    """Write a block, which Dask has computed, to the file of its partition."""
+    rows = np.asarray(block)
+    rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+    path = Path(part.path)
+    if len(rows) != part.n_rows:
+        raise ValueError(f"Block {part.block} of the Dask array must have {part.n_rows} rows; got {len(rows)}.")
+    with writing(path), replacing(path) as temporary, temporary.open("wb") as stream:
+        np.save(stream, rows)

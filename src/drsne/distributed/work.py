@@ -1,0 +1,112 @@
+"""The work folder: results of finished stages and partitions, which appear only when they are complete."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.replacing import replacing
+
+_MANIFEST = "manifest.json"
+_FORMAT = 1  # version of the files in the folder
+
+
+@dataclass(frozen=True)
+class Work:
+    """A folder with the results of the stages. It can be sent to workers, which must see the same path."""
+
+    folder: Path
+
+    def path(self, stage: str, part: int | None = None, ending: str = "npz") -> Path:
+        """Return the file of a stage, or of a partition in a stage."""
+        return self.folder / (f"{stage}.{ending}" if part is None else f"{stage}/{part:06d}.{ending}")
+
+    def missing(self, stage: str, n_parts: int) -> list[int]:
+        """Return the partitions that a stage has not finished, and make its folder."""
+        with writing(self.folder / stage):
+            (self.folder / stage).mkdir(parents=True, exist_ok=True)
+        return [part for part in range(n_parts) if not self.path(stage, part).exists()]
+
+    def save(self, path: Path, arrays: Mapping[str, Any]) -> None:
+        """Write arrays to a file."""
+        with writing(path), replacing(path) as temporary, temporary.open("wb") as stream:
+            np.savez(stream, **arrays)
+
+    def load(self, path: Path) -> dict[str, NDArray[Any]]:
+        """Return the arrays in a file."""
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                return {name: found[name] for name in found.files}
+        except (ValueError, EOFError, KeyError) as error:
+            raise ValueError(f"{path} is damaged ({error}). Remove it and call fit again.") from error
+
+    def save_json(self, name: str, value: Any) -> None:
+        """Write a value as JSON."""
+        path = self.folder / f"{name}.json"
+        with writing(path), replacing(path) as temporary:
+            temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+
+    def load_json(self, name: str) -> Any:
+        """Return a value that was written as JSON, or None if there is none."""
+        path = self.folder / f"{name}.json"
+        try:
+            return json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise ValueError(
+                f"{path} is damaged ({error}). Remove the folder {self.folder} and call fit again."
+            ) from error
+
+    def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]]) -> None:
+        """Write down what this run computes, or raise an error if the folder belongs to a run of something else."""
+        wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        found = self.load_json(_MANIFEST.removesuffix(".json"))
+        if found is None:
+            self.save_json(_MANIFEST.removesuffix(".json"), wanted)
+        elif found != wanted:
+            raise ValueError(
+                f"{self.folder} holds an unfinished or finished run with {_difference(found, wanted)}, so this run "
+                "cannot continue it. Repeat the call with the earlier settings and data, choose another output, or "
+                "remove that folder and the output to start again."
+            )
+
+
+def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Return in words what differs first between two manifests."""
+    if found.get("format") != wanted["format"]:
+        return "files of another version of drsne"
+    before, now = found.get("settings", {}), wanted["settings"]
+    for name in sorted({*before, *now}):
+        if before.get(name) != now.get(name):
+            return f"other settings ({name}={before.get(name)} instead of {now.get(name)})"
+    parts, new = found.get("source", []), wanted["source"]
+    if len(parts) != len(new):
+        return f"other data ({len(parts)} partitions instead of {len(new)})"
+    changed = next((one for one, other in zip(new, parts, strict=True) if one != other), {"name": "?"})
+    return f"other data ({changed['name']} has changed)"
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn errors of the disk into one that names the path and says what to do."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = "The disk is full" if full else (error.strerror or str(error))
+        todo = "Free some space" if full else "Make the folder writable"
+        raise OSError(
+            error.errno,
+            f"Could not write {path}: {reason}. {todo} and call fit again; what is finished is kept",
+        ) from error

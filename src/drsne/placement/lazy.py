@@ -1,0 +1,77 @@
+"""New rows in Dask arrays and data frames: each block is placed when Dask computes it.
+
+The model is one object of Dask's graph. A worker receives it once, and all blocks on that worker share what is derived
+from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+
+def is_lazy(X: Any) -> bool:
+    """Return whether an object is an array or a data frame of Dask. Dask is not imported for this."""
+    return type(X).__module__.startswith(("dask.array", "dask.dataframe", "dask_expr")) and hasattr(X, "ndim")
+
+
+def lazily(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
+    """Return the result of a method of a fitted model for lazy rows.
+
+    ``names`` are the names of the columns of the result, or None if it has one number for each row.
+    """
+    import dask
+
+    n_features = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
+    if X.ndim != 2 or n_features != model.n_features_in_:
+        raise ValueError(
+            f"X must have two dimensions and the {model.n_features_in_} columns of the training data; got "
+            f"{X.ndim} dimensions and {n_features} columns. Pass the same columns as in fit."
+        )
+    shared = dask.delayed(model, pure=True, traverse=False)
+    return _of_array(shared, method, X, names) if hasattr(X, "chunks") else _of_frame(shared, method, X, names)
+
+
+def _of_array(shared: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
+    X = X.rechunk({1: -1})
+    single = names is not None and X.dtype == np.float32
+    dtype = np.dtype(np.float32 if single else np.float64)
+    if names is None:
+        return X.map_blocks(
+            _block, shared, method, dtype=dtype, drop_axis=1, chunks=(X.chunks[0],), meta=np.empty(0, dtype)
+        )
+    chunks = (X.chunks[0], (len(names),))
+    return X.map_blocks(_block, shared, method, dtype=dtype, chunks=chunks, meta=np.empty((0, len(names)), dtype))
+
+
+def _block(rows: Any, model: Any, method: str) -> Any:
+    return np.asarray(getattr(model, method)(rows))
+
+
+def _of_frame(shared: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
+    import pandas as pd
+
+    index = X._meta.index
+    if names is None:
+        meta: Any = pd.Series(np.empty(0), index=index, name=method)
+    else:
+        single = all(dtype == np.float32 for dtype in X.dtypes)
+        meta = pd.DataFrame(np.empty((0, len(names)), np.float32 if single else np.float64), index, list(names))
+    return X.map_partitions(_frame, shared, method, None if names is None else list(names), meta=meta)
+
+
+def _frame(rows: Any, model: Any, method: str, names: list[str] | None) -> Any:
+    import pandas as pd
+
+    found = np.asarray(getattr(model, method)(rows))
+    return pd.Series(found, rows.index, name=method) if names is None else pd.DataFrame(found, rows.index, names)
+
+
+def computed(*values: Any) -> tuple[Any, ...]:
+    """Return lazy values after they were computed together, so that each block of rows is read once."""
+    import dask
+
+    found: tuple[Any, ...] = dask.compute(*values)
+    return found

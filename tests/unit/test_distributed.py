@@ -1,0 +1,418 @@
+"""Maps of data in partitions: the same rows, the same order, resumed after every interruption."""
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+pq = pytest.importorskip("pyarrow.parquet", reason="reads Parquet files")
+import pandas as pd  # noqa: E402
+from on_partitions import QUICK, SIZES, contents, rows, write  # noqa: E402
+
+import drsne  # noqa: E402
+from drsne import DRSNE  # noqa: E402
+from drsne.backends.numba.threads import Workers  # noqa: E402
+from drsne.distributed import concentration, landmarks, placing, sources, stages, statistics  # noqa: E402
+from drsne.distributed.concentration import Nearest, tiles  # noqa: E402
+from drsne.distributed.landmarks import Coverage, Law  # noqa: E402
+from drsne.distributed.work import Work  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """Return a folder with data, their map and its work folder, the result and the rows."""
+    folder = tmp_path_factory.mktemp("distributed")
+    X = write(folder / "data")
+    return folder, drsne.distributed.fit(folder / "data", folder / "map", **QUICK), X
+
+
+def test_every_row_is_there_once_in_order(finished):
+    _, found, X = finished
+    names = [f"part.{number}.parquet" for number in range(len(SIZES))]
+    assert sorted(contents(found.output)) == names
+    parts = [pd.read_parquet(found.output / name) for name in names]
+    assert tuple(map(len, parts)) == SIZES
+    assert list(parts[0].columns) == ["drsne1", "drsne2", "concentration_data", "concentration_map", "novelty"]
+    table, model = pd.concat(parts), drsne.load(found.model_file)
+    np.testing.assert_array_equal(table[["drsne1", "drsne2"]], model.transform(X.astype(np.float64)))
+    np.testing.assert_array_equal(table["concentration_data"], model.new_concentration(X))
+    np.testing.assert_array_equal(table["novelty"], model.novelty(X))
+
+
+def test_landmarks_keep_their_places_and_concentrations(finished):
+    folder, found, X = finished
+    work = Work(folder / "map.work")
+    chosen = work.load(work.path(landmarks.STAGE))
+    first = np.concatenate([[0], np.cumsum(SIZES)])
+    where = first[chosen["parts"]] + chosen["rows"]
+    assert len(np.unique(where)) == QUICK["n_landmarks"]
+    np.testing.assert_array_equal(X[where], chosen["X"])
+    assert chosen["masses"].sum() == pytest.approx(len(X))
+    table, model = pd.read_parquet(found.output), drsne.load(found.model_file)
+    np.testing.assert_array_equal(table[["drsne1", "drsne2"]].to_numpy()[where], model.embedding_)
+    np.testing.assert_array_equal(table["concentration_map"].to_numpy()[where], model.concentration_)
+
+
+def test_concentrations_are_those_of_the_whole_data(finished):
+    folder, found, X = finished
+    work = Work(folder / "map.work")
+    queries = work.load(work.path(concentration.QUERIES))["X"].astype(np.float64)
+    distances = np.sqrt(((queries[:, None] - X[None].astype(np.float64)) ** 2).sum(axis=2))
+    expected = np.sort(distances, axis=1)[:, :11]
+    np.testing.assert_allclose(work.load(work.path(concentration.STAGE))["distances"], expected, rtol=1e-12)
+    model = drsne.load(found.model_file)
+    radii = concentration.radii(work, small_groups=True)[: QUICK["n_landmarks"]]
+    correlation = np.corrcoef(np.log(radii), model.input_concentration_)[0, 1]
+    assert correlation < -0.9999
+    accuracy = found.scores["concentration"]
+    assert accuracy["checked_rows"] > 0
+    assert abs(accuracy["bias"]) < 0.1
+    assert accuracy["root_mean_square_error"] < 0.25
+
+
+def test_scores_are_stored(finished):
+    folder, found, X = finished
+    assert json.loads((folder / "map.work" / "scores.json").read_text()) == found.scores
+    assert found.scores["rows"] == len(X)
+    assert len(found.scores["scores"]) == 5
+    assert all(np.isfinite(value) for value in found.scores["scores"].values())
+    assert set(found.seconds) >= {"statistics", "landmarks", "concentration", "landmark_map", "output", "scores"}
+
+
+def test_statistics(finished):
+    folder, _, X = finished
+    work = Work(folder / "map.work")
+    found = work.load(work.path(statistics.STAGE))
+    assert int(found["count"]) == len(X)
+    np.testing.assert_allclose(found["mean"], X.mean(axis=0, dtype=np.float64), rtol=1e-12)
+    np.testing.assert_allclose(found["variance"], X.var(axis=0, dtype=np.float64), rtol=1e-12)
+
+
+STAGES = {
+    "statistics": (statistics, "summarize"),
+    "landmarks": (landmarks, "draw"),
+    "concentration": (concentration, "search"),
+    "landmark_map": (stages.landmark_map, "fit"),
+    "output": (placing, "place"),
+    "scores": (stages.scores, "score"),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_an_interrupted_run_continues(finished, tmp_path, monkeypatch, stage):
+    folder, found, _ = finished
+    module, name = STAGES[stage]
+    original, calls = getattr(module, name), []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 3 or stage in ("landmark_map", "scores"):
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(module, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    calls.clear()
+
+    def counted(*arguments):
+        calls.append(arguments)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, name, counted)
+    again = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert len(calls) == (1 if stage in ("landmark_map", "scores") else len(SIZES) - 2)
+    assert contents(again.output) == contents(found.output)
+    assert again.scores == found.scores
+    calls.clear()
+    drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert calls == []
+
+
+def test_other_settings_and_other_data_are_refused(finished, tmp_path):
+    folder, _, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    for other in ({"n_landmarks": 151}, {"random_state": 1}, {"model": DRSNE(perplexity=11)}, {"columns": ["a", "b"]}):
+        with pytest.raises(ValueError, match=r"other settings.*Repeat the call"):
+            drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **{**QUICK, **other})
+    X = rows(250, 77)
+    pd.DataFrame(X, columns=list("abcde")).to_parquet(tmp_path / "data" / "part.3.parquet", index=False)
+    with pytest.raises(ValueError, match=r"other data \(part.3.parquet has changed\)"):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    (tmp_path / "data" / "part.3.parquet").unlink()
+    with pytest.raises(ValueError, match=r"other data \(5 partitions instead of 4\)"):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+
+
+def test_a_damaged_file_keeps_what_is_finished(tmp_path):
+    write(tmp_path / "data")
+    path = tmp_path / "data" / "part.3.parquet"
+    good = path.read_bytes()
+    path.write_bytes(good[:200] + bytes(b ^ 0xFF for b in good[200:2000]) + good[2000:])
+    with pytest.raises(ValueError, match=r"part\.3\.parquet.*(damaged|finite)"):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    work = Work(tmp_path / "map.work")
+    assert work.missing(statistics.STAGE, len(SIZES)) == [3, 4]
+    path.write_bytes(good[:100])
+    with pytest.raises(ValueError, match=r"part\.3\.parquet is damaged or not a Parquet file"):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+
+
+@pytest.mark.parametrize("kind", ["another type", "text", "no column", "missing", "infinite"])
+def test_columns_that_differ(tmp_path, kind):
+    write(tmp_path / "data")
+    path = tmp_path / "data" / "part.3.parquet"
+    table = pd.read_parquet(path)
+    if kind == "another type":
+        table["c"] = table["c"].astype(np.float64)
+    elif kind == "text":
+        table["c"] = "x"
+    elif kind == "no column":
+        del table["c"]
+    else:
+        table.loc[7, "c"] = np.nan if kind == "missing" else np.inf
+    table.to_parquet(path, index=False)
+    with pytest.raises(ValueError, match=r"'c'.*(part\.3\.parquet)|part\.3\.parquet.*'c'") as error:
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert "\n" not in str(error.value)
+
+
+def test_columns_can_be_chosen(tmp_path):
+    write(tmp_path / "data", (200, 100))
+    for path in (tmp_path / "data").iterdir():
+        pd.read_parquet(path).assign(name="x").to_parquet(path, index=False)
+    with pytest.raises(ValueError, match=r"'name'.*must hold numbers.*columns="):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    found = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", columns=["a", "c"], **QUICK)
+    assert list(drsne.load(found.model_file)._reference.training.rows.shape) == [150, 2]
+
+
+def test_a_full_disk(finished, tmp_path, monkeypatch):
+    folder, found, _ = finished
+    original, written = pq.ParquetWriter.write_table, []
+
+    def full(self, table, *arguments, **named):
+        if len(written) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written.append(table)
+        return original(self, table, *arguments, **named)
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
+    with pytest.raises(OSError, match=r"part\.3\.parquet.*disk is full.*call fit again"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert sorted(contents(tmp_path / "map")) == [f"part.{number}.parquet" for number in range(3)]
+    monkeypatch.undo()
+    assert contents(drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK).output) == contents(found.output)
+
+
+def test_a_full_disk_in_the_work_folder(finished, tmp_path, monkeypatch):
+    folder, _, _ = finished
+
+    def full(*arguments, **named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match=r"statistics.*disk is full"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+
+
+def test_outputs_that_would_lose_files(finished, tmp_path):
+    folder, _, _ = finished
+    with pytest.raises(ValueError, match="must not be the folder of the data"):
+        drsne.distributed.fit(folder / "data", folder / "data", **QUICK)
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map" / "other.txt").write_text("x")
+    with pytest.raises(ValueError, match="new or empty folder"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    with pytest.raises(ValueError, match="must be a folder"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map" / "other.txt", **QUICK)
+
+
+def test_models_that_are_not_supported(finished, tmp_path):
+    folder, _, _ = finished
+    for model in (DRSNE(metric="precomputed"), DRSNE(pca_components=2), DRSNE(init=np.zeros((3, 2)))):
+        with pytest.raises(ValueError, match="model must have"):
+            drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model})
+    with pytest.raises(ValueError, match="coverage must be 0"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": DRSNE(device="cuda")})
+    with pytest.raises(TypeError, match="model must be a DRSNE"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": "tsne"})
+
+
+def test_a_list_of_files_in_its_own_order(finished, tmp_path):
+    folder, _, _ = finished
+    files = [folder / "data" / f"part.{number}.parquet" for number in (3, 0)]
+    found = drsne.distributed.fit(files, tmp_path / "map", **QUICK)
+    assert [len(pd.read_parquet(found.output / path.name)) for path in files] == [250, 300]
+    with pytest.raises(ValueError, match="different names"):
+        drsne.distributed.fit([files[0], files[0]], tmp_path / "other", **QUICK)
+    with pytest.raises(FileNotFoundError, match="not a file"):
+        drsne.distributed.fit([folder / "nothing.parquet"], tmp_path / "other", **QUICK)
+
+
+def test_files_are_in_natural_order(tmp_path):
+    for name in ("part.10.parquet", "part.9.parquet", "_metadata.parquet", ".part.1.parquet", "readme.txt"):
+        (tmp_path / name).write_text("")
+    assert [path.name for path in sources.parquet_files(tmp_path)] == ["part.9.parquet", "part.10.parquet"]
+
+
+def test_equal_weights_without_coverage(finished, tmp_path):
+    folder, _, _ = finished
+    found = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, coverage=0)
+    work = Work(tmp_path / "map.work")
+    assert np.ptp(work.load(work.path(landmarks.STAGE))["masses"]) == 0.0
+    assert drsne.load(found.model_file)._reference.training.masses is None
+
+
+def test_rows_that_are_all_landmarks(tmp_path):
+    X = write(tmp_path / "data", (60, 60))
+    with pytest.warns(UserWarning, match="All 120 rows are landmarks"):
+        found = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    model = drsne.load(found.model_file)
+    direct = DRSNE(perplexity=10, density_neighbors=10, max_iter=60, random_state=0).fit(X)
+    np.testing.assert_allclose(model.input_concentration_, direct.input_concentration_, atol=1e-9)
+    np.testing.assert_array_equal(pd.read_parquet(found.output)[["drsne1", "drsne2"]], model.embedding_)
+
+
+def test_masses_are_unbiased(tmp_path):
+    """The masses of the landmarks of a group add up to the number of its rows, on average over seeds."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(3000, 3)), 60 + 20 * rng.normal(size=(30, 3))]).astype(np.float32)
+    (tmp_path / "data").mkdir()
+    pd.DataFrame(X, columns=list("abc")).to_parquet(tmp_path / "data" / "0.parquet", index=False)
+    (part,) = sources.parquet_parts(tmp_path / "data", None)
+    totals, counts = [], []
+    for seed in range(20):
+        work = Work(tmp_path / str(seed))
+        work.missing(statistics.STAGE, 1)
+        statistics.summarize(part, 0, work, seed, statistics.share_for(200, len(X)))
+        statistics.merge(work, 1, 200)
+        work.missing(landmarks.STAGE, 1)
+        law = Law("euclidean", 2.0)
+        landmarks.draw(part, 0, work, seed, law, landmarks.bound(work, law, 100), None)
+        assert landmarks.merge(work, 1, 100)
+        found = work.load(work.path(landmarks.STAGE))
+        rare = found["rows"] >= 3000
+        totals.append(found["masses"][rare].sum())
+        counts.append(rare.sum())
+    assert np.mean(counts) > 3 * 100 * 30 / 3030  # a uniform sample would have one of them
+    assert abs(np.mean(totals) - 30) < 4 * np.std(totals) / np.sqrt(len(totals))
+
+
+def test_weights_do_not_depend_on_the_scale_of_a_group():
+    X = rows(2000).astype(np.float64)
+    with Workers() as workers:
+        weights = Coverage(X[:500], Law("euclidean", 2.0), workers).weights(X[500:], workers)
+        assert np.mean(weights > 1.0) < 0.2
+        assert Coverage(X[:500], Law("euclidean", 2.0), workers).weights(X[:1] + 1e3, workers) == [100.0]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4])
+def test_the_nearest_rows_over_blocks(offset):
+    X = rows(1500).astype(np.float64) + offset
+    Q, reach = X[::5], np.full(300, np.inf)
+    found = Nearest(Q, 7, reach)
+    for start in range(0, 1500, 400):
+        found.add(X[start : start + 400])
+    expected = np.sort(np.sqrt(((Q[:, None] - X[None]) ** 2).sum(axis=2)), axis=1)[:, :7]
+    np.testing.assert_allclose(found.distances, expected, rtol=1e-12)
+    bounded = Nearest(Q, 7, expected[:, -1])
+    for start in range(0, 1500, 100):
+        bounded.add(X[start : start + 100])
+    np.testing.assert_array_equal(bounded.distances, found.distances)
+
+
+def test_tiles_hold_every_row_once():
+    X = rows(1000).astype(np.float64)
+    found = list(tiles(X, 64))
+    assert max(map(len, found)) <= 64
+    np.testing.assert_array_equal(np.sort(np.concatenate(found)), np.arange(1000))
+
+
+def test_without_pyarrow(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'drsne\[dask\]'"):
+        drsne.distributed.fit(tmp_path, tmp_path / "map")
+
+
+def test_without_dask(finished, monkeypatch, tmp_path):
+    folder, _, _ = finished
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"needs distributed: pip install 'drsne\[dask\]'"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, client="tcp://127.0.0.1:1")
+
+
+def test_dask_arrays(tmp_path, monkeypatch):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    X = rows(500)
+    lazy = da.from_array(X, ((200, 0, 300), (2, 3)), name="data-1")
+    original, calls = placing.place, []
+
+    def interrupted(*arguments):
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(*arguments)
+
+    monkeypatch.setattr(placing, "place", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
+    monkeypatch.undo()
+    found = drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
+    assert sorted(contents(found.output)) == [f"part-0000{number}.parquet" for number in range(3)]
+    table, model = pd.read_parquet(found.output), drsne.load(found.model_file)
+    np.testing.assert_array_equal(table[["drsne1", "drsne2"]], model.transform(X.astype(np.float64)))
+    assert not list((tmp_path / "map.work").rglob("*.npy"))
+    assert drsne.distributed.fit(lazy, tmp_path / "map", **QUICK).scores == found.scores
+    with pytest.raises(ValueError, match="other settings"):
+        drsne.distributed.fit(lazy + 1, tmp_path / "map", **QUICK)
+    broken = X.copy()
+    broken[450, 2] = np.nan
+    with pytest.raises(ValueError, match="Block 1 of the Dask array must be finite"):
+        drsne.distributed.fit(da.from_array(broken, (300, 5)), tmp_path / "other", **QUICK)
+
+
+def test_sources_that_are_not_data(tmp_path):
+    with pytest.raises(TypeError, match=r"source must be a folder.*got ndarray"):
+        drsne.distributed.fit(rows(20), tmp_path / "map", **QUICK)
+    with pytest.raises(FileNotFoundError, match="is neither"):
+        drsne.distributed.fit(tmp_path / "nothing", tmp_path / "map", **QUICK)
+
+
+KINDS = {
+    "cosine": {"metric": "cosine"},
+    "manhattan": {"metric": "manhattan"},
+    "three dimensions": {"n_components": 3},
+    "plain t-SNE": {"density_weight": 0},
+    "neighbours in the map": {"neighborhoods": "embedding"},
+    "fixed kernel": {"kernel": "fixed"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_models(finished, tmp_path, kind):
+    folder, _, X = finished
+    model = DRSNE(perplexity=10, density_neighbors=10, max_iter=60, **KINDS[kind])
+    found = drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model})
+    table, fitted = pd.read_parquet(found.output), drsne.load(found.model_file)
+    assert np.isfinite(table.to_numpy()).all()
+    d = model.n_components
+    np.testing.assert_array_equal(table.to_numpy()[:, :d], fitted.transform(X.astype(np.float64)))
+    assert abs(found.scores["concentration"]["bias"]) < 0.1
+    # Concentrations of the map are in the unit of the landmarks: their means over similar rows are similar.
+    work = Work(tmp_path / "map.work")
+    masses = work.load(work.path(landmarks.STAGE))["masses"]
+    assert abs(table["concentration_map"].mean() - np.average(fitted.concentration_, weights=masses)) < 0.5
+
+
+def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "map" / ".part.1.parquet.x7.parquet").write_bytes(b"PAR1")
+    again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)

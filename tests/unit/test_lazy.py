@@ -1,0 +1,78 @@
+"""New rows in Dask arrays and data frames."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+da = pytest.importorskip("dask.array", reason="places lazy rows")
+dd = pytest.importorskip("dask.dataframe", reason="places lazy rows")
+import pandas as pd  # noqa: E402
+
+from drsne import DRSNE, DenSNE  # noqa: E402
+
+X = np.random.default_rng(0).normal(size=(60, 4))
+NEW = np.random.default_rng(1).normal(size=(50, 4))
+MODEL = DRSNE(perplexity=8, density_neighbors=8, max_iter=50, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("chunks", [(20, 4), ((7, 0, 43), (1, 3)), (50, 2)])
+def test_arrays(chunks, dtype):
+    new = NEW.astype(dtype)
+    lazy = da.from_array(new, chunks)
+    places = MODEL.transform(lazy)
+    assert places.chunks == (lazy.chunks[0], (2,))
+    assert places.dtype == dtype
+    computed = places.compute(scheduler="sync")
+    assert computed.dtype == dtype
+    np.testing.assert_array_equal(computed, MODEL.transform(new))
+    for method in ("novelty", "new_concentration"):
+        found = getattr(MODEL, method)(lazy)
+        assert found.chunks == (lazy.chunks[0],)
+        assert found.dtype == np.float64
+        np.testing.assert_array_equal(found.compute(scheduler="sync"), getattr(MODEL, method)(new))
+
+
+def test_nothing_is_computed_before():
+    def fails(block):
+        if len(block):
+            raise AssertionError("computed")
+        return block
+
+    MODEL.transform(da.from_array(NEW, (20, 4)).map_blocks(fails, dtype=np.float64, meta=np.empty((0, 0))))
+
+
+def test_data_frames():
+    table = pd.DataFrame(NEW, columns=list("abcd"), index=np.arange(50) * 2)
+    model = DRSNE(perplexity=8, density_neighbors=8, max_iter=50).fit(pd.DataFrame(X, columns=list("abcd")))
+    lazy = dd.from_pandas(table, npartitions=3)
+    places = model.transform(lazy)
+    assert list(places.columns) == ["drsne0", "drsne1"]
+    assert places.npartitions == 3
+    assert places.divisions == lazy.divisions
+    expected = pd.DataFrame(model.transform(table), table.index, ["drsne0", "drsne1"])
+    pd.testing.assert_frame_equal(places.compute(scheduler="sync"), expected)
+    assert (places.dtypes == expected.dtypes).all()
+    novelty = model.novelty(lazy).compute(scheduler="sync")
+    pd.testing.assert_series_equal(novelty, pd.Series(model.novelty(table), table.index, name="novelty"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(lazy.rename(columns={"a": "z"})).compute(scheduler="sync")
+
+
+def test_other_columns_are_refused_at_once():
+    with pytest.raises(ValueError, match="4 columns of the training data; got"):
+        MODEL.transform(da.from_array(NEW[:, :3]))
+
+
+def test_densne():
+    model = DenSNE(perplexity=8, max_iter=50, random_state=0).fit(X)
+    lazy = da.from_array(NEW, (20, 4))
+    np.testing.assert_array_equal(model.transform(lazy).compute(scheduler="sync"), model.transform(NEW))
+
+
+def test_the_model_is_one_object_of_the_graph():
+    places = MODEL.transform(da.from_array(NEW, (5, 4)))
+    graph = dict(places.__dask_optimize__(places.__dask_graph__(), places.__dask_keys__()))
+    assert sum("DRSNE" in str(key) for key in graph) == 1
+    assert MODEL.transform(da.from_array(NEW, (5, 4))).name == places.name
