@@ -169,14 +169,14 @@ def measure(n: int, seeds: list[int]) -> None:
         row |= {"peak_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2), "recall": model.knn_recall_}
         row |= {"pairs": int(model.affinities_.nnz), "kl": round(model.kl_divergence_, 4)}
         print(row, flush=True)
-        ROWS.append(row)
-        if seed == seeds[-1]:
-            row["force_error"] = force_error(model.embedding_, model.scales_)
-            if n == 1_000_000:
-                errors = {f"{boxes} boxes": force_error(model.embedding_, None, boxes) for boxes in (50, 130)}
-                row["fixed_kernel_errors"] = {"tree": force_error(model.embedding_, None), **errors}
-            ROWS.append(row)
-            row |= scored(X, model.embedding_, 2000 if n <= 1_000_000 else 500)
+        try:
+            if seed == seeds[-1]:
+                row["force_error"] = force_error(model.embedding_, model.scales_)
+                if n == 1_000_000:
+                    errors = {f"{boxes} boxes": force_error(model.embedding_, None, boxes) for boxes in (50, 130)}
+                    row["fixed_kernel_errors"] = {"tree": force_error(model.embedding_, None), **errors}
+                row |= scored(X, model.embedding_, 2000 if n <= 1_000_000 else 500)
+        finally:  # an interruption of the scores keeps the times
             ROWS.append(row)
 
 
