@@ -274,6 +274,16 @@ def _scanned(residual, start, end, own, value, name, filled, limit, size):  # ty
 
 
 @kernel
+def _uncertainty(square, norm, doubt):  # type: ignore[no-untyped-def]
+    """Return how far a squared distance can be from its value in single precision.
+
+    It is summed from the differences of coordinates, the rounding errors of which are proportional to the distance from
+    a centre, whose square is at most ``norm``.
+    """
+    return doubt * (np.sqrt(square * norm) + square) + doubt * doubt * norm
+
+
+@kernel
 def shortlists(queries, residual, order, first, centres, probed, k, names, filled, bound, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write candidates for the k nearest rows of new rows, and a lower bound on the squared distances of the others.
 
@@ -305,14 +315,14 @@ def shortlists(queries, residual, order, first, centres, probed, k, names, fille
     doubt = np.float64(8 * d + 64) * np.finfo(np.float32).eps
     for r in range(group):
         listed, to = count[r], lo + r
-        bound[to] = limit[r] - 2.0 * doubt * (np.float64(norm[r]) + limit[r])
+        bound[to] = limit[r] - 2.0 * _uncertainty(np.float64(limit[r]), np.float64(norm[r]), doubt)
         if limit[r] == largest or not bound[to] > 0.0:  # nothing was left out, or nothing is known
             bound[to] = np.inf if limit[r] == largest and norm[r] < largest else -np.inf
         if listed < k:
             bound[to] = -np.inf
         else:
             _, reach = _trimmed(value[r], names[to], listed, k, k // 16)
-            reach += np.float32(2.0 * doubt) * (norm[r] + reach)
+            reach += np.float32(2.0 * _uncertainty(np.float64(reach), np.float64(norm[r]), doubt))
             kept = 0
             for t in range(listed):
                 if value[r, t] <= reach:
