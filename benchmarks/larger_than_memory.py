@@ -124,7 +124,7 @@ def arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def fitted(options: argparse.Namespace, name: str, **more: Any) -> tuple[Any, bool, float]:
-    """Run the pipeline, and return its result, whether it began anew, and when it began."""
+    """Run the pipeline, and return its result, whether it started from the beginning, and its start time."""
     fresh = not (options.folder / f"{name}.work").exists()
     begin = time.perf_counter()
     found = distributed.fit(options.folder / "data", options.folder / name, **arguments(options), **more)
