@@ -344,6 +344,13 @@ def novelty(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Arra
     return np.concatenate([np.empty(0), *(rows.novelty for rows in _chunks(reference, X, pca, workers))])
 
 
+def radii(reference: Reference, X: Any, workers: Workers) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the radius of every row, and whether it differs from all training rows."""
+    found = [(rows.radii, rows.twins < 0) for rows in _chunks(reference, X, None, workers)]
+    sizes, new = zip(*found, strict=True)
+    return np.concatenate(sizes), np.concatenate(new)
+
+
 def concentration(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
     """Return the log relative concentration of every row among the training rows."""
     found = np.empty(0)
