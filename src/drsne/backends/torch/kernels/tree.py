@@ -8,12 +8,28 @@ import triton.language as tl
 
 @triton.jit
 def leaf_moments(
-    x, y, b, mass, summed, bounds, n, n_nodes, LEAF: tl.constexpr, NODES: tl.constexpr, WIDTH: tl.constexpr
+    x,
+    y,
+    b,
+    mass,
+    first,
+    count_of,
+    summed,
+    bounds,
+    n_all,
+    n_leaves,
+    n_above,
+    LEAF: tl.constexpr,
+    NODES: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
-    """Write the summaries of NODES leaves."""
-    v = tl.program_id(0) * NODES + tl.arange(0, NODES)
-    at = v[:, None] * LEAF + tl.arange(0, LEAF)[None, :]
-    there = (at < n) & (v[:, None] < n_nodes)
+    """Write the summaries of NODES leaves or parts of leaves, which are numbered after ``n_above`` other nodes."""
+    leaf = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    ok = leaf < n_all
+    lane = tl.arange(0, LEAF)[None, :]
+    at = tl.load(first + leaf, mask=ok, other=0)[:, None] + lane
+    there = lane < tl.load(count_of + leaf, mask=ok, other=0)[:, None]
+    v = tl.where(leaf < n_leaves, leaf, leaf + n_above)
     m = tl.load(mass + at, mask=there, other=0.0)
     px = tl.load(x + at, mask=there, other=0.0)
     py = tl.load(y + at, mask=there, other=0.0)
@@ -29,7 +45,6 @@ def leaf_moments(
     hy = tl.max(tl.where(there, py, -big), axis=1)
     lb = tl.min(tl.where(there, pb, big), axis=1)
     hb = tl.max(tl.where(there, pb, -big), axis=1)
-    ok = v < n_nodes
     full = count > 0.0
     out = summed + v * WIDTH
     tl.store(out + 0, cx, mask=ok)
@@ -104,20 +119,23 @@ def parent_moments(
 
 
 @triton.jit
-def near_sums(x, y, b, mass, leaves, starts, ends, near_cells, partial, n, LEAF: tl.constexpr):
+def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, partial, LEAF: tl.constexpr):
     """Write the sums for the points of a leaf over the points of some near leaves."""
-    part = tl.program_id(0)
-    i = tl.load(leaves + part) * LEAF + tl.arange(0, LEAF)
-    mine = i < n
+    piece = tl.program_id(0)
+    lane = tl.arange(0, LEAF)
+    leaf = tl.load(leaves + piece)
+    i = tl.load(first + leaf) + lane
+    mine = lane < tl.load(own + leaf)
     xi = tl.load(x + i, mask=mine, other=0.0)
     yi = tl.load(y + i, mask=mine, other=0.0)
     ai = tl.load(b + i, mask=mine, other=1.0)
     vv = tl.zeros([LEAF, LEAF], tl.float32)
     vx = tl.zeros([LEAF, LEAF], tl.float32)
     vy = tl.zeros([LEAF, LEAF], tl.float32)
-    for t in range(tl.load(starts + part), tl.load(ends + part)):
-        j = tl.load(near_cells + t) * LEAF + tl.arange(0, LEAF)
-        there = j < n
+    for t in range(tl.load(starts + piece), tl.load(ends + piece)):
+        other = tl.load(near_cells + t)
+        j = tl.load(first + other) + lane
+        there = lane < tl.load(own + other)
         xj = tl.load(x + j, mask=there, other=0.0)
         yj = tl.load(y + j, mask=there, other=0.0)
         bj = tl.load(b + j, mask=there, other=1.0)
@@ -131,7 +149,7 @@ def near_sums(x, y, b, mass, leaves, starts, ends, near_cells, partial, n, LEAF:
         wm = w * m
         vx += wm * ex
         vy += wm * ey
-    at = partial + part.to(tl.int64) * 3 * LEAF + tl.arange(0, LEAF)
+    at = partial + piece.to(tl.int64) * 3 * LEAF + lane
     tl.store(at, tl.sum(vv, axis=1))
     tl.store(at + LEAF, tl.sum(vx, axis=1))
     tl.store(at + 2 * LEAF, tl.sum(vy, axis=1))
@@ -143,6 +161,8 @@ def leaf_sums(
     y,
     b,
     mass,
+    first,
+    own_count,
     summed,
     far_start,
     far_cells,
@@ -151,14 +171,15 @@ def leaf_sums(
     potential,
     force_x,
     force_y,
-    n,
+    n_leaves,
+    n_above,
     LEAF: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
     """Write the sums for the points of one leaf: the field of its far nodes is expanded to third order."""
     leaf = tl.program_id(0)
-    own = summed + leaf * WIDTH
+    own = summed + tl.where(leaf < n_leaves, leaf, leaf + n_above) * WIDTH
     cx, cy, a = tl.load(own), tl.load(own + 1), tl.load(own + 2)
     f = tl.zeros([BLOCK], tl.float32)
     fx = tl.zeros([BLOCK], tl.float32)
@@ -250,8 +271,9 @@ def leaf_sums(
     fxxx_, fxxy_, fxyy_, fyyy_ = tl.sum(fxxx), tl.sum(fxxy), tl.sum(fxyy), tl.sum(fyyy)
     fxxa_, fxya_, fyya_ = tl.sum(fxxa), tl.sum(fxya), tl.sum(fyya)
     fxaa_, fyaa_, faaa_ = tl.sum(fxaa), tl.sum(fyaa), tl.sum(faaa)
-    i = leaf * LEAF + tl.arange(0, LEAF)
-    mine = i < n
+    lane = tl.arange(0, LEAF)
+    i = tl.load(first + leaf) + lane
+    mine = lane < tl.load(own_count + leaf)
     xi = tl.load(x + i, mask=mine, other=0.0)
     yi = tl.load(y + i, mask=mine, other=0.0)
     ai = tl.load(b + i, mask=mine, other=1.0)
@@ -295,6 +317,7 @@ def visit(
     near,
     n_walks,
     n_leaves,
+    n_above,
     HEIGHT: tl.constexpr,
     FAN: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -302,23 +325,23 @@ def visit(
 ):
     """Count or list the far nodes and near leaves of the leaves of some walks.
 
-    ``walks`` has a leaf, the first node where the walk begins, and the number of these nodes. Each program has a stack
-    of HEIGHT nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are too close to its
-    end. ``inside`` has the first node inside each node, and their number. Without FILL, the numbers of cells are
-    written to ``far`` and ``near``. With FILL, the cells are written there, from the places ``far_start`` and
-    ``near_start`` of the walk on.
+    ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
+    has a stack of HEIGHT nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are too
+    close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves. Without
+    FILL, the numbers of cells are written to ``far`` and ``near``. With FILL, the cells are written there, from the
+    places ``far_start`` and ``near_start`` of the walk on.
     """
     stack = stacks + tl.program_id(0) * HEIGHT
     lane = tl.arange(0, BLOCK)
     for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
-        leaf = tl.load(walks + 3 * walk)
+        target = tl.load(walks + 3 * walk)
         begin = tl.load(walks + 3 * walk + 1)
         size = tl.load(walks + 3 * walk + 2)
-        cx = tl.load(place + leaf * 8)
-        cy = tl.load(place + leaf * 8 + 1)
-        a = tl.load(place + leaf * 8 + 2)
-        extent = tl.load(place + leaf * 8 + 3)
-        spread = tl.load(place + leaf * 8 + 4)
+        cx = tl.load(place + target * 8)
+        cy = tl.load(place + target * 8 + 1)
+        a = tl.load(place + target * 8 + 2)
+        extent = tl.load(place + target * 8 + 3)
+        spread = tl.load(place + target * 8 + 4)
         n_far = tl.load(far_start + walk)
         n_near = tl.load(near_start + walk)
         for t in range(0, size, BLOCK):
@@ -337,15 +360,16 @@ def visit(
             s = spread + tl.load(p + 4, mask=there, other=0.0)
             accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
             is_far = (there & accepted).to(tl.int32)
-            is_near = (there & (node < n_leaves)).to(tl.int32) * (1 - is_far)
-            if FILL:
-                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
-                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, node, mask=is_near > 0)
-            n_far += tl.sum(is_far, 0)
-            n_near += tl.sum(is_near, 0)
-            opened = there & (is_far + is_near == 0)
+            opened = there & (is_far == 0)
             first = tl.load(inside + 2 * node, mask=opened, other=0)
             count = tl.load(inside + 2 * node + 1, mask=opened, other=0)
+            is_near = (opened & (count == 0)).to(tl.int32)
+            if FILL:
+                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
+                leaf = tl.where(node < n_leaves, node, node - n_above)
+                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, leaf, mask=is_near > 0)
+            n_far += tl.sum(is_far, 0)
+            n_near += tl.sum(is_near, 0)
             to = stack + rest + tl.cumsum(count, 0) - count
             for c in tl.static_range(FAN):
                 tl.store(to + c, first + c, mask=c < count)
