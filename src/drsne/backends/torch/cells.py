@@ -150,49 +150,92 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
     The first half of a cell always has as many points as whole leaves allow, so all cells have known sizes. With the
     division of the ``last`` places of the points, only its small cells are divided again.
     """
-    n, d = places.shape
-    places = places.to(torch.float32)
+    n = len(places)
+    places = places.to(torch.float32).contiguous()
     n_leaves = -(-n // LEAF)
     whole = LEAF << max(0, (n_leaves - 1).bit_length())
-    # The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
-    values = places.amax(dim=0)[:, None].repeat(1, whole)
-    values[:, :n] = places.T
-    slots, size = torch.arange(whole, device=places.device), whole
-    if last is not None:
-        slots, size = last.slots, min(whole, _SMALL_CELL)
-        values = values[:, slots]
-    while size > LEAF:
-        inside = values.reshape(d, -1, size)
-        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
-        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
-        first = torch.arange(0, whole, size, device=places.device)[:, None]
-        moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
-        slots, values = slots[moved], values[:, moved]
-        size //= 2
+    small = min(whole, _SMALL_CELL)
+    slots, size = (torch.arange(whole, device=places.device), whole) if last is None else (last.slots, small)
+    corner = places.amax(dim=0)
+    if compiled(places):
+        slots, extents = _divided_small(places, corner, _halved(places, corner, slots, size, small), small)
+    else:
+        slots = _halved(places, corner, slots, size, LEAF)
+        leaves = _values(places, corner, slots).reshape(places.shape[1], -1, LEAF)
+        extents = (leaves.amax(dim=2) - leaves.amin(dim=2)).amax(dim=0)
     levels = [n_leaves]
     while levels[-1] > _TOP:
         levels.append(-(-levels[-1] // FAN))
-    slots, runs = _with_parts(slots, values, n)
+    slots, runs = _with_parts(places, slots, extents)
     return Structure(slots, n, levels, runs)
 
 
-def _with_parts(slots: Tensor, values: Tensor, n: int) -> tuple[Tensor, Runs]:
+def _values(places: Tensor, corner: Tensor, slots: Tensor) -> Tensor:
+    """Return the coordinates of the points in the order of the slots, (d, slots).
+
+    The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
+    """
+    filled = corner[:, None].repeat(1, len(slots))
+    filled[:, : len(places)] = places.T
+    return filled[:, slots]
+
+
+def _halved(places: Tensor, corner: Tensor, slots: Tensor, size: int, until: int) -> Tensor:
+    """Return the slots after cells of this size were divided until they have ``until`` points."""
+    if size == until:
+        return slots
+    values = _values(places, corner, slots)
+    while size > until:
+        inside = values.reshape(len(values), -1, size)
+        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
+        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
+        first = torch.arange(0, len(slots), size, device=slots.device)[:, None]
+        moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
+        slots, values = slots[moved], values[:, moved]
+        size //= 2
+    return slots
+
+
+def _divided_small(places: Tensor, corner: Tensor, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return the slots after cells of this size were divided into leaves by a Triton program, and their extents."""
+    from drsne.backends.torch.kernels.cells import divide
+
+    found, extents = torch.empty_like(slots), places.new_empty(len(slots) // LEAF)
+    n, d = places.shape
+    divide[(len(slots) // size,)](places, corner, slots, found, extents, n, d, size, LEAF, num_warps=4)
+    return found, extents
+
+
+def _with_parts(places: Tensor, slots: Tensor, extents: Tensor) -> tuple[Tensor, Runs]:
     """Return the points with those of the parts of each wide leaf together, and the runs of all leaves and parts."""
-    device, full = slots.device, n // LEAF  # a last leaf with fewer points is never divided
-    inside = values[:, : full * LEAF].reshape(len(values), full, LEAF)
-    extent = (inside.amax(dim=2) - inside.amin(dim=2)).amax(dim=0)
+    extent = extents[: len(places) // LEAF]  # a last leaf with fewer points is never divided
     wide = torch.nonzero(extent > _WIDE * extent.mean())[:, 0]
-    order, sizes = divided(inside[:, wide], _CUTS)
     begin = LEAF * wide[:, None]
-    slots = slots.clone()
-    slots.view(-1, LEAF)[wide] = slots[begin + order]
-    of_leaves = LEAF * torch.arange(-(-n // LEAF), device=device)
-    first = torch.cat((of_leaves, (begin + sizes.cumsum(dim=1) - sizes).reshape(-1)))
-    count = torch.cat(((n - of_leaves).clamp(max=LEAF), sizes.reshape(-1))).to(torch.int32)
+    if compiled(places):
+        from drsne.backends.torch.kernels.cells import cut
+
+        sizes = torch.empty((len(wide), 2**_CUTS), dtype=torch.int32, device=slots.device)
+        if len(wide):
+            cut[(len(wide),)](places, slots, wide, sizes, places.shape[1], _CUTS, LEAF, num_warps=1)
+    else:
+        inside = slots.view(-1, LEAF)[wide]
+        order, sizes = divided(places[inside].permute(2, 0, 1), _CUTS)
+        slots = slots.clone()
+        slots.view(-1, LEAF)[wide] = slots[begin + order]
+    first_of_leaves, count_of_leaves = _leaf_runs(len(places), slots.device)
+    first = torch.cat((first_of_leaves, (begin + sizes.cumsum(dim=1) - sizes).reshape(-1).to(torch.int32)))
+    count = torch.cat((count_of_leaves, sizes.reshape(-1).to(torch.int32)))
     own = count.clone()
     own[wide] = 0
     filled = (own > 0).to(torch.float32)
-    return slots, Runs(wide, first.to(torch.int32), count, own, filled / filled.sum())
+    return slots, Runs(wide, first, count, own, filled / filled.sum())
+
+
+@lru_cache(maxsize=2)
+def _leaf_runs(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the first point of each leaf, and the numbers of points."""
+    first = torch.arange(0, n, LEAF, dtype=torch.int32, device=device)
+    return first, (n - first).clamp(max=LEAF)
 
 
 def raised(Y: Tensor, scales: Tensor) -> Tensor:
