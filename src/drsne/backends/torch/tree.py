@@ -56,20 +56,17 @@ def summed_cells(
     """Return the summaries of the nodes for points at ``Y`` (n, d), d <= 2, with these scales and masses."""
     n, d = Y.shape
     points = torch.empty((4, n), dtype=real, device=Y.device)
-    points[0] = Y[at.order, 0]
-    points[1] = Y[at.order, 1] if d == 2 else 0.0
-    points[2] = 1.0 if scales is None else scales[at.order]
-    points[3] = 1.0 if masses is None else masses[at.order]
-    n_leaves = len(at.runs.first)  # with the parts of wide leaves
-    n_nodes = n_leaves + at.n_above
     if cells.compiled(points):
         from drsne.backends.torch.kernels import tree as kernels
 
-        summed = torch.empty((n_nodes, N_SUMMED), dtype=real, device=Y.device)
-        bounds = torch.empty((n_nodes, 8), dtype=real, device=Y.device)
-        sizes = n_leaves, at.n_leaves, at.n_above
+        n_leaves = len(at.runs.first)  # with the parts of wide leaves
+        summed = torch.empty((n_leaves + at.n_above, N_SUMMED), dtype=real, device=Y.device)
+        bounds = torch.empty((n_leaves + at.n_above, 8), dtype=real, device=Y.device)
+        given = (Y if each is None else each.contiguous() for each in (Y, scales, masses))
+        runs = at.order, at.runs.first, at.runs.count
+        sizes = n, n_leaves, at.n_leaves, at.n_above, d, scales is not None, masses is not None
         kernels.leaf_moments[(-(-n_leaves // _NODES),)](
-            *points, at.runs.first, at.runs.count, summed, bounds, *sizes, LEAF, _NODES, N_SUMMED
+            *given, *runs, points, summed, bounds, *sizes, LEAF, _NODES, N_SUMMED
         )
         for level in range(1, len(at.levels)):
             below, first = at.offsets[level - 1 : level + 1]
@@ -77,6 +74,10 @@ def summed_cells(
             grid = (-(-size // _NODES),)
             kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED)
     else:
+        points[0] = Y[at.order, 0]
+        points[1] = Y[at.order, 1] if d == 2 else 0.0
+        points[2] = 1.0 if scales is None else scales[at.order]
+        points[3] = 1.0 if masses is None else masses[at.order]
         summed = _plain_moments(points, at)
     low, high = torch.aminmax(points[:2], dim=1)
     leaves = at.of_leaves(summed)
@@ -96,7 +97,8 @@ def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
     at.kept.uses += 1
     far, near, pieces = at.kept.far, at.kept.near, at.kept.pieces
     n = len(at.order)
-    out = torch.empty((3, n), dtype=points.dtype, device=points.device)
+    forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
+    potential = torch.empty(n, dtype=points.dtype, device=points.device)
     if cells.compiled(points):
         from drsne.backends.torch.kernels import tree as kernels
 
@@ -104,17 +106,15 @@ def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
         runs = at.runs.first, at.runs.own
         partial = torch.empty((len(leaf), 3, LEAF), dtype=points.dtype, device=points.device)
         kernels.near_sums[(len(leaf),)](*points, *runs, leaf, start, end, near.cells, partial, LEAF, num_warps=4)
-        sizes = at.n_leaves, at.n_above
+        out = at.order, potential, forces, at.n_leaves, at.n_above, d
         kernels.leaf_sums[(len(at.runs.first),)](
-            *points, *runs, found.summed, *far, of_leaf, partial, *out, *sizes, LEAF, _BLOCK, N_SUMMED, num_warps=2
+            *points, *runs, found.summed, *far, of_leaf, partial, *out, LEAF, _BLOCK, N_SUMMED, num_warps=2
         )
     else:
-        out = _plain_sums(found, far, near)
-    forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
-    forces[at.order] = out[1 : 1 + d].T.to(torch.float64)
-    potential = torch.empty(n, dtype=points.dtype, device=points.device)
-    potential[at.order] = out[0]
-    return Sums(float(out[0].sum(dtype=torch.float64)), forces, potential, at.order)
+        sums_of_points = _plain_sums(found, far, near)
+        potential[at.order] = sums_of_points[0]
+        forces[at.order] = sums_of_points[1 : 1 + d].T.to(torch.float64)
+    return Sums(float(potential.sum(dtype=torch.float64)), forces, potential, at.order)
 
 
 def pair_dtype(Y: Tensor, scales: Tensor | None, precision: str) -> torch.dtype:
@@ -135,7 +135,8 @@ def _plain_moments(points: Tensor, at: Structure) -> Tensor:
         mean, moments, count, low, high = level
         empty = size * FAN - len(count)
         low, high = _divided(low, empty, torch.inf).amin(dim=2), _divided(high, empty, -torch.inf).amax(dim=2)
-        rows, *level = _summary(*(_divided(each, empty, 0.0) for each in (mean, moments, count)), low, high)
+        mean, moments, count = (_divided(each, empty, 0.0) for each in (mean, moments, count))
+        rows, *level = _summary(mean, moments, count, low, high)
         levels.append(rows)
     return torch.cat((*levels, of_leaves[0][:, at.n_leaves :]), dim=1).T.contiguous()
 

@@ -8,32 +8,53 @@ import triton.language as tl
 
 @triton.jit
 def leaf_moments(
-    x,
-    y,
-    b,
-    mass,
+    places,
+    scales,
+    masses,
+    order,
     first,
     count_of,
+    points,
     summed,
     bounds,
+    n,
     n_all,
     n_leaves,
     n_above,
+    D: tl.constexpr,
+    SCALED: tl.constexpr,
+    WEIGHTED: tl.constexpr,
     LEAF: tl.constexpr,
     NODES: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Write the summaries of NODES leaves or parts of leaves, which are numbered after ``n_above`` other nodes."""
+    """Write the summaries of NODES leaves or parts of leaves, and x, y, scale and mass of their points leaf by leaf.
+
+    Parts of leaves are numbered after ``n_above`` other nodes. ``places`` (n, D), ``scales`` and ``masses`` are in the
+    order of the points of the map.
+    """
     leaf = tl.program_id(0) * NODES + tl.arange(0, NODES)
     ok = leaf < n_all
     lane = tl.arange(0, LEAF)[None, :]
     at = tl.load(first + leaf, mask=ok, other=0)[:, None] + lane
     there = lane < tl.load(count_of + leaf, mask=ok, other=0)[:, None]
     v = tl.where(leaf < n_leaves, leaf, leaf + n_above)
-    m = tl.load(mass + at, mask=there, other=0.0)
-    px = tl.load(x + at, mask=there, other=0.0)
-    py = tl.load(y + at, mask=there, other=0.0)
-    pb = tl.load(b + at, mask=there, other=0.0)
+    point = tl.load(order + at, mask=there, other=0)
+    px = tl.load(places + point * D, mask=there, other=0.0).to(tl.float32)
+    py = tl.zeros([NODES, LEAF], tl.float32)
+    if D == 2:
+        py = tl.load(places + point * D + 1, mask=there, other=0.0).to(tl.float32)
+    m = there.to(tl.float32)
+    pb = m
+    if SCALED:
+        pb = tl.load(scales + point, mask=there, other=0.0).to(tl.float32)
+    if WEIGHTED:
+        m = tl.load(masses + point, mask=there, other=0.0).to(tl.float32)
+    written = there & (leaf < n_leaves)[:, None]
+    tl.store(points + at, px, mask=written)
+    tl.store(points + n + at, py, mask=written)
+    tl.store(points + 2 * n + at, pb, mask=written)
+    tl.store(points + 3 * n + at, m, mask=written)
     count = tl.sum(m, axis=1)
     per = 1.0 / tl.where(count > 0.0, count, 1.0)
     cx, cy, cb = tl.sum(m * px, axis=1) * per, tl.sum(m * py, axis=1) * per, tl.sum(m * pb, axis=1) * per
@@ -168,16 +189,20 @@ def leaf_sums(
     far_cells,
     of_leaf,
     partial,
+    order,
     potential,
-    force_x,
-    force_y,
+    forces,
     n_leaves,
     n_above,
+    D: tl.constexpr,
     LEAF: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Write the sums for the points of one leaf: the field of its far nodes is expanded to third order."""
+    """Write the sums for the points of one leaf, in the order of the map.
+
+    The field of the far nodes of the leaf is expanded to third order.
+    """
     leaf = tl.program_id(0)
     own = summed + tl.where(leaf < n_leaves, leaf, leaf + n_above) * WIDTH
     cx, cy, a = tl.load(own), tl.load(own + 1), tl.load(own + 2)
@@ -298,9 +323,11 @@ def leaf_sums(
         gx += tl.load(at + LEAF)
         gy += tl.load(at + 2 * LEAF)
     own_mass = tl.load(mass + i, mask=mine, other=0.0)
-    tl.store(potential + i, value - own_mass, mask=mine)  # without the point itself
-    tl.store(force_x + i, gx, mask=mine)
-    tl.store(force_y + i, gy, mask=mine)
+    point = tl.load(order + i, mask=mine, other=0)
+    tl.store(potential + point, value - own_mass, mask=mine)  # without the point itself
+    tl.store(forces + point * D, gx.to(tl.float64), mask=mine)
+    if D == 2:
+        tl.store(forces + point * D + 1, gy.to(tl.float64), mask=mine)
 
 
 @triton.jit
