@@ -202,7 +202,7 @@ def _divided_small(places: Tensor, corner: Tensor, slots: Tensor, size: int) -> 
 
     found, extents = torch.empty_like(slots), places.new_empty(len(slots) // LEAF)
     n, d = places.shape
-    divide[(len(slots) // size,)](places, corner, slots, found, extents, n, d, size, LEAF, num_warps=4)
+    divide[(len(slots) // size,)](places, corner, slots, found, extents, n, d, size // LEAF, LEAF, num_warps=4)
     return found, extents
 
 
