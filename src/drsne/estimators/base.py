@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsne import checks, engines, logs
 from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
+from drsne.backends.placing import Placer
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import Held, PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
@@ -97,6 +98,11 @@ def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray
             "previous_rows must name at least one row of the old data; got only -1. Call fit for entirely new data."
         )
     return rows.astype(np.intp)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Return whether a device has too little memory. The error is that of PyTorch, which need not be installed."""
+    return type(error).__name__ == "OutOfMemoryError"
 
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -204,7 +210,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             try:
                 yield
             except Exception as error:
-                if type(error).__name__ != "OutOfMemoryError":  # that of PyTorch, which need not be installed
+                if not _out_of_memory(error):
                     raise
                 n, d = np.shape(X)
                 needed = memory.on_gpu(n, d, {name: getattr(self, name) for name in self._defaults()})
@@ -213,6 +219,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                     f"({str(error).split('. ')[0]}). Lower perplexity or density_neighbors, pass pca_components if the "
                     "data have many features, fit a sample, or omit device to use the processor."
                 ) from error
+
+    @contextmanager
+    def _placer(self) -> Iterator[Placer]:
+        """Yield what loops over new rows."""
+        from drsne.backends.numba.placement import NumbaPlacer
+
+        with Workers(self.n_jobs) as workers:
+            yield NumbaPlacer(workers)
 
     @contextmanager
     def _unchanged_on_failure(self, X: Any) -> Iterator[None]:
@@ -288,8 +302,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         reference, data = self._checked_new(X)
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         bar = ProgressBar(data.shape[0], "transform", visible=bool(self.verbose))
-        with logs.shown(self.verbose > 1), Workers(self.n_jobs) as workers, bar:
-            places, known = placed(reference, data, workers, pca=self.pca_, progress=lambda done: bar(done, {}))
+        with logs.shown(self.verbose > 1), self._placer() as placer, bar:
+            places, known = placed(reference, data, placer, pca=self.pca_, progress=lambda done: bar(done, {}))
         return places.astype(dtype, copy=False), known
 
     def novelty(self, X: ArrayLike) -> Any:
@@ -318,8 +332,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             check_is_fitted(self, "embedding_")
             return lazily(self, "novelty", X, None)
         reference, data = self._checked_new(X)
-        with Workers(self.n_jobs) as workers:
-            return novelty(reference, data, workers, pca=self.pca_)
+        with self._placer() as placer:
+            return novelty(reference, data, placer, pca=self.pca_)
 
     def _placed_again(self, rows: NDArray[np.intp], X: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the positions of training rows if each is left out of the map and placed as a new row.
@@ -329,10 +343,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         from drsne.placement.place import placed_again
 
         reference = self._with_rows()
-        with Workers(self.n_jobs) as workers:
+        with self._placer() as placer:
             if X is not None and self.pca_ is not None:
-                X = scores(self.pca_, X, workers)
-            return placed_again(reference, rows, workers, lambda done: None, X)
+                X = scores(self.pca_, X, placer.workers)
+            return placed_again(reference, rows, placer, lambda done: None, X)
 
     def _movements(self, rows: NDArray[np.intp], n_neighbors: int) -> NDArray[np.float64]:
         """Return how far training rows move if each is left out and placed again, on average.
@@ -345,11 +359,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
         moved = np.zeros(len(rows))
         bar = ProgressBar((n_neighbors + 1) * len(rows), "reliability", visible=bool(self.verbose))
-        with Workers(self.n_jobs) as workers, bar:
+        with self._placer() as placer, bar:
             for turn in range(n_neighbors + 1):
-                X = halfway(reference, rows, turn - 1, workers) if turn else None
+                X = halfway(reference, rows, turn - 1, placer) if turn else None
                 base = turn * len(rows)
-                places = placed_again(reference, rows, workers, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
+                places = placed_again(reference, rows, placer, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
                 moved += np.linalg.norm(places - reference.places[rows], axis=1)
         return moved / (n_neighbors + 1)
 

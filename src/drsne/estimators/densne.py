@@ -232,8 +232,8 @@ class DenSNE(MapEstimator):
         from drsne.placement.place import concentration
 
         reference, data = self._checked_new(X)
-        with Workers(self.n_jobs) as workers:
-            return concentration(reference, data, workers, pca=self.pca_)
+        with self._placer() as placer:
+            return concentration(reference, data, placer, pca=self.pca_)
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

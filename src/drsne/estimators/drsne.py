@@ -293,8 +293,8 @@ class DRSNE(MapEstimator):
             check_is_fitted(self, "embedding_")
             return lazily(self, "new_concentration", X, None)
         reference, data = self._checked_new(X)
-        with Workers(self.n_jobs) as workers:
-            return concentration(reference, data, workers, pca=self.pca_)
+        with self._placer() as placer:
+            return concentration(reference, data, placer, pca=self.pca_)
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Embed ``X``.
@@ -348,8 +348,8 @@ class DRSNE(MapEstimator):
         from drsne.placement.place import described
 
         reference, data = self._checked_new(X)
-        with Workers(self.n_jobs) as workers:
-            found = described(reference, data, workers, pca=self.pca_)
+        with self._placer() as placer:
+            found = described(reference, data, placer, pca=self.pca_)
         known = found.twins >= 0
         found.concentration_map[known] = self.concentration_[found.twins[known]]
         return found
