@@ -222,11 +222,26 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @contextmanager
     def _placer(self) -> Iterator[Placer]:
-        """Yield what loops over new rows."""
-        from drsne.backends.numba.placement import NumbaPlacer
+        """Yield what loops over new rows: PyTorch on the device of this model, or numba if the device is not there."""
+        from drsne.backends.numba.placement import LIMITS, NumbaPlacer
 
+        backend, device = choice.at_hand(self.backend, self.device)
         with Workers(self.n_jobs) as workers:
-            yield NumbaPlacer(workers)
+            if backend == "numba":
+                yield NumbaPlacer(workers)
+                return
+            from drsne.backends.torch.placement import TorchPlacer
+
+            with choice.current(backend, device):
+                try:
+                    yield TorchPlacer(device, LIMITS, workers)
+                except Exception as error:
+                    if not _out_of_memory(error):
+                        raise
+                    raise MemoryError(
+                        f"The device has too little memory to place rows ({str(error).split('. ')[0]}). Free memory on "
+                        "the device, or call set_params(backend='numba', device=None) to use the processor."
+                    ) from error
 
     @contextmanager
     def _unchanged_on_failure(self, X: Any) -> Iterator[None]:
@@ -265,9 +280,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Place new rows in the map, which stays fixed.
 
         The position of a row does not depend on the other rows of ``X``, on the number of threads or on the process,
-        bit for bit. A row that equals a training row gets the position of that row. If several training rows are equal,
-        it gets the position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have
-        no duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
+        bit for bit. A model with a ``device`` places rows there, with PyTorch. If the device is not there, numba places
+        them on the processor, so a model of a GPU can be used everywhere; its positions then differ slightly. A row
+        that equals a training row gets the position of that row. If several training rows are equal, it gets the
+        position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have no
+        duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
         position, so look at :meth:`novelty` as well. New rows do not repel each other, so novel rows of the same kind
         are drawn in one or a few spots, which are not a dense group of the data. The model keeps the training data
         without copying them, so do not change the array in place after the fit.
