@@ -19,8 +19,10 @@ from drsne import DRSNE  # noqa: E402
 from drsne.backends.numba.threads import Workers  # noqa: E402
 from drsne.distributed import concentration, landmarks, placing, sources, stages, statistics  # noqa: E402
 from drsne.distributed.concentration import Nearest, tiles  # noqa: E402
+from drsne.distributed.landmark_map import CORRECTING, MEASURING  # noqa: E402
 from drsne.distributed.landmarks import Coverage, Law  # noqa: E402
 from drsne.distributed.work import Work  # noqa: E402
+from drsne.placement.place import radii as placed_radii  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,25 @@ def test_concentrations_are_those_of_the_whole_data(finished):
     assert accuracy["checked_rows"] > 0
     assert abs(accuracy["bias"]) < 0.1
     assert accuracy["root_mean_square_error"] < 0.25
+
+
+def test_estimated_radii_have_no_bias_on_the_rows_that_correct_them(finished):
+    folder, found, _ = finished
+    work, model = Work(folder / "map.work"), drsne.load(found.model_file)
+    n = QUICK["n_landmarks"]
+    rows = work.load(work.path(concentration.QUERIES))["X"][n:]
+    exact = concentration.radii(work, small_groups=True)[n:]
+    with model._placer() as placer:
+        estimated, new = placed_radii(model._reference, rows, placer)
+    errors = np.log(estimated / exact)
+    half = errors[CORRECTING][new[CORRECTING]]
+    assert len(half) > 10
+    assert abs(half.mean()) < 1e-12
+    other = errors[MEASURING][new[MEASURING]]
+    assert found.scores["concentration"]["checked_rows"] == len(other)
+    assert found.scores["concentration"]["bias"] == pytest.approx(
+        -other.mean(), abs=1e-3
+    )  # a small length is added to radii
 
 
 def test_scores_are_stored(finished):

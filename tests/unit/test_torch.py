@@ -367,12 +367,26 @@ from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, tree
 rng = np.random.default_rng(0)
 n = 711
-cells._TOP, cells._PART, cells._VISITED, cells._VISITORS = 4, 4, 4, 5
+cells._TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS = 4, 4, 4, 5
+cells._WIDE, cells._SMALL_CELL = 1.2, 64
 Y = torch.tensor(np.concatenate([rng.normal(size=(n // 2, 2)), rng.normal(20, 8, (n - n // 2, 2))]))
 scales, masses = (torch.tensor(np.exp(0.5 * rng.normal(size=n))) for _ in range(2))
 near = torch.tensor(rng.integers(0, n, (n, 13)), dtype=torch.int32)
 pairs = PairList(torch.arange(0, 13 * n + 1, 13), near.reshape(-1), torch.rand(13 * n))
+structures = []
+for d in (1, 3):
+    for last in (None, structures[-1][0] if structures else None):
+        places = cells.raised(Y, scales)[:, :d] if last is None else (cells.raised(Y, scales) + 0.3)[:, :d] * 1.1
+        for compiled in (False, True):
+            cells.compiled = lambda points: compiled
+            structures.append((cells.structure(places, last),))
+assert len(structures) == 8
+for (plain,), (program,) in zip(structures[::2], structures[1::2]):
+    assert plain.slots.tolist() == program.slots.tolist()
+    assert all(a.tolist() == b.tolist() for a, b in zip(plain.runs, program.runs))
+cells.compiled = lambda points: False
 at = cells.structure(cells.raised(Y, scales))
+assert len(at.runs.wide) > 3
 y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
 results, visited = [], []
 for compiled in (False, True):

@@ -84,7 +84,8 @@ def fit(
         How strongly rows in regions of which the sample has few rows are preferred as landmarks. With 0, landmarks are
         a uniform sample and have equal weights, which fits on a GPU need.
     n_checked : int, default=1_000
-        The number of rows by which the accuracy of the concentrations is measured.
+        The number of rows whose concentration in the whole data is computed exactly besides that of the landmarks. One
+        half makes the estimates for other rows unbiased, and the other half measures their accuracy.
     n_scored : int, default=5_000
         The number of rows whose map is scored.
     random_state : int, default=0

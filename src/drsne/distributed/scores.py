@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from drsne import metrics
 from drsne.distributed import concentration
+from drsne.distributed.landmark_map import MEASURING
 from drsne.distributed.landmarks import STAGE as LANDMARKS
 from drsne.distributed.placing import columns_of, model_of
 from drsne.distributed.sources import Part
@@ -80,7 +81,7 @@ def _accuracy(work: Work, model: Any, written: NDArray[np.float64], n_checked: i
     columns = columns_of(model)
     checked = written[spread(len(written), n_checked)]
     new = checked[:, columns.index("novelty")] > 0.0
-    errors = (checked[:, columns.index("concentration_data")] - exact)[new]
+    errors = (checked[:, columns.index("concentration_data")] - exact)[MEASURING][new[MEASURING]]
     if not len(errors):
         return {"checked_rows": 0}
     return {

@@ -21,11 +21,11 @@ from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM, PROBES, Checked, Lists, enough_probes
 from drsne.neighbors.precomputed import NOISE
 from drsne.neighbors.search import EUCLIDEAN, MANHATTAN, canonical, metric_options, unit_rows
+from drsne.neighbors.tiles import Tiles
 from drsne.precision import NEARLY_DOUBLE, rounded
 
 Search = Callable[[Any, int, Workers], KnnGraph]
 _GRAIN = 16  # number of new rows per block
-_ROWS_PER_LIST = 512  # number of training rows in a list if all lists are probed
 _FOR_CHECKS = 90  # number of neighbours for which the recall of the lists is measured
 
 
@@ -36,9 +36,9 @@ def search_among(
 
     ``X`` are checked float64 data. For 50,000 dense rows or more and a Euclidean or cosine metric, the function
     compares a new row with the rows in the nearest lists of an inverted file, unless these contain too few of the
-    neighbours. Otherwise it compares the row with all rows. Another search among dense rows by Euclidean distances can
-    be given: ``dense(X)(Q, k)`` returns the numbers and distances of the rows of ``X`` that are nearest to the rows of
-    ``Q``.
+    neighbours. Otherwise it finds the nearest of all rows. It skips lists whose rows are proved to be farther away.
+    Another search among dense rows by Euclidean distances can be given: ``dense(X)(Q, k)`` returns the numbers and
+    distances of the rows of ``X`` that are nearest to the rows of ``Q``.
     """
     if metric in EUCLIDEAN:
         search = _euclidean(X, workers, dense)
@@ -78,29 +78,25 @@ def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
         lists = Lists.of(points.centred, PROBES, workers)
         probes, good = enough_probes(lists, Checked.of(X, min(_FOR_CHECKS, n - 1), workers))
         lists = lists if good else None
-    if lists is None:
-        probes = -(-n // _ROWS_PER_LIST)
-        first = np.minimum(np.arange(probes + 1) * _ROWS_PER_LIST, n)
-        residual, order = points.centred.astype(np.float32), np.arange(n, dtype=np.int32)
-        centres = np.zeros((probes, X.shape[1]), np.float32)
-    else:
-        residual, order, first, centres = lists.residual, lists.order, lists.first, lists.centres
-    points = points._replace(centred=None)  # the lists have the centred points in single precision
+    tiles = Tiles.halved(points.centred) if lists is None else Tiles.of(points.centred, lists)
+    centres = None if lists is None else lists.centres
+    del lists
+    points = points._replace(centred=None)  # the tiles have the centred points in single precision
     scale, mean, second = points.origin
 
     def search(Q: NDArray[np.float64], k: int, workers: Workers) -> KnnGraph:
         m = len(Q)
         queries = (Q / scale - mean) / second
         own = Q if points.scale == (1.0, 1.0) else Q / scale / second
-        probed = np.empty((m, probes), np.int32)
-        if probes < len(centres):
-            workers.run(list_kernels.probes, m, queries, centres, probed, grain=_GRAIN)
+        if centres is None:
+            probed = np.arange(len(tiles.centres), dtype=np.int32)[None]
         else:
-            probed[:] = np.arange(probes)
+            probed = np.empty((m, probes), np.int32)
+            workers.run(list_kernels.probes, m, queries, centres, probed, grain=_GRAIN)
         names, filled, bound = np.empty((m, _room(k)), np.int32), np.empty(m, np.int32), np.empty(m)
         with np.errstate(over="ignore"):
-            index = residual, order, first, centres, probed
-            workers.run(list_kernels.shortlists, m, queries, *index, k, names, filled, bound, grain=_GRAIN)
+            rows = np.ascontiguousarray(queries[:, tiles.columns])
+            workers.run(list_kernels.shortlists, m, rows, *tiles[:-1], probed, k, names, filled, bound, grain=_GRAIN)
         return _ranked(points, own, m, k, (names, filled, bound * points.square), workers)
 
     return search

@@ -327,6 +327,13 @@ def novelty(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Array:
     return np.concatenate([np.empty(0), *(rows.novelty for rows in _chunks(reference, X, pca, placer))])
 
 
+def radii(reference: Reference, X: Any, placer: Placer) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the radius of every row, and whether it differs from all training rows."""
+    found = [(rows.radii, rows.twins < 0) for rows in _chunks(reference, X, None, placer)]
+    sizes, new = zip(*found, strict=True)
+    return np.concatenate(sizes), np.concatenate(new)
+
+
 def concentration(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Array:
     """Return the log relative concentration of every row among the training rows."""
     found = np.empty(0)

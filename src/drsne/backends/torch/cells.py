@@ -1,7 +1,9 @@
 """Cells of a map for sums over a tree, and the pairs of cells that are summed.
 
 Points are sorted so that every leaf is a run of 32 points, and every other node a run of 4 nodes of the level below.
-All levels then have a known size, and every step is a sort or a sum over the rows of an array.
+All levels then have a known size, and every step is a sort or a sum over the rows of an array. A leaf with points of
+several groups of the map is much wider than others, and almost all leaves are near to it. Such wide leaves are divided
+into parts at the gaps between their points. The parts are nodes too, numbered after the leaves.
 """
 
 from __future__ import annotations
@@ -15,15 +17,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from drsne.backends.torch.wide_leaves import divided
+
 LEAF = 32  # number of points in a leaf
 FAN = 4  # number of nodes in a node of the next level
 N_SUMMED = 16  # number of columns in the summary of a node
 X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
 _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
 _VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the same time, and number of programs
-_WIDE = 4.0  # extent of a leaf, relative to the mean, above which it is wide
+_WIDE = 3.0  # extent of a leaf, relative to the mean, above which it is divided into parts
+_CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
+_WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
 _SMALL_CELL = 1024  # number of points in the cells that are divided again
-_PART = 32  # largest number of near leaves that are summed together
+_SUMMED_TOGETHER = 32  # largest number of near leaves that are summed together
 _TOP = 64  # largest number of nodes in the highest level
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
 # below which the kernel is the same everywhere.
@@ -49,22 +55,22 @@ class Lists(NamedTuple):
     cells: Tensor
 
 
-class Parts(NamedTuple):
-    """Parts of the near leaves of each leaf, which are summed separately, because some leaves have very many."""
+class Pieces(NamedTuple):
+    """Pieces of the lists of near leaves, which are summed separately, because some leaves have very many."""
 
-    leaf: Tensor  # the leaf of each part
-    start: Tensor  # where the part begins in the list of near leaves
+    leaf: Tensor  # the leaf of each piece
+    start: Tensor  # where the piece begins in the list of near leaves
     end: Tensor
-    of_leaf: Tensor  # parts of_leaf[i] to of_leaf[i + 1] are those of leaf i
+    of_leaf: Tensor  # pieces of_leaf[i] to of_leaf[i + 1] are those of leaf i
 
     @classmethod
-    def of(cls, near: Lists) -> Parts:
-        """Divide lists into parts of a limited length."""
-        counts = -(near.start.diff() // -_PART)
+    def of(cls, near: Lists) -> Pieces:
+        """Divide lists into pieces of a limited length."""
+        counts = -(near.start.diff() // -_SUMMED_TOGETHER)
         of_leaf = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
         leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts, output_size=int(of_leaf[-1]))
-        start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _PART
-        return cls(leaf, start, torch.minimum(start + _PART, near.start[leaf + 1]), of_leaf)
+        start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _SUMMED_TOGETHER
+        return cls(leaf, start, torch.minimum(start + _SUMMED_TOGETHER, near.start[leaf + 1]), of_leaf)
 
 
 @dataclass
@@ -73,21 +79,31 @@ class KeptLists:
 
     far: Lists
     near: Lists
-    parts: Parts
+    pieces: Pieces
     opening: float
     extent: float  # extent of the map for which they were made
     leaves: Tensor  # extents of the leaves for which they were made
     uses: int = 0
 
-    def stretched(self, summed: Tensor) -> Tensor:
+    def stretched(self, leaves: Tensor) -> Tensor:
         """Return the share of the leaves that have grown much since the lists were made, on the device."""
-        now = summed[: len(self.leaves)]
-        return (now[:, EXTENT] > _LEAF_GROWTH * self.leaves + _LEAF_SLACK * now[:, B]).to(now.dtype).mean()
+        limit = _LEAF_GROWTH * self.leaves + _LEAF_SLACK * leaves[:, B]
+        return (leaves[:, EXTENT] > limit).to(leaves.dtype).mean()
 
     def valid(self, opening: float, extent: float, stretched: float) -> bool:
         """Return whether the lists can be used for a map of this extent, in which some leaves have grown."""
         alike = max(extent, self.extent) <= max(_LISTED_GROWTH * min(extent, self.extent), _SMALL)
         return opening == self.opening and self.uses < _LISTED_USES and alike and stretched <= _MOST_STRETCHED
+
+
+class Runs(NamedTuple):
+    """The points of the leaves and of the parts of wide leaves, which are both called leaves here."""
+
+    wide: Tensor  # the leaves that are divided into parts
+    first: Tensor  # the first point of each leaf, int32
+    count: Tensor  # the number of its points
+    own: Tensor  # the same, but 0 for wide leaves, because their parts are summed instead
+    share: Tensor  # 1 divided by the number of leaves with points of their own, or 0 without such points
 
 
 @dataclass
@@ -97,6 +113,7 @@ class Structure:
     slots: Tensor  # the points, leaf by leaf, and further numbers that fill the last of 2^m leaves
     n: int  # number of points
     levels: list[int]  # number of nodes in each level, leaves first
+    runs: Runs
     kept: KeptLists | None = None
 
     @property
@@ -114,8 +131,17 @@ class Structure:
 
     @property
     def n_leaves(self) -> int:
-        """The number of leaves."""
+        """The number of leaves, without the parts of wide leaves."""
         return self.levels[0]
+
+    @property
+    def n_above(self) -> int:
+        """The number of nodes that are not leaves. Parts of wide leaves are numbered after them."""
+        return sum(self.levels[1:])
+
+    def of_leaves(self, nodes: Tensor) -> Tensor:
+        """Return the rows of the leaves and of the parts of wide leaves in a table of all nodes."""
+        return torch.cat((nodes[: self.n_leaves], nodes[self.n_leaves + self.n_above :]))
 
 
 def structure(places: Tensor, last: Structure | None = None) -> Structure:
@@ -124,29 +150,92 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
     The first half of a cell always has as many points as whole leaves allow, so all cells have known sizes. With the
     division of the ``last`` places of the points, only its small cells are divided again.
     """
-    n, d = places.shape
-    places = places.to(torch.float32)
+    n = len(places)
+    places = places.to(torch.float32).contiguous()
     n_leaves = -(-n // LEAF)
     whole = LEAF << max(0, (n_leaves - 1).bit_length())
-    # The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
-    values = places.amax(dim=0)[:, None].repeat(1, whole)
-    values[:, :n] = places.T
-    slots, size = torch.arange(whole, device=places.device), whole
-    if last is not None:
-        slots, size = last.slots, min(whole, _SMALL_CELL)
-        values = values[:, slots]
-    while size > LEAF:
-        inside = values.reshape(d, -1, size)
-        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
-        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
-        first = torch.arange(0, whole, size, device=places.device)[:, None]
-        moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
-        slots, values = slots[moved], values[:, moved]
-        size //= 2
+    small = min(whole, _SMALL_CELL)
+    slots, size = (torch.arange(whole, device=places.device), whole) if last is None else (last.slots, small)
+    corner = places.amax(dim=0)
+    if compiled(places):
+        slots, extents = _divided_small(places, corner, _halved(places, corner, slots, size, small), small)
+    else:
+        slots = _halved(places, corner, slots, size, LEAF)
+        leaves = _values(places, corner, slots).reshape(places.shape[1], -1, LEAF)
+        extents = (leaves.amax(dim=2) - leaves.amin(dim=2)).amax(dim=0)
     levels = [n_leaves]
     while levels[-1] > _TOP:
         levels.append(-(-levels[-1] // FAN))
-    return Structure(slots, n, levels)
+    slots, runs = _with_parts(places, slots, extents)
+    return Structure(slots, n, levels, runs)
+
+
+def _values(places: Tensor, corner: Tensor, slots: Tensor) -> Tensor:
+    """Return the coordinates of the points in the order of the slots, (d, slots).
+
+    The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
+    """
+    filled = corner[:, None].repeat(1, len(slots))
+    filled[:, : len(places)] = places.T
+    return filled[:, slots]
+
+
+def _halved(places: Tensor, corner: Tensor, slots: Tensor, size: int, until: int) -> Tensor:
+    """Return the slots after cells of this size were divided until they have ``until`` points."""
+    if size == until:
+        return slots
+    values = _values(places, corner, slots)
+    while size > until:
+        inside = values.reshape(len(values), -1, size)
+        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
+        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
+        first = torch.arange(0, len(slots), size, device=slots.device)[:, None]
+        moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
+        slots, values = slots[moved], values[:, moved]
+        size //= 2
+    return slots
+
+
+def _divided_small(places: Tensor, corner: Tensor, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return the slots after cells of this size were divided into leaves by a Triton program, and their extents."""
+    from drsne.backends.torch.kernels.cells import divide
+
+    found, extents = torch.empty_like(slots), places.new_empty(len(slots) // LEAF)
+    n, d = places.shape
+    divide[(len(slots) // size,)](places, corner, slots, found, extents, n, d, size, LEAF, num_warps=4)
+    return found, extents
+
+
+def _with_parts(places: Tensor, slots: Tensor, extents: Tensor) -> tuple[Tensor, Runs]:
+    """Return the points with those of the parts of each wide leaf together, and the runs of all leaves and parts."""
+    extent = extents[: len(places) // LEAF]  # a last leaf with fewer points is never divided
+    wide = torch.nonzero(extent > _WIDE * extent.mean())[:, 0]
+    begin = LEAF * wide[:, None]
+    if compiled(places):
+        from drsne.backends.torch.kernels.cells import cut
+
+        sizes = torch.empty((len(wide), 2**_CUTS), dtype=torch.int32, device=slots.device)
+        if len(wide):
+            cut[(len(wide),)](places, slots, wide, sizes, places.shape[1], _CUTS, LEAF, num_warps=1)
+    else:
+        inside = slots.view(-1, LEAF)[wide]
+        order, sizes = divided(places[inside].permute(2, 0, 1), _CUTS)
+        slots = slots.clone()
+        slots.view(-1, LEAF)[wide] = slots[begin + order]
+    first_of_leaves, count_of_leaves = _leaf_runs(len(places), slots.device)
+    first = torch.cat((first_of_leaves, (begin + sizes.cumsum(dim=1) - sizes).reshape(-1).to(torch.int32)))
+    count = torch.cat((count_of_leaves, sizes.reshape(-1).to(torch.int32)))
+    own = count.clone()
+    own[wide] = 0
+    filled = (own > 0).to(torch.float32)
+    return slots, Runs(wide, first, count, own, filled / filled.sum())
+
+
+@lru_cache(maxsize=2)
+def _leaf_runs(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Return the first point of each leaf, and the numbers of points."""
+    first = torch.arange(0, n, LEAF, dtype=torch.int32, device=device)
+    return first, (n - first).clamp(max=LEAF)
 
 
 def raised(Y: Tensor, scales: Tensor) -> Tensor:
@@ -159,7 +248,8 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
 
     A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
     times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
-    their scales.
+    their scales. In place of a wide leaf, its parts are in the lists and have lists. Near leaves are given by their
+    numbers among the leaves and parts.
     """
     place = torch.nn.functional.pad(
         torch.stack(
@@ -170,31 +260,29 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
     )
     if compiled(place):
         return _visited(at, place, opening, spreading)
-    offsets, n_leaves, device = at.offsets, at.n_leaves, summed.device
+    device, inside = summed.device, _inside(at).to(torch.int64)
+    of_leaves = at.of_leaves(place)
     far: list[tuple[Tensor, Tensor]] = []
     near: list[tuple[Tensor, Tensor]] = []
-    top = len(at.levels) - 1
     children = torch.arange(FAN, device=device)
-    chunk = max(1, _PAIRS // 1024)
-    for begin in range(0, n_leaves, chunk):
-        own = torch.arange(begin, min(n_leaves, begin + chunk), device=device)
-        leaf = own.repeat_interleave(at.levels[top])
-        node = (offsets[top] + torch.arange(at.levels[top], device=device)).repeat(len(own))
-        for level in range(top, -1, -1):
-            p, q = place[leaf], place[node]
+    leaves = torch.nonzero(at.runs.own > 0)[:, 0]
+    for own in leaves.split(max(1, _PAIRS // 1024)):
+        leaf = own.repeat_interleave(at.levels[-1])
+        node = (at.offsets[-1] + torch.arange(at.levels[-1], device=device)).repeat(len(own))
+        while len(leaf):
+            p, q = of_leaves[leaf], place[node]
             h = p[:, 2] * q[:, 2]
             away = p[:, :2] - q[:, :2]
             extent = p[:, 3] + q[:, 3]
             accepted = extent * extent + spreading * h * (p[:, 4] + q[:, 4]) <= opening * (h + (away * away).sum(dim=1))
             far.append((leaf[accepted], node[accepted]))
             leaf, node = leaf[~accepted], node[~accepted]
-            if level == 0:
-                near.append((leaf, node))
-            else:
-                below = ((node - offsets[level])[:, None] * FAN + children).reshape(-1)
-                there = below < at.levels[level - 1]
-                leaf, node = leaf.repeat_interleave(FAN)[there], offsets[level - 1] + below[there]
-    return _grouped(far, n_leaves), _grouped(near, n_leaves)
+            first, count = inside[node].T
+            last = count == 0
+            near.append((leaf[last], torch.where(node < at.n_leaves, node, node - at.n_above)[last]))
+            there = children < count[:, None]
+            leaf, node = leaf[:, None].expand(-1, FAN)[there], (first[:, None] + children)[there]
+    return tuple(_grouped(each, len(of_leaves)) for each in (far, near))  # type: ignore[return-value]
 
 
 def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
@@ -204,23 +292,24 @@ def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> 
     """
     from drsne.backends.torch.kernels.tree import visit
 
-    device, n_leaves, n_top = place.device, at.n_leaves, at.levels[-1]
-    extent = place[:n_leaves, 3]
-    wide = (extent > _WIDE * extent.mean()).to(torch.int32)
-    of_leaf = torch.nn.functional.pad((1 + (n_top - 1) * wide).cumsum(0), (1, 0))
+    device, n_leaves, n_top, own = place.device, at.n_leaves, at.levels[-1], at.runs.own
+    extent = at.of_leaves(place)[:, 3]
+    wide = (extent > _WIDE_WALK * (extent * at.runs.share).sum()).to(torch.int32)
+    of_leaf = torch.nn.functional.pad(((1 + (n_top - 1) * wide) * (own > 0)).cumsum(0), (1, 0))
     n_walks = int(of_leaf[-1])
-    leaf = torch.arange(n_leaves, dtype=torch.int32, device=device)
+    leaf = torch.arange(len(own), dtype=torch.int32, device=device)
     leaf = leaf.repeat_interleave(of_leaf.diff(), output_size=n_walks)
     begin = at.offsets[-1] + torch.arange(n_walks, device=device) - of_leaf[leaf]
-    walks = torch.stack((leaf, begin.to(torch.int32), torch.where(wide[leaf] > 0, 1, n_top).to(torch.int32)), dim=1)
+    node = torch.where(leaf < n_leaves, leaf, leaf + at.n_above)
+    walks = torch.stack((node, begin.to(torch.int32), torch.where(wide[leaf] > 0, 1, n_top).to(torch.int32)), dim=1)
     # While nodes of one level are on a stack, those of higher levels stay there, so each level adds at most FAN - 1
-    # nodes for each one that is taken.
-    height = n_top + FAN * _VISITED * len(at.levels)
+    # nodes for each one that is taken. The parts of wide leaves are one more level.
+    height = n_top + FAN * _VISITED * (len(at.levels) + 1)
     programs = min(n_walks, _VISITORS)
     stacks = torch.empty(programs * height, dtype=torch.int32, device=device)
     counts = torch.zeros((2, n_walks), dtype=torch.int64, device=device)
-    fixed = place, _inside(tuple(at.levels), device), opening, spreading, walks.contiguous(), stacks
-    sizes = n_walks, n_leaves, height, FAN, _VISITED
+    fixed = place, _inside(at), opening, spreading, walks.contiguous(), stacks
+    sizes = n_walks, n_leaves, at.n_above, height, FAN, _VISITED
     visit[(programs,)](*fixed, *counts, *counts, *sizes, False)
     starts = torch.nn.functional.pad(counts.cumsum(dim=1), (1, 0))
     far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
@@ -229,9 +318,19 @@ def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> 
     return Lists(starts[0], far), Lists(starts[1], near)
 
 
-@lru_cache(maxsize=2)
-def _inside(levels: tuple[int, ...], device: torch.device) -> Tensor:
+def _inside(at: Structure) -> Tensor:
     """Return the first node inside each node and the number of nodes inside it, (nodes, 2)."""
+    wide, parts = at.runs.wide, 2**_CUTS
+    known = _inside_levels(tuple(at.levels), wide.device)
+    found = torch.nn.functional.pad(known, (0, 0, 0, parts * len(wide)))
+    found[wide, 0] = len(known) + parts * torch.arange(len(wide), dtype=torch.int32, device=wide.device)
+    found[wide, 1] = parts
+    return found
+
+
+@lru_cache(maxsize=2)
+def _inside_levels(levels: tuple[int, ...], device: torch.device) -> Tensor:
+    """Return the same for the nodes of the levels."""
     none, start = torch.zeros(levels[0], dtype=torch.int32, device=device), 0
     first, count = [none], [none]
     for below, size in pairwise(levels):

@@ -33,7 +33,7 @@ class Cells(NamedTuple):
     points: Tensor  # x, y, scale and mass of the points leaf by leaf, (4, n)
     summed: Tensor  # (nodes, 16)
     extent: float  # extent of the map
-    leaves: float  # mean extent of the leaves
+    leaves: float  # mean extent of the leaves and of the parts of wide ones
     stretched: float  # share of the leaves that have grown much since their lists were made
 
     def leaf_extent(self) -> float:
@@ -56,29 +56,34 @@ def summed_cells(
     """Return the summaries of the nodes for points at ``Y`` (n, d), d <= 2, with these scales and masses."""
     n, d = Y.shape
     points = torch.empty((4, n), dtype=real, device=Y.device)
-    points[0] = Y[at.order, 0]
-    points[1] = Y[at.order, 1] if d == 2 else 0.0
-    points[2] = 1.0 if scales is None else scales[at.order]
-    points[3] = 1.0 if masses is None else masses[at.order]
-    total = sum(at.levels)
     if cells.compiled(points):
         from drsne.backends.torch.kernels import tree as kernels
 
-        summed = torch.empty((total, N_SUMMED), dtype=real, device=Y.device)
-        bounds = torch.empty((total, 8), dtype=real, device=Y.device)
-        size = at.levels[0]
-        kernels.leaf_moments[(-(-size // _NODES),)](*points, summed, bounds, n, size, LEAF, _NODES, N_SUMMED)
+        n_leaves = len(at.runs.first)  # with the parts of wide leaves
+        summed = torch.empty((n_leaves + at.n_above, N_SUMMED), dtype=real, device=Y.device)
+        bounds = torch.empty((n_leaves + at.n_above, 8), dtype=real, device=Y.device)
+        given = (Y if each is None else each.contiguous() for each in (Y, scales, masses))
+        runs = at.order, at.runs.first, at.runs.count
+        sizes = n, n_leaves, at.n_leaves, at.n_above, d, scales is not None, masses is not None
+        kernels.leaf_moments[(-(-n_leaves // _NODES),)](
+            *given, *runs, points, summed, bounds, *sizes, LEAF, _NODES, N_SUMMED
+        )
         for level in range(1, len(at.levels)):
             below, first = at.offsets[level - 1 : level + 1]
             inside, size = at.levels[level - 1 : level + 1]
             grid = (-(-size // _NODES),)
             kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED)
     else:
+        points[0] = Y[at.order, 0]
+        points[1] = Y[at.order, 1] if d == 2 else 0.0
+        points[2] = 1.0 if scales is None else scales[at.order]
+        points[3] = 1.0 if masses is None else masses[at.order]
         summed = _plain_moments(points, at)
     low, high = torch.aminmax(points[:2], dim=1)
-    stretched = summed.new_zeros(()) if at.kept is None else at.kept.stretched(summed)
-    sizes = torch.stack(((high - low).max(), summed[: at.n_leaves, cells.EXTENT].mean(), stretched))
-    return Cells(at, points, summed, *sizes.tolist())
+    leaves = at.of_leaves(summed)
+    stretched = summed.new_zeros(()) if at.kept is None else at.kept.stretched(leaves)
+    extents = torch.stack(((high - low).max(), (leaves[:, cells.EXTENT] * at.runs.share).sum(), stretched))
+    return Cells(at, points, summed, *extents.tolist())
 
 
 def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
@@ -87,28 +92,29 @@ def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
     if at.kept is None or not at.kept.valid(opening, found.extent, found.stretched):
         at.kept = None  # the old lists are freed before the new ones are made
         far, near = cells.lists(at, found.summed, opening, spreading)
-        leaves = found.summed[: at.n_leaves, cells.EXTENT].clone()
-        at.kept = cells.KeptLists(far, near, cells.Parts.of(near), opening, found.extent, leaves)
+        leaves = at.of_leaves(found.summed)[:, cells.EXTENT].clone()
+        at.kept = cells.KeptLists(far, near, cells.Pieces.of(near), opening, found.extent, leaves)
     at.kept.uses += 1
-    far, near, parts = at.kept.far, at.kept.near, at.kept.parts
+    far, near, pieces = at.kept.far, at.kept.near, at.kept.pieces
     n = len(at.order)
-    out = torch.empty((3, n), dtype=points.dtype, device=points.device)
+    forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
+    potential = torch.empty(n, dtype=points.dtype, device=points.device)
     if cells.compiled(points):
         from drsne.backends.torch.kernels import tree as kernels
 
-        leaf, start, end, of_leaf = parts
+        leaf, start, end, of_leaf = pieces
+        runs = at.runs.first, at.runs.own
         partial = torch.empty((len(leaf), 3, LEAF), dtype=points.dtype, device=points.device)
-        kernels.near_sums[(len(leaf),)](*points, leaf, start, end, near.cells, partial, n, LEAF, num_warps=4)
-        kernels.leaf_sums[(at.n_leaves,)](
-            *points, found.summed, *far, of_leaf, partial, *out, n, LEAF, _BLOCK, N_SUMMED, num_warps=2
+        kernels.near_sums[(len(leaf),)](*points, *runs, leaf, start, end, near.cells, partial, LEAF, num_warps=4)
+        out = at.order, potential, forces, at.n_leaves, at.n_above, d
+        kernels.leaf_sums[(len(at.runs.first),)](
+            *points, *runs, found.summed, *far, of_leaf, partial, *out, LEAF, _BLOCK, N_SUMMED, num_warps=2
         )
     else:
-        out = _plain_sums(found, far, near)
-    forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
-    forces[at.order] = out[1 : 1 + d].T.to(torch.float64)
-    potential = torch.empty(n, dtype=points.dtype, device=points.device)
-    potential[at.order] = out[0]
-    return Sums(float(out[0].sum(dtype=torch.float64)), forces, potential, at.order)
+        sums_of_points = _plain_sums(found, far, near)
+        potential[at.order] = sums_of_points[0]
+        forces[at.order] = sums_of_points[1 : 1 + d].T.to(torch.float64)
+    return Sums(float(potential.sum(dtype=torch.float64)), forces, potential, at.order)
 
 
 def pair_dtype(Y: Tensor, scales: Tensor | None, precision: str) -> torch.dtype:
@@ -119,39 +125,60 @@ def pair_dtype(Y: Tensor, scales: Tensor | None, precision: str) -> torch.dtype:
 
 def _plain_moments(points: Tensor, at: Structure) -> Tensor:
     """Return the summaries of all nodes."""
-    values, low, high, mass = points[:3], points[:3], points[:3], points[3]
-    moments = points.new_zeros((6, points.shape[1]))
-    levels, fan = [], LEAF
-    for size in at.levels:
-        empty = size * fan - len(mass)
-        values, moments, mass = (_divided(each, empty, 0.0, fan) for each in (values, moments, mass))
-        low, high = _divided(low, empty, torch.inf, fan).amin(dim=2), _divided(high, empty, -torch.inf, fan).amax(dim=2)
-        count = mass.sum(dim=1)
-        mean = (mass * values).sum(dim=2) / count
-        x, y, b = values - mean[:, :, None]
-        moments = (moments + mass * torch.stack((x * x, y * y, x * y, x * b, y * b, b * b))).sum(dim=2)
-        extent = high - low
-        rows = (mean, moments, count[None], extent[:2].amax(dim=0)[None], extent[2:])
-        levels.append(torch.nn.functional.pad(torch.cat(rows).T, (0, N_SUMMED - 12)))
-        values, mass, fan = mean, count, FAN
-    return torch.cat(levels)
+    blocks, there = _blocks(points, at.runs.first, at.runs.count)
+    none = points.new_zeros((6, *there.shape))
+    low, high = (torch.where(there, blocks[:3], filling) for filling in (torch.inf, -torch.inf))
+    of_leaves = _summary(blocks[:3], none, blocks[3], low.amin(dim=2), high.amax(dim=2))
+    rows, *level = (each[..., : at.n_leaves] for each in of_leaves)
+    levels = [rows]
+    for size in at.levels[1:]:
+        mean, moments, count, low, high = level
+        empty = size * FAN - len(count)
+        low, high = _divided(low, empty, torch.inf).amin(dim=2), _divided(high, empty, -torch.inf).amax(dim=2)
+        mean, moments, count = (_divided(each, empty, 0.0) for each in (mean, moments, count))
+        rows, *level = _summary(mean, moments, count, low, high)
+        levels.append(rows)
+    return torch.cat((*levels, of_leaves[0][:, at.n_leaves :]), dim=1).T.contiguous()
 
 
-def _divided(values: Tensor, empty: int, filling: float, fan: int) -> Tensor:
-    """Return values (..., m) as (..., nodes, fan), after ``empty`` more values."""
+def _summary(values: Tensor, moments: Tensor, mass: Tensor, low: Tensor, high: Tensor) -> tuple[Tensor, ...]:
+    """Return the summaries of nodes, (16, nodes), and their means, second moments, masses and bounds.
+
+    ``values`` (3, nodes, m), ``moments`` and ``mass`` are those of what is inside each node.
+    """
+    count = mass.sum(dim=1)
+    filled = count > 0.0
+    mean = (mass * values).sum(dim=2) / torch.where(filled, count, 1.0)
+    x, y, b = values - mean[:, :, None]
+    moments = (moments + mass * torch.stack((x * x, y * y, x * y, x * b, y * b, b * b))).sum(dim=2)
+    extent = torch.where(filled, high - low, 0.0)
+    scale = torch.where(filled, mean[2:], 1.0)
+    rows = torch.cat((mean[:2], scale, moments, count[None], extent[:2].amax(dim=0)[None], extent[2:]))
+    return torch.nn.functional.pad(rows, (0, 0, 0, N_SUMMED - 12)), mean, moments, count, low, high
+
+
+def _blocks(points: Tensor, first: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the points of each leaf, (4, leaves, LEAF), and which of them there are. The others have no mass."""
+    lanes = torch.arange(LEAF, device=points.device)
+    there = lanes < count[:, None]
+    found = points[:, (first[:, None] + lanes).clamp(max=points.shape[1] - 1)]
+    found[3] = torch.where(there, found[3], 0.0)
+    return found, there
+
+
+def _divided(values: Tensor, empty: int, filling: float) -> Tensor:
+    """Return values (..., m) as (..., nodes, FAN), after ``empty`` more values."""
     padded = torch.nn.functional.pad(values, (0, empty), value=filling)
-    return padded.reshape(*values.shape[:-1], -1, fan)
+    return padded.reshape(*values.shape[:-1], -1, FAN)
 
 
 def _plain_sums(found: Cells, far: Lists, near: Lists) -> Tensor:
     """Return the potential and the two forces of every point leaf by leaf, (3, n)."""
-    points, summed, n_leaves = found.points, found.summed, found.structure.n_leaves
-    n = points.shape[1]
-    field = _expansions(summed, far, n_leaves)
-    size = n_leaves * LEAF
-    blocks = _divided(points, size - n, 0.0, LEAF)
-    blocks[2, -1, LEAF - (size - n) :] = 1.0  # a scale of points without mass
-    centre = summed[:n_leaves, :3].T
+    points, runs = found.points, found.structure.runs
+    n_leaves, own = len(runs.first), found.structure.of_leaves(found.summed)
+    field = _expansions(found.summed, own, far)
+    blocks, there = _blocks(points, runs.first, runs.own)
+    centre = own[:, :3].T
     x, y, z = blocks[:3] - centre[:, :, None]
     f, fx, fy, fa, fxx, fxy, fyy, fxa, fya, faa, fxxx, fxxy, fxyy, fyyy, fxxa, fxya, fyya, fxaa, fyaa, faaa = field.T[
         :, :, None
@@ -177,19 +204,20 @@ def _plain_sums(found: Cells, far: Lists, near: Lists) -> Tensor:
         terms = torch.stack((w.sum(dim=2), (w * m * ex).sum(dim=2), (w * m * ey).sum(dim=2)), dim=1)
         owners, counts = torch.unique_consecutive(mine, return_counts=True)
         out[:, owners] += torch.segment_reduce(terms, "sum", lengths=counts, axis=0).permute(1, 0, 2)
-    out = out.reshape(3, size)[:, :n].clone()
-    out[0] -= points[3]  # without the point itself
-    return out
+    of_points = torch.empty_like(points[:3])
+    of_points[:, (runs.first[:, None] + torch.arange(LEAF, device=points.device))[there]] = out[:, there]
+    of_points[0] -= points[3]  # without the point itself
+    return of_points
 
 
-def _expansions(summed: Tensor, far: Lists, n_leaves: int) -> Tensor:
+def _expansions(summed: Tensor, leaves: Tensor, far: Lists) -> Tensor:
     """Return the coefficients of the field of the far nodes of each leaf around its centre, (leaves, 20).
 
     They are named by the powers of x, y and the scale a.
     """
     counts = far.start.diff()
-    leaf = torch.repeat_interleave(torch.arange(n_leaves, device=summed.device), counts)
-    own, other = summed[leaf], summed[far.cells.to(torch.int64)]
+    leaf = torch.repeat_interleave(torch.arange(len(leaves), device=summed.device), counts)
+    own, other = leaves[leaf], summed[far.cells.to(torch.int64)]
     a, b = own[:, cells.B], other[:, cells.B]
     x, y = own[:, cells.X] - other[:, cells.X], own[:, cells.Y] - other[:, cells.Y]
     xx, yy, xy, xb, yb, bb, n = other[:, cells.XX : cells.COUNT + 1].T

@@ -253,24 +253,47 @@ def probes(queries, centres, out, block, lo, hi):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _scanned(residual, start, end, own, value, name, filled, limit, size):  # type: ignore[no-untyped-def]
-    """Add the rows of a list that are nearer than ``limit`` to a shortlist, and return its length and new limit.
+def _add_eight(tiles, u, own, f, value):  # type: ignore[no-untyped-def]
+    """Add the squared differences in the columns f to f + 8 to the values of the rows of a tile."""
+    a, b, c, d = own[f], own[f + np.uint64(1)], own[f + np.uint64(2)], own[f + np.uint64(3)]
+    p, q, r, s = own[f + np.uint64(4)], own[f + np.uint64(5)], own[f + np.uint64(6)], own[f + np.uint64(7)]
+    for t in range(np.uint64(value.shape[0])):
+        da, db = tiles[u, f, t] - a, tiles[u, f + np.uint64(1), t] - b
+        dc, dd = tiles[u, f + np.uint64(2), t] - c, tiles[u, f + np.uint64(3), t] - d
+        dp, dq = tiles[u, f + np.uint64(4), t] - p, tiles[u, f + np.uint64(5), t] - q
+        dr, ds = tiles[u, f + np.uint64(6), t] - r, tiles[u, f + np.uint64(7), t] - s
+        value[t] += da * da + db * db + dc * dc + dd * dd + dp * dp + dq * dq + dr * dr + ds * ds
 
-    A full shortlist keeps its ``size`` smallest values. The limit is at most the smallest value that is left out.
+
+@kernel
+def _within(tiles, tile, own, limit, value, hits):  # type: ignore[no-untyped-def]
+    """Return the number of rows of a tile with a squared distance below ``limit``; ``hits`` are their places.
+
+    A sum of squares does not become smaller when more squares are added, in spite of rounding. The comparison therefore
+    ends as soon as no sum is below the limit. Unsigned numbers make the loops faster, because numba checks nothing.
     """
-    for j in range(np.uint64(start), np.uint64(end)):
-        s = np.float32(0)
-        for f in range(np.uint64(own.shape[0])):
-            s += (residual[j, f] - own[f]) * (residual[j, f] - own[f])
-        if s < limit:
-            value[filled], name[filled] = s, j
-            filled += 1
-            if filled == value.shape[0]:
-                kept, _ = _trimmed(value, name, filled, size, size // 8)
-                for t in range(kept, filled):
-                    limit = min(limit, value[t])
-                filled = kept
-    return filled, limit
+    one, zero = np.float32(1), np.float32(0)
+    u, f, d, width = np.uint64(tile), np.uint64(0), np.uint64(own.shape[0]), np.uint64(value.shape[0])
+    for t in range(width):
+        value[t] = zero
+    while f + np.uint64(8) <= d:
+        _add_eight(tiles, u, own, f, value)
+        f += np.uint64(8)
+        below = zero
+        for t in range(width):
+            below += one if value[t] < limit else zero
+        if below == zero:
+            return np.uint64(0)
+    while f < d:
+        x = own[f]
+        for t in range(width):
+            value[t] += (tiles[u, f, t] - x) * (tiles[u, f, t] - x)
+        f += np.uint64(1)
+    count = np.uint64(0)
+    for t in range(width):
+        hits[count] = t
+        count += np.uint64(value[t] < limit)
+    return count
 
 
 @kernel
@@ -278,57 +301,109 @@ def _uncertainty(square, norm, doubt):  # type: ignore[no-untyped-def]
     """Return how far a squared distance can be from its value in single precision.
 
     It is summed from the differences of coordinates, the rounding errors of which are proportional to the distance from
-    a centre, whose square is at most ``norm``.
+    a centre, whose square is at most ``norm``. The last term accounts for squares that are too small for single
+    precision.
     """
-    return doubt * (np.sqrt(square * norm) + square) + doubt * doubt * norm
+    return doubt * (np.sqrt(square * norm) + square) + doubt * doubt * norm + np.finfo(np.float32).tiny
 
 
 @kernel
-def shortlists(queries, residual, order, first, centres, probed, k, names, filled, bound, block, lo, hi):  # type: ignore[no-untyped-def]
+def _least(square, radius, doubt):  # type: ignore[no-untyped-def]
+    """Return a lower bound on the squared distances of the rows of a list, by the triangle inequality.
+
+    ``square`` is the squared distance from the centre in single precision, and no row is farther from the centre than
+    ``radius``.
+    """
+    gap = max(np.sqrt(square) * (1.0 - doubt) - radius, 0.0)
+    return gap * gap * (1.0 - doubt)
+
+
+@kernel
+def _mark_nearest(queries, centres, first, probed, q, row, wanted, square, nearest):  # type: ignore[no-untyped-def]
+    """Write the squared distances of the centres of the lists that a new row probes, and mark the nearest lists.
+
+    The marked lists have at least ``wanted`` tiles together.
+    """
+    for c in range(probed.shape[1]):
+        u, s = np.uint64(probed[row, c]), 0.0
+        for f in range(np.uint64(queries.shape[1])):
+            s += (queries[q, f] - centres[u, f]) * (queries[q, f] - centres[u, f])
+        square[c], nearest[c] = s, False
+    marked = 0
+    while marked < wanted:
+        best = -1
+        for c in range(probed.shape[1]):
+            if not nearest[c] and (best < 0 or square[c] < square[best]):
+                best = c
+        if best < 0:
+            return
+        nearest[best] = True
+        marked += first[probed[row, best] + 1] - first[probed[row, best]]
+
+
+@kernel
+def shortlists(queries, tiles, order, first, centres, radii, probed, k, names, filled, bound, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write candidates for the k nearest rows of new rows, and a lower bound on the squared distances of the others.
 
     ``queries`` are the new rows in the coordinates of the ``centres``. They are compared with the rows of the lists
-    that they probe, in single precision. The candidates of a row do not depend on the other rows.
+    that they probe, in single precision. ``probed`` has one row of lists for each new row, or one for all, in ascending
+    order. The list c has the tiles ``first[c]`` to ``first[c + 1]``, (tiles, d, width), which contain differences from
+    its centre, and infinite values in places without a row. A list is skipped if the triangle inequality proves that
+    its rows are farther than the limit of the candidates. The candidates of a row do not depend on the other new rows.
     """
-    d, group, room = queries.shape[1], hi - lo, names.shape[1]
-    size = k + k // 4 + 16
+    d, group, room, width = queries.shape[1], hi - lo, names.shape[1], tiles.shape[2]
+    size, n_probed = k + k // 4 + 16, probed.shape[1]
     largest = np.finfo(np.float32).max
-    value = np.empty((group, room), np.float32)
-    count, limit = np.zeros(group, np.int64), np.full(group, largest)
-    norm, at = np.zeros(group, np.float32), np.zeros(group, np.int64)
-    own = np.empty(d, np.float32)
-    # All rows of the block that probe a list are compared with it in turn, while it is in the cache.
-    for u in range(centres.shape[0]):
-        for r in range(group):
-            if at[r] == probed.shape[1] or probed[lo + r, at[r]] != u:
-                continue
-            at[r] += 1
-            for f in range(d):
-                own[f] = queries[lo + r, f] - centres[u, f]
-            length = np.float32(0)
-            for f in range(d):
-                length += own[f] * own[f]
-            norm[r] = max(norm[r], length)
-            count[r], limit[r] = _scanned(
-                residual, first[u], first[u + 1], own, value[r], names[lo + r], count[r], limit[r], size
-            )
     doubt = np.float64(8 * d + 64) * np.finfo(np.float32).eps
+    value, name = np.empty((group, room + width), np.float32), np.empty((group, room + width), np.int32)
+    square, nearest = np.empty((group, n_probed), np.float32), np.empty((group, n_probed), np.bool_)
+    count, limit = np.zeros(group, np.int64), np.full(group, largest)
+    norm, at = np.zeros(group, np.float32), np.empty(group, np.int64)
+    own, found, hits = np.empty(d, np.float32), np.empty(width, np.float32), np.empty(width + 1, np.uint64)
+    wanted = -(-room // width)
+    for r in range(group):
+        row = lo + r if probed.shape[0] > 1 else 0
+        _mark_nearest(queries, centres, first, probed, np.uint64(lo + r), row, wanted, square[r], nearest[r])
+    # The nearest lists come first, so that the others are compared with small limits. All rows of the block that probe
+    # a list are compared with it in turn, while it is in the cache.
+    for nearest_first in (True, False):
+        at[:] = 0
+        for u in range(centres.shape[0]):
+            for r in range(group):
+                row, c = lo + r if probed.shape[0] > 1 else 0, at[r]
+                if c == n_probed or probed[row, c] != u:
+                    continue
+                at[r] += 1
+                if nearest[r, c] != nearest_first or (
+                    limit[r] < largest and _least(np.float64(square[r, c]), radii[u], doubt) >= limit[r]
+                ):
+                    continue
+                for f in range(d):
+                    own[f] = queries[lo + r, f] - centres[u, f]
+                norm[r] = max(norm[r], square[r, c])
+                for tile in range(first[u], first[u + 1]):
+                    n_hits = _within(tiles, tile, own, limit[r], found, hits)
+                    for h in range(n_hits):
+                        value[r, count[r]], name[r, count[r]] = found[hits[h]], tile * width + np.int64(hits[h])
+                        count[r] += 1
+                    if count[r] > room:
+                        kept, _ = _trimmed(value[r], name[r], count[r], size, size // 8)
+                        for t in range(kept, count[r]):  # the limit is at most the smallest value that is left out
+                            limit[r] = min(limit[r], value[r, t])
+                        count[r] = kept
     for r in range(group):
         listed, to = count[r], lo + r
         bound[to] = limit[r] - 2.0 * _uncertainty(np.float64(limit[r]), np.float64(norm[r]), doubt)
         if limit[r] == largest or not bound[to] > 0.0:  # nothing was left out, or nothing is known
             bound[to] = np.inf if limit[r] == largest and norm[r] < largest else -np.inf
+        reach = largest
         if listed < k:
             bound[to] = -np.inf
         else:
-            _, reach = _trimmed(value[r], names[to], listed, k, k // 16)
+            _, reach = _trimmed(value[r], name[r], listed, k, k // 16)
             reach += np.float32(2.0 * _uncertainty(np.float64(reach), np.float64(norm[r]), doubt))
-            kept = 0
-            for t in range(listed):
-                if value[r, t] <= reach:
-                    names[to, kept] = names[to, t]
-                    kept += 1
-            listed = kept
+        filled[to] = 0
         for t in range(listed):
-            names[to, t] = order[names[to, t]]
-        filled[to] = listed
+            if value[r, t] <= reach:
+                names[to, filled[to]] = order[name[r, t]]
+                filled[to] += 1

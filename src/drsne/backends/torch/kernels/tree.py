@@ -8,16 +8,53 @@ import triton.language as tl
 
 @triton.jit
 def leaf_moments(
-    x, y, b, mass, summed, bounds, n, n_nodes, LEAF: tl.constexpr, NODES: tl.constexpr, WIDTH: tl.constexpr
+    places,
+    scales,
+    masses,
+    order,
+    first,
+    count_of,
+    points,
+    summed,
+    bounds,
+    n,
+    n_all,
+    n_leaves,
+    n_above,
+    D: tl.constexpr,
+    SCALED: tl.constexpr,
+    WEIGHTED: tl.constexpr,
+    LEAF: tl.constexpr,
+    NODES: tl.constexpr,
+    WIDTH: tl.constexpr,
 ):
-    """Write the summaries of NODES leaves."""
-    v = tl.program_id(0) * NODES + tl.arange(0, NODES)
-    at = v[:, None] * LEAF + tl.arange(0, LEAF)[None, :]
-    there = (at < n) & (v[:, None] < n_nodes)
-    m = tl.load(mass + at, mask=there, other=0.0)
-    px = tl.load(x + at, mask=there, other=0.0)
-    py = tl.load(y + at, mask=there, other=0.0)
-    pb = tl.load(b + at, mask=there, other=0.0)
+    """Write the summaries of NODES leaves or parts of leaves, and x, y, scale and mass of their points leaf by leaf.
+
+    Parts of leaves are numbered after ``n_above`` other nodes. ``places`` (n, D), ``scales`` and ``masses`` are in the
+    order of the points of the map.
+    """
+    leaf = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    ok = leaf < n_all
+    lane = tl.arange(0, LEAF)[None, :]
+    at = tl.load(first + leaf, mask=ok, other=0)[:, None] + lane
+    there = lane < tl.load(count_of + leaf, mask=ok, other=0)[:, None]
+    v = tl.where(leaf < n_leaves, leaf, leaf + n_above)
+    point = tl.load(order + at, mask=there, other=0)
+    px = tl.load(places + point * D, mask=there, other=0.0).to(tl.float32)
+    py = tl.zeros([NODES, LEAF], tl.float32)
+    if D == 2:
+        py = tl.load(places + point * D + 1, mask=there, other=0.0).to(tl.float32)
+    m = there.to(tl.float32)
+    pb = m
+    if SCALED:
+        pb = tl.load(scales + point, mask=there, other=0.0).to(tl.float32)
+    if WEIGHTED:
+        m = tl.load(masses + point, mask=there, other=0.0).to(tl.float32)
+    written = there & (leaf < n_leaves)[:, None]
+    tl.store(points + at, px, mask=written)
+    tl.store(points + n + at, py, mask=written)
+    tl.store(points + 2 * n + at, pb, mask=written)
+    tl.store(points + 3 * n + at, m, mask=written)
     count = tl.sum(m, axis=1)
     per = 1.0 / tl.where(count > 0.0, count, 1.0)
     cx, cy, cb = tl.sum(m * px, axis=1) * per, tl.sum(m * py, axis=1) * per, tl.sum(m * pb, axis=1) * per
@@ -29,7 +66,6 @@ def leaf_moments(
     hy = tl.max(tl.where(there, py, -big), axis=1)
     lb = tl.min(tl.where(there, pb, big), axis=1)
     hb = tl.max(tl.where(there, pb, -big), axis=1)
-    ok = v < n_nodes
     full = count > 0.0
     out = summed + v * WIDTH
     tl.store(out + 0, cx, mask=ok)
@@ -104,20 +140,23 @@ def parent_moments(
 
 
 @triton.jit
-def near_sums(x, y, b, mass, leaves, starts, ends, near_cells, partial, n, LEAF: tl.constexpr):
+def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, partial, LEAF: tl.constexpr):
     """Write the sums for the points of a leaf over the points of some near leaves."""
-    part = tl.program_id(0)
-    i = tl.load(leaves + part) * LEAF + tl.arange(0, LEAF)
-    mine = i < n
+    piece = tl.program_id(0)
+    lane = tl.arange(0, LEAF)
+    leaf = tl.load(leaves + piece)
+    i = tl.load(first + leaf) + lane
+    mine = lane < tl.load(own + leaf)
     xi = tl.load(x + i, mask=mine, other=0.0)
     yi = tl.load(y + i, mask=mine, other=0.0)
     ai = tl.load(b + i, mask=mine, other=1.0)
     vv = tl.zeros([LEAF, LEAF], tl.float32)
     vx = tl.zeros([LEAF, LEAF], tl.float32)
     vy = tl.zeros([LEAF, LEAF], tl.float32)
-    for t in range(tl.load(starts + part), tl.load(ends + part)):
-        j = tl.load(near_cells + t) * LEAF + tl.arange(0, LEAF)
-        there = j < n
+    for t in range(tl.load(starts + piece), tl.load(ends + piece)):
+        other = tl.load(near_cells + t)
+        j = tl.load(first + other) + lane
+        there = lane < tl.load(own + other)
         xj = tl.load(x + j, mask=there, other=0.0)
         yj = tl.load(y + j, mask=there, other=0.0)
         bj = tl.load(b + j, mask=there, other=1.0)
@@ -131,7 +170,7 @@ def near_sums(x, y, b, mass, leaves, starts, ends, near_cells, partial, n, LEAF:
         wm = w * m
         vx += wm * ex
         vy += wm * ey
-    at = partial + part.to(tl.int64) * 3 * LEAF + tl.arange(0, LEAF)
+    at = partial + piece.to(tl.int64) * 3 * LEAF + lane
     tl.store(at, tl.sum(vv, axis=1))
     tl.store(at + LEAF, tl.sum(vx, axis=1))
     tl.store(at + 2 * LEAF, tl.sum(vy, axis=1))
@@ -143,22 +182,29 @@ def leaf_sums(
     y,
     b,
     mass,
+    first,
+    own_count,
     summed,
     far_start,
     far_cells,
     of_leaf,
     partial,
+    order,
     potential,
-    force_x,
-    force_y,
-    n,
+    forces,
+    n_leaves,
+    n_above,
+    D: tl.constexpr,
     LEAF: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
 ):
-    """Write the sums for the points of one leaf: the field of its far nodes is expanded to third order."""
+    """Write the sums for the points of one leaf, in the order of the map.
+
+    The field of the far nodes of the leaf is expanded to third order.
+    """
     leaf = tl.program_id(0)
-    own = summed + leaf * WIDTH
+    own = summed + tl.where(leaf < n_leaves, leaf, leaf + n_above) * WIDTH
     cx, cy, a = tl.load(own), tl.load(own + 1), tl.load(own + 2)
     f = tl.zeros([BLOCK], tl.float32)
     fx = tl.zeros([BLOCK], tl.float32)
@@ -250,8 +296,9 @@ def leaf_sums(
     fxxx_, fxxy_, fxyy_, fyyy_ = tl.sum(fxxx), tl.sum(fxxy), tl.sum(fxyy), tl.sum(fyyy)
     fxxa_, fxya_, fyya_ = tl.sum(fxxa), tl.sum(fxya), tl.sum(fyya)
     fxaa_, fyaa_, faaa_ = tl.sum(fxaa), tl.sum(fyaa), tl.sum(faaa)
-    i = leaf * LEAF + tl.arange(0, LEAF)
-    mine = i < n
+    lane = tl.arange(0, LEAF)
+    i = tl.load(first + leaf) + lane
+    mine = lane < tl.load(own_count + leaf)
     xi = tl.load(x + i, mask=mine, other=0.0)
     yi = tl.load(y + i, mask=mine, other=0.0)
     ai = tl.load(b + i, mask=mine, other=1.0)
@@ -276,9 +323,11 @@ def leaf_sums(
         gx += tl.load(at + LEAF)
         gy += tl.load(at + 2 * LEAF)
     own_mass = tl.load(mass + i, mask=mine, other=0.0)
-    tl.store(potential + i, value - own_mass, mask=mine)  # without the point itself
-    tl.store(force_x + i, gx, mask=mine)
-    tl.store(force_y + i, gy, mask=mine)
+    point = tl.load(order + i, mask=mine, other=0)
+    tl.store(potential + point, value - own_mass, mask=mine)  # without the point itself
+    tl.store(forces + point * D, gx.to(tl.float64), mask=mine)
+    if D == 2:
+        tl.store(forces + point * D + 1, gy.to(tl.float64), mask=mine)
 
 
 @triton.jit
@@ -295,6 +344,7 @@ def visit(
     near,
     n_walks,
     n_leaves,
+    n_above,
     HEIGHT: tl.constexpr,
     FAN: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -302,23 +352,23 @@ def visit(
 ):
     """Count or list the far nodes and near leaves of the leaves of some walks.
 
-    ``walks`` has a leaf, the first node where the walk begins, and the number of these nodes. Each program has a stack
-    of HEIGHT nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are too close to its
-    end. ``inside`` has the first node inside each node, and their number. Without FILL, the numbers of cells are
-    written to ``far`` and ``near``. With FILL, the cells are written there, from the places ``far_start`` and
-    ``near_start`` of the walk on.
+    ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
+    has a stack of HEIGHT nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are too
+    close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves. Without
+    FILL, the numbers of cells are written to ``far`` and ``near``. With FILL, the cells are written there, from the
+    places ``far_start`` and ``near_start`` of the walk on.
     """
     stack = stacks + tl.program_id(0) * HEIGHT
     lane = tl.arange(0, BLOCK)
     for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
-        leaf = tl.load(walks + 3 * walk)
+        target = tl.load(walks + 3 * walk)
         begin = tl.load(walks + 3 * walk + 1)
         size = tl.load(walks + 3 * walk + 2)
-        cx = tl.load(place + leaf * 8)
-        cy = tl.load(place + leaf * 8 + 1)
-        a = tl.load(place + leaf * 8 + 2)
-        extent = tl.load(place + leaf * 8 + 3)
-        spread = tl.load(place + leaf * 8 + 4)
+        cx = tl.load(place + target * 8)
+        cy = tl.load(place + target * 8 + 1)
+        a = tl.load(place + target * 8 + 2)
+        extent = tl.load(place + target * 8 + 3)
+        spread = tl.load(place + target * 8 + 4)
         n_far = tl.load(far_start + walk)
         n_near = tl.load(near_start + walk)
         for t in range(0, size, BLOCK):
@@ -337,15 +387,16 @@ def visit(
             s = spread + tl.load(p + 4, mask=there, other=0.0)
             accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
             is_far = (there & accepted).to(tl.int32)
-            is_near = (there & (node < n_leaves)).to(tl.int32) * (1 - is_far)
-            if FILL:
-                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
-                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, node, mask=is_near > 0)
-            n_far += tl.sum(is_far, 0)
-            n_near += tl.sum(is_near, 0)
-            opened = there & (is_far + is_near == 0)
+            opened = there & (is_far == 0)
             first = tl.load(inside + 2 * node, mask=opened, other=0)
             count = tl.load(inside + 2 * node + 1, mask=opened, other=0)
+            is_near = (opened & (count == 0)).to(tl.int32)
+            if FILL:
+                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
+                leaf = tl.where(node < n_leaves, node, node - n_above)
+                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, leaf, mask=is_near > 0)
+            n_far += tl.sum(is_far, 0)
+            n_near += tl.sum(is_near, 0)
             to = stack + rest + tl.cumsum(count, 0) - count
             for c in tl.static_range(FAN):
                 tl.store(to + c, first + c, mask=c < count)
