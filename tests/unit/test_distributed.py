@@ -83,8 +83,8 @@ def test_estimated_radii_have_no_bias_on_the_rows_that_correct_them(finished):
     n = QUICK["n_landmarks"]
     rows = work.load(work.path(concentration.QUERIES))["X"][n:]
     exact = concentration.radii(work, small_groups=True)[n:]
-    with Workers(1) as workers:
-        estimated, new = placed_radii(model._reference, rows, workers)
+    with model._placer() as placer:
+        estimated, new = placed_radii(model._reference, rows, placer)
     errors = np.log(estimated / exact)
     half = errors[CORRECTING][new[CORRECTING]]
     assert len(half) > 10

@@ -305,10 +305,10 @@ def test_points_in_an_order_that_follows_the_map(X, monkeypatch):
 
 
 def test_neighbours_in_groups_of_columns():
-    from drsne.backends.torch.neighbors import _smallest
+    from drsne.backends.torch.neighbors import smallest
 
     D = torch.as_tensor(np.random.default_rng(2).normal(size=(40, 1003)), device=DEVICE)
-    found = _smallest(D, 7).sort(dim=1).values.cpu()
+    found = smallest(D, 7).sort(dim=1).values.cpu()
     np.testing.assert_array_equal(found, D.topk(7, dim=1, largest=False).indices.sort(dim=1).values.cpu())
 
 

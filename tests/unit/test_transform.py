@@ -19,9 +19,9 @@ from sklearn.preprocessing import StandardScaler
 import drsne
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.kernels import placement as kernels
+from drsne.backends.numba.placement import NumbaPlacer
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors import queries
-from drsne.placement import place
 
 SHORT = {"max_iter": 150, "random_state": 0, "perplexity": 15, "density_neighbors": 15}
 
@@ -61,7 +61,7 @@ def test_a_place_does_not_depend_on_the_number_of_threads_or_on_the_chunks(model
     for n_jobs in (2, 3):
         other = DRSNE(**SHORT, n_jobs=n_jobs).fit(X)
         assert np.array_equal(other.transform(NEW), whole)
-    monkeypatch.setattr(place, "CHUNK", 7)
+    monkeypatch.setattr(NumbaPlacer, "chunk", 7)
     assert np.array_equal(model.transform(NEW), whole)
 
 
@@ -272,7 +272,7 @@ def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
     def keep(*arguments):
         captured.append(arguments)
 
-    monkeypatch.setattr(place.kernels, "descend", keep)
+    monkeypatch.setattr(kernels, "descend", keep)
     model.transform(NEW[:5])
     Y, near, p, a, listed, in_map, target, lam, apart, skipped, (fixed, tree, constants, density) = captured[0][:11]
     stretch, delta, repulsion, _, *outside = constants

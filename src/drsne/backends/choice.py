@@ -58,6 +58,23 @@ def resolve(backend: str, device: Any) -> tuple[str, str | None]:
     return "torch", device
 
 
+def at_hand(backend: str, device: Any) -> tuple[str, str | None]:
+    """Return the same names for new rows of a fitted model, and those of numba if the device is not there.
+
+    Models are used on other machines than that of the fit. PyTorch on the CPU must be asked for by ``device="cpu"``.
+    """
+    backend, device = named(backend, device)
+    if backend == "torch" and importlib.util.find_spec("torch") is not None:
+        if device == "cpu":
+            return backend, device
+        import torch
+
+        number = int((device or "").partition(":")[2] or 0)
+        if torch.cuda.is_available() and number < torch.cuda.device_count():
+            return backend, device or "cuda"
+    return "numba", None
+
+
 @contextmanager
 def current(backend: str, device: Any) -> Iterator[None]:
     """Make a GPU the current one during a block, because Triton starts its programs there."""

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from drsne.backends.numba.threads import Workers
 from drsne.distributed import concentration
 from drsne.distributed.landmarks import STAGE as LANDMARKS
 from drsne.distributed.work import Work, writing
@@ -38,14 +37,14 @@ def fit(work: Work, model: DRSNE, n_jobs: Any, verbose: int) -> None:
     made._fit_landmarks(X, weights, radii[: len(X)])
     if made.stopped_by_ == "interrupt":
         raise KeyboardInterrupt
-    _correct(made, work.load(work.path(concentration.QUERIES))["X"][len(X) :], radii[len(X) :], n_jobs)
+    _correct(made, work.load(work.path(concentration.QUERIES))["X"][len(X) :], radii[len(X) :])
     made.set_params(verbose=0)
     path = work.folder / FILE
     with writing(path):
         made.save(path)
 
 
-def _correct(model: DRSNE, rows: Any, exact: NDArray[np.float64], n_jobs: Any) -> None:
+def _correct(model: DRSNE, rows: Any, exact: NDArray[np.float64]) -> None:
     """Make the estimated radii of new rows unbiased, by the first half of the rows whose ``exact`` radii are known."""
     from drsne.placement.place import radii
 
@@ -54,8 +53,8 @@ def _correct(model: DRSNE, rows: Any, exact: NDArray[np.float64], n_jobs: Any) -
         return
     reference = model._reference
     assert reference is not None  # the landmarks are rows, not distances
-    with Workers(n_jobs) as workers:
-        found, new = radii(reference, rows, workers)
+    with model._placer() as placer:
+        found, new = radii(reference, rows, placer)
     least = np.finfo(np.float64).tiny
     errors = np.log(np.maximum(exact, least) / np.maximum(found, least))[new]
     if len(errors):

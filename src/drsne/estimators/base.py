@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from drsne import checks, engines, logs
 from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
+from drsne.backends.placing import Placer
 from drsne.estimators import memory, parameters
 from drsne.estimators.preparation import Held, PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
@@ -97,6 +98,11 @@ def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray
             "previous_rows must name at least one row of the old data; got only -1. Call fit for entirely new data."
         )
     return rows.astype(np.intp)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Return whether a device has too little memory. The error is that of PyTorch, which need not be installed."""
+    return type(error).__name__ == "OutOfMemoryError"
 
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -204,7 +210,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             try:
                 yield
             except Exception as error:
-                if type(error).__name__ != "OutOfMemoryError":  # that of PyTorch, which need not be installed
+                if not _out_of_memory(error):
                     raise
                 n, d = np.shape(X)
                 needed = memory.on_gpu(n, d, {name: getattr(self, name) for name in self._defaults()})
@@ -213,6 +219,29 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                     f"({str(error).split('. ')[0]}). Lower perplexity or density_neighbors, pass pca_components if the "
                     "data have many features, fit a sample, or omit device to use the processor."
                 ) from error
+
+    @contextmanager
+    def _placer(self) -> Iterator[Placer]:
+        """Yield what loops over new rows: PyTorch on the device of this model, or numba if the device is not there."""
+        from drsne.backends.numba.placement import LIMITS, NumbaPlacer
+
+        backend, device = choice.at_hand(self.backend, self.device)
+        with Workers(self.n_jobs) as workers:
+            if backend == "numba":
+                yield NumbaPlacer(workers)
+                return
+            from drsne.backends.torch.placement import TorchPlacer
+
+            with choice.current(backend, device):
+                try:
+                    yield TorchPlacer(device, LIMITS, workers)
+                except Exception as error:
+                    if not _out_of_memory(error):
+                        raise
+                    raise MemoryError(
+                        f"The device has too little memory to place rows ({str(error).split('. ')[0]}). Free memory on "
+                        "the device, or call set_params(backend='numba', device=None) to use the processor."
+                    ) from error
 
     @contextmanager
     def _unchanged_on_failure(self, X: Any) -> Iterator[None]:
@@ -251,9 +280,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Place new rows in the map, which stays fixed.
 
         The position of a row does not depend on the other rows of ``X``, on the number of threads or on the process,
-        bit for bit. A row that equals a training row gets the position of that row. If several training rows are equal,
-        it gets the position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have
-        no duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
+        bit for bit. A model with a ``device`` places rows there, with PyTorch. If the device is not there, numba places
+        them on the processor, so a model of a GPU can be used everywhere; its positions then differ slightly. A row
+        that equals a training row gets the position of that row. If several training rows are equal, it gets the
+        position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have no
+        duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
         position, so look at :meth:`novelty` as well. New rows do not repel each other, so novel rows of the same kind
         are drawn in one or a few spots, which are not a dense group of the data. The model keeps the training data
         without copying them, so do not change the array in place after the fit.
@@ -288,8 +319,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         reference, data = self._checked_new(X)
         dtype = np.float32 if data.dtype == np.float32 else np.float64
         bar = ProgressBar(data.shape[0], "transform", visible=bool(self.verbose))
-        with logs.shown(self.verbose > 1), Workers(self.n_jobs) as workers, bar:
-            places, known = placed(reference, data, workers, pca=self.pca_, progress=lambda done: bar(done, {}))
+        with logs.shown(self.verbose > 1), self._placer() as placer, bar:
+            places, known = placed(reference, data, placer, pca=self.pca_, progress=lambda done: bar(done, {}))
         return places.astype(dtype, copy=False), known
 
     def novelty(self, X: ArrayLike) -> Any:
@@ -318,8 +349,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             check_is_fitted(self, "embedding_")
             return lazily(self, "novelty", X, None)
         reference, data = self._checked_new(X)
-        with Workers(self.n_jobs) as workers:
-            return novelty(reference, data, workers, pca=self.pca_)
+        with self._placer() as placer:
+            return novelty(reference, data, placer, pca=self.pca_)
 
     def _placed_again(self, rows: NDArray[np.intp], X: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the positions of training rows if each is left out of the map and placed as a new row.
@@ -329,10 +360,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         from drsne.placement.place import placed_again
 
         reference = self._with_rows()
-        with Workers(self.n_jobs) as workers:
+        with self._placer() as placer:
             if X is not None and self.pca_ is not None:
-                X = scores(self.pca_, X, workers)
-            return placed_again(reference, rows, workers, lambda done: None, X)
+                X = scores(self.pca_, X, placer.workers)
+            return placed_again(reference, rows, placer, lambda done: None, X)
 
     def _movements(self, rows: NDArray[np.intp], n_neighbors: int) -> NDArray[np.float64]:
         """Return how far training rows move if each is left out and placed again, on average.
@@ -345,11 +376,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
         moved = np.zeros(len(rows))
         bar = ProgressBar((n_neighbors + 1) * len(rows), "reliability", visible=bool(self.verbose))
-        with Workers(self.n_jobs) as workers, bar:
+        with self._placer() as placer, bar:
             for turn in range(n_neighbors + 1):
-                X = halfway(reference, rows, turn - 1, workers) if turn else None
+                X = halfway(reference, rows, turn - 1, placer) if turn else None
                 base = turn * len(rows)
-                places = placed_again(reference, rows, workers, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
+                places = placed_again(reference, rows, placer, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
                 moved += np.linalg.norm(places - reference.places[rows], axis=1)
         return moved / (n_neighbors + 1)
 

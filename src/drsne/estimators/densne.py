@@ -91,11 +91,11 @@ class DenSNE(MapEstimator):
         threads.
     backend : {"numba", "torch"}, default="numba"
         What computes the fit. "numba" uses the cores of the processor. "torch" uses PyTorch (``pip install
-        'drsne[torch]'``), on a GPU if there is one. Maps of the two are equally good but not the same. ``transform``
-        always uses numba.
+        'drsne[torch]'``), on a GPU if there is one. Maps of the two are equally good but not the same.
     device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
         Device of PyTorch. A CUDA device implies ``backend="torch"``. None stands for the first GPU with
         ``backend="torch"``, or for the processor if there is none. The same seed gives the same map on the same device.
+        New rows are placed on the same device, or by numba on a machine without it.
     random_state : int, RandomState or None, default=None
         Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
@@ -232,8 +232,8 @@ class DenSNE(MapEstimator):
         from drsne.placement.place import concentration
 
         reference, data = self._checked_new(X)
-        with Workers(self.n_jobs) as workers:
-            return concentration(reference, data, workers, pca=self.pca_)
+        with self._placer() as placer:
+            return concentration(reference, data, placer, pca=self.pca_)
 
     @staticmethod
     def _defaults() -> dict[str, Any]:

@@ -29,15 +29,19 @@ _GRAIN = 16  # number of new rows per block
 _FOR_CHECKS = 90  # number of neighbours for which the recall of the lists is measured
 
 
-def search_among(X: Any, metric: Any, workers: Workers) -> Search:
+def search_among(
+    X: Any, metric: Any, workers: Workers, dense: Callable[[NDArray[np.float64]], Any] | None = None
+) -> Search:
     """Return a function that finds the nearest rows of ``X`` for new rows.
 
     ``X`` are checked float64 data. For 50,000 dense rows or more and a Euclidean or cosine metric, the function
     compares a new row with the rows in the nearest lists of an inverted file, unless these contain too few of the
     neighbours. Otherwise it finds the nearest of all rows. It skips lists whose rows are proved to be farther away.
+    Another search among dense rows by Euclidean distances can be given: ``dense(X)(Q, k)`` returns the numbers and
+    distances of the rows of ``X`` that are nearest to the rows of ``Q``.
     """
     if metric in EUCLIDEAN:
-        search = _euclidean(X, workers)
+        search = _euclidean(X, workers, dense)
         if metric != "sqeuclidean":
             return search
 
@@ -48,12 +52,21 @@ def search_among(X: Any, metric: Any, workers: Workers) -> Search:
 
         return squared
     if metric == "cosine" and (unit := unit_rows(X)) is not None:
-        return _cosine(_euclidean(unit, workers))
+        return _cosine(_euclidean(unit, workers, dense))
     return _other(X, metric)
 
 
-def _euclidean(X: Any, workers: Workers) -> Search:
-    return _sparse(canonical(X)) if sp.issparse(X) else _dense(X, workers)
+def _euclidean(X: Any, workers: Workers, dense: Callable[[NDArray[np.float64]], Any] | None) -> Search:
+    if sp.issparse(X):
+        return _sparse(canonical(X))
+    if dense is None:
+        return _dense(X, workers)
+    given = dense(X)
+
+    def search(Q: NDArray[np.float64], k: int, workers: Workers) -> KnnGraph:
+        return KnnGraph(*given(Q, k))
+
+    return search
 
 
 def _dense(X: NDArray[np.float64], workers: Workers) -> Search:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from drsne.affinities import conditional_affinities
-from drsne.backends.numba.fields import field_tree
-from drsne.backends.numba.kernels import placement as kernels
-from drsne.backends.numba.threads import Workers
+from drsne.backends.placing import Placer, Rows, Shared
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.queries import Search, among_distances, search_among
 from drsne.objectives.concentration import group_neighbors, repeated
@@ -22,8 +20,7 @@ from drsne.pca import scores
 from drsne.placement.reference import CORRECTING, Reference
 
 Array = NDArray[np.float64]
-CHUNK = 4096  # number of new rows that are placed at once
-_GRAIN = 16  # number of new rows per block
+T = TypeVar("T")
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
 _FAR_ROUNDS, _FAR_STEPS, _SHORTENED = 12, 6, 6  # the same for novel rows, and how often a round is shortened
 _FAR_GAIN = 1e-2  # decrease of the loss in a round, below which a novel row stays where it is
@@ -35,32 +32,29 @@ _NOVEL = 1.5, 3.0  # novelty at which a row begins to be kept apart, and at whic
 _APART_WEIGHT, _APART_RADIUS, _APART_QUANTILE = 10.0, 1.5, 0.99
 _OUTER = 0.5  # share of that weight with which a row starts outside of the map
 _NEIGHBORS = 30
+_MEASURED = 2**18  # number of points of the map whose neighbours are listed at once
 
 
 class _Field(NamedTuple):
-    """The repulsion of the map, tabulated as a tree of cells."""
+    """The repulsion of the map."""
 
-    fixed: tuple[Array, Array, Array, Array]  # places, places divided by the stretch, scales, masses
-    tree: tuple[Any, ...]
+    at: Any  # of Placer.field
     stretch: float
     partition: float
     centre: Array  # of the map, (d,)
     reach: float  # largest distance of a point from the centre
 
     @classmethod
-    def of(cls, reference: Reference, workers: Workers) -> _Field:
+    def of(cls, reference: Reference, placer: Placer) -> _Field:
         """Return the field of a map, and its partition sum."""
         stretch = float(np.sqrt(1.0 + reference.training.distance_smoothing))
         masses = reference.training.masses
         masses = np.ones(len(reference.places)) if masses is None else masses
-        fixed = reference.places, reference.places / stretch, reference.scales, masses
-        tree = field_tree(fixed, workers)
-        out, forces = np.empty(len(masses)), np.empty_like(reference.places)
-        workers.run(kernels.potentials, len(masses), fixed, tree, stretch, out, forces)
-        partition = max(float(out.sum()), float(np.finfo(np.float64).tiny))
+        at, partition = placer.field(reference.places, reference.scales, masses, stretch)
+        partition = max(partition, float(np.finfo(np.float64).tiny))
         centre = reference.places.mean(axis=0)
         reach = float(np.linalg.norm(reference.places - centre, axis=1).max())
-        return cls(fixed, tree, stretch, partition, centre, reach)
+        return cls(at, stretch, partition, centre, reach)
 
 
 class NewRows(NamedTuple):
@@ -85,13 +79,13 @@ class NewRows(NamedTuple):
         return np.where(self.graph.distances[:, 0] == 0.0, self.graph.indices[:, 0], -1)
 
 
-def _chunks(reference: Reference, X: Any, pca: Any, workers: Workers) -> Iterator[NewRows]:
+def _chunks(reference: Reference, X: Any, pca: Any, placer: Placer) -> Iterator[NewRows]:
     """Yield the rows of ``X`` in chunks, with their neighbours, affinities and radii."""
     training = reference.training
     sparse = sp.issparse(X) if training.rows is None or pca is not None else sp.issparse(training.rows)
-    k = training.searched_neighbors
-    for start in range(0, X.shape[0], CHUNK):
-        some = X[start : start + CHUNK]
+    k, step, workers = training.searched_neighbors, placer.rows_at_once(X.shape[1]), placer.workers
+    for start in range(0, X.shape[0], step):
+        some = X[start : start + step]
         if sparse:
             some = sp.csr_matrix(some, dtype=np.float64)
         else:
@@ -100,17 +94,17 @@ def _chunks(reference: Reference, X: Any, pca: Any, workers: Workers) -> Iterato
         if training.rows is None:
             graph = among_distances(some, k, workers)
         else:
-            graph = _search(reference, workers)(some, k, workers)
-        yield _new_rows(reference, graph, np.full(some.shape[0], -1, np.int32), workers)
+            graph = _search(reference, placer)(some, k, workers)
+        yield _new_rows(reference, graph, np.full(some.shape[0], -1, np.int32), placer)
 
 
-def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32], workers: Workers) -> NewRows:
+def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32], placer: Placer) -> NewRows:
     """Return rows with these neighbours. A row that is a training row itself is ``skipped`` among the others."""
     t = reference.training
     _check_finite(graph, t.metric)
     first = slots(graph, t.masses, t.affinity_neighbors)
     near = KnnGraph(np.ascontiguousarray(first.indices), np.ascontiguousarray(first.distances))
-    own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, workers)
+    own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, placer.workers)
     with np.errstate(all="ignore"):
         log_ratio = t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2
         # A training row is already part of the sums by which the affinities of the others are divided.
@@ -145,42 +139,44 @@ def _check_finite(graph: KnnGraph, metric: Any) -> None:
 
 
 def placed_again(
-    reference: Reference, rows: NDArray[np.intp], workers: Workers, progress: Callable[[int], None], X: Any = None
+    reference: Reference, rows: NDArray[np.intp], placer: Placer, progress: Callable[[int], None], X: Any = None
 ) -> Array:
     """Return the places of some training rows if each is left out of the map and placed as a new row.
 
     ``X`` are other values of these rows, or None for those of the fit.
     """
     places = np.empty((len(rows), reference.places.shape[1]))
-    for start in range(0, len(rows), CHUNK):
-        some = rows[start : start + CHUNK].astype(np.int32)
-        graph = _others(reference, some, None if X is None else X[start : start + CHUNK], workers)
-        new = _new_rows(reference, graph, some, workers)
-        places[start : start + len(some)] = _placed(reference, new, workers, keep_twins=False)
+    step = placer.rows_at_once(reference.training.rows.shape[1])
+    for start in range(0, len(rows), step):
+        some = rows[start : start + step].astype(np.int32)
+        graph = _others(reference, some, None if X is None else X[start : start + step], placer)
+        new = _new_rows(reference, graph, some, placer)
+        places[start : start + len(some)] = _placed(reference, new, placer, keep_twins=False)
         progress(start + len(some))
     return places
 
 
-def _others(reference: Reference, some: NDArray[np.int32], X: Any, workers: Workers) -> KnnGraph:
+def _others(reference: Reference, some: NDArray[np.int32], X: Any, placer: Placer) -> KnnGraph:
     """Return the neighbours of training rows, or of other values ``X`` of them, among the other training rows."""
     k = min(reference.training.searched_neighbors, len(reference.places) - 2)
     data = reference.training.rows[some] if X is None else X
-    found = _search(reference, workers)(data if sp.issparse(data) else np.asarray(data, np.float64), k + 1, workers)
+    data = data if sp.issparse(data) else np.asarray(data, np.float64)
+    found = _search(reference, placer)(data, k + 1, placer.workers)
     # The row itself is removed. If it is not listed, because it has many duplicates, the last one is removed.
     others = found.indices != some[:, None]
     others[others.all(axis=1), -1] = False
     return KnnGraph(*(each[others].reshape(len(some), k) for each in found))
 
 
-def halfway(reference: Reference, rows: NDArray[np.intp], rank: int, workers: Workers) -> Any:
+def halfway(reference: Reference, rows: NDArray[np.intp], rank: int, placer: Placer) -> Any:
     """Return some training rows after they were moved halfway to their neighbour of this rank."""
-    near = _others(reference, rows.astype(np.int32), None, workers).indices[:, rank]
+    near = _others(reference, rows.astype(np.int32), None, placer).indices[:, rank]
     data = reference.training.rows
     return (data[rows] + data[near]) * 0.5
 
 
 def placed(
-    reference: Reference, X: Any, workers: Workers, *, pca: Any, progress: Callable[[int], None]
+    reference: Reference, X: Any, placer: Placer, *, pca: Any, progress: Callable[[int], None]
 ) -> tuple[Array, NDArray[np.int32]]:
     """Return the places of new rows, (m, d), and the first training row that equals each row, or -1.
 
@@ -188,17 +184,17 @@ def placed(
     """
     places, known = np.empty((X.shape[0], reference.places.shape[1])), np.empty(X.shape[0], np.int32)
     done = 0
-    for rows in _chunks(reference, X, pca, workers):
+    for rows in _chunks(reference, X, pca, placer):
         some = slice(done, done + len(rows.radii))
-        places[some], known[some] = _placed(reference, rows, workers), rows.twins
+        places[some], known[some] = _placed(reference, rows, placer), rows.twins
         done += len(rows.radii)
         progress(done)
     return places, known
 
 
-def _placed(reference: Reference, rows: NewRows, workers: Workers, *, keep_twins: bool = True) -> Array:
+def _placed(reference: Reference, rows: NewRows, placer: Placer, *, keep_twins: bool = True) -> Array:
     """Return the places of a chunk of rows. With ``keep_twins``, rows that equal training rows get their places."""
-    losses, Y = _Losses.of(reference, rows, workers), np.empty((len(rows.radii), reference.places.shape[1]))
+    losses, Y = _Losses.of(reference, rows, placer), np.empty((len(rows.radii), reference.places.shape[1]))
     for novel in (False, True):
         some = np.flatnonzero((losses.apart > 0.0) == novel)
         if len(some):
@@ -250,25 +246,22 @@ class _Losses(NamedTuple):
     """The losses of some rows, as functions of their places."""
 
     reference: Reference
-    workers: Workers
-    near: NDArray[np.int32]  # neighbours that have an affinity, (m, k)
-    affinities: Array
+    placer: Placer
+    rows: Rows  # what the losses depend on, as arrays of the placer
+    shared: Shared
     scales: Array  # (m,)
-    listed: NDArray[np.int32]  # density neighbours in the data, (m, k')
-    targets: Array
     weights: Array  # density weights
     apart: Array  # weights with which rows are kept apart from the map
     skipped: NDArray[np.int32]
     kept: NDArray[np.int32] | None
-    shared: tuple[Any, ...]
 
     @classmethod
-    def of(cls, reference: Reference, rows: NewRows, workers: Workers) -> _Losses:
+    def of(cls, reference: Reference, rows: NewRows, placer: Placer) -> _Losses:
         """Return the losses of new rows."""
-        training, field, density = reference.training, _field(reference, workers), reference.density
+        training, field, density = reference.training, _field(reference, placer), reference.density
         log_radii = _log_radii(reference, rows.radii)
         apart = _APART_WEIGHT * rows.novel
-        radius = _APART_RADIUS * _large_radius(reference, workers) if apart.any() else 1.0
+        radius = _APART_RADIUS * _large_radius(reference, placer) if apart.any() else 1.0
         listed = slots(rows.graph, training.masses, training.density_neighbors).indices
         total = len(reference.places) if training.masses is None else float(training.masses.sum())
         constants = (
@@ -281,9 +274,7 @@ class _Losses(NamedTuple):
             field.centre,
         )
         terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
-        return cls(
-            reference,
-            workers,
+        own = Rows(
             np.ascontiguousarray(slots(rows.graph, training.masses, training.affinity_neighbors).indices),
             rows.affinities,
             np.exp(training.log_scale.at(log_radii)),
@@ -292,35 +283,27 @@ class _Losses(NamedTuple):
             density.weight * (1.0 - rows.novel),
             apart,
             rows.skipped,
-            rows.kept,
-            (field.fixed, field.tree, constants, terms),
         )
+        shared = Shared(field.at, constants, terms)
+        host = own.scales, own.weights, own.apart, own.skipped, rows.kept
+        return cls(reference, placer, placer.received(own), shared, *host)
 
     def of_rows(self, some: NDArray[np.intp]) -> _Losses:
         """Return the losses of some of the rows."""
         parts: list[Any] = [each[some] if isinstance(each, np.ndarray) else each for each in self]
-        return _Losses(*parts)
+        return _Losses(*parts)._replace(rows=self.placer.chosen(self.rows, some))
 
     def begin(self, d: int) -> Array:
         """Return the places at which the rows start."""
-        Y = np.empty((len(self.scales), d))
-        own = self.near, self.affinities, self.scales, self.listed, self.targets, self.weights, self.apart, self.skipped
-        self.workers.run(kernels.begin, len(Y), Y, *own, self.shared, grain=_GRAIN)
-        return Y
+        return self.placer.begin(self.rows, self.shared, d)
 
     def descend(self, Y: Array, in_map: NDArray[np.int32], steps: int) -> None:
         """Move the rows by at most so many steps."""
-        self.workers.run(kernels.descend, len(Y), Y, *self._arguments(in_map), steps, grain=_GRAIN)
+        self.placer.descend(Y, self.rows, in_map, self.shared, steps)
 
     def values(self, Y: Array, in_map: NDArray[np.int32]) -> Array:
         """Return the losses at these places."""
-        out = np.empty(len(Y))
-        self.workers.run(kernels.losses, len(Y), Y, *self._arguments(in_map), out, grain=_GRAIN)
-        return out
-
-    def _arguments(self, in_map: NDArray[np.int32]) -> tuple[Any, ...]:
-        lists = self.near, self.affinities, self.scales, self.listed, in_map
-        return *lists, self.targets, self.weights, self.apart, self.skipped, self.shared
+        return self.placer.values(Y, self.rows, in_map, self.shared)
 
     def nearest(self, Y: Array) -> NDArray[np.int32]:
         """Return the points of the map that are nearest to the places, where a term needs them."""
@@ -330,7 +313,7 @@ class _Losses(NamedTuple):
         k = min(wanted, n - 1)
         near = np.zeros((len(Y), k), np.int32)
         if needed.any():
-            _, found = _tree(reference).query(Y[needed], np.arange(1, k + 2), workers=self.workers.n_threads)
+            _, found = self.placer.nearest(_index(reference, self.placer), Y[needed], k + 1)
             others = found != self.skipped[needed, None]
             others[others.all(axis=1), -1] = False
             near[needed] = found[others].reshape(-1, k)
@@ -339,22 +322,22 @@ class _Losses(NamedTuple):
         return np.ascontiguousarray(repeated(near, self.kept))
 
 
-def novelty(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
+def novelty(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Array:
     """Return the distance of every row to its nearest training row, divided by the radius of that training row."""
-    return np.concatenate([np.empty(0), *(rows.novelty for rows in _chunks(reference, X, pca, workers))])
+    return np.concatenate([np.empty(0), *(rows.novelty for rows in _chunks(reference, X, pca, placer))])
 
 
-def radii(reference: Reference, X: Any, workers: Workers) -> tuple[Array, NDArray[np.bool_]]:
+def radii(reference: Reference, X: Any, placer: Placer) -> tuple[Array, NDArray[np.bool_]]:
     """Return the radius of every row, and whether it differs from all training rows."""
-    found = [(rows.radii, rows.twins < 0) for rows in _chunks(reference, X, None, workers)]
+    found = [(rows.radii, rows.twins < 0) for rows in _chunks(reference, X, None, placer)]
     sizes, new = zip(*found, strict=True)
     return np.concatenate(sizes), np.concatenate(new)
 
 
-def concentration(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Array:
+def concentration(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Array:
     """Return the log relative concentration of every row among the training rows."""
     found = np.empty(0)
-    for rows in _chunks(reference, X, pca, workers):
+    for rows in _chunks(reference, X, pca, placer):
         found = np.append(found, _concentration(reference, rows))
     return found
 
@@ -378,24 +361,24 @@ class Description(NamedTuple):
     twins: NDArray[np.int32]  # the first training row that equals each row, or -1, (m,)
 
 
-def described(reference: Reference, X: Any, workers: Workers, *, pca: Any) -> Description:
+def described(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Description:
     """Return the places, both concentrations and the novelty of new rows after one search for their neighbours."""
     empty = np.empty(0)
     found = [Description(np.empty((0, reference.places.shape[1])), empty, empty, empty, np.empty(0, np.int32))]
-    for rows in _chunks(reference, X, pca, workers):
-        Y = _placed(reference, rows, workers)
-        concentrations = _concentration(reference, rows), _in_map(reference, rows, Y)
+    for rows in _chunks(reference, X, pca, placer):
+        Y = _placed(reference, rows, placer)
+        concentrations = _concentration(reference, rows), _in_map(reference, rows, Y, placer)
         found.append(Description(Y, *concentrations, rows.novelty, rows.twins))
     return Description(*map(np.concatenate, zip(*found, strict=True)))
 
 
-def _in_map(reference: Reference, rows: NewRows, Y: Array) -> Array:
+def _in_map(reference: Reference, rows: NewRows, Y: Array, placer: Placer) -> Array:
     """Return the log relative concentration of new rows in the map, over the neighbours that the fit used."""
     training, density = reference.training, reference.density
     term, listed = density.of_data, slots(rows.graph, training.masses, training.density_neighbors).indices
     if not term.share and density.of_map.share:  # the map was fitted to the concentration over neighbours in the map
         term, k = density.of_map, min(training.density_neighbors, len(reference.places))
-        listed = _tree(reference).query(Y, np.arange(1, k + 1), workers=1)[1]
+        listed = placer.nearest(_index(reference, placer), Y, k)[1]
         listed = slots(KnnGraph(listed, np.zeros(listed.shape)), training.masses, training.density_neighbors).indices
     listed = repeated(listed, rows.kept)
     squares = ((reference.places[listed] - Y[:, None]) ** 2).sum(axis=2)
@@ -408,36 +391,40 @@ def _log_radii(reference: Reference, radii: Array) -> Array:
     return np.asarray(np.log(np.maximum(radii + reference.training.added, np.finfo(np.float64).tiny)))
 
 
-def _large_radius(reference: Reference, workers: Workers) -> float:
+def _large_radius(reference: Reference, placer: Placer) -> float:
     """Return a distance that few points of the map have to their 30th neighbour."""
-    if "radius" not in reference._derived:
-        k = min(_NEIGHBORS, len(reference.places) - 1)
-        distances, _ = _tree(reference).query(reference.places, [k + 1], workers=workers.n_threads)
-        found = float(np.quantile(distances, _APART_QUANTILE))  # the first neighbour is the point itself
-        reference._derived["radius"] = found or float(np.ptp(reference.places)) or 1.0
-    radius: float = reference._derived["radius"]
-    return radius
+
+    def found() -> float:
+        k, index = min(_NEIGHBORS, len(reference.places) - 1), _index(reference, placer)
+        parts = np.array_split(reference.places, -(-len(reference.places) // _MEASURED))
+        distances = [placer.nearest(index, part, k + 1)[0][:, -1] for part in parts]  # the first is the point itself
+        radius = float(np.quantile(np.concatenate(distances), _APART_QUANTILE))
+        return radius or float(np.ptp(reference.places)) or 1.0
+
+    return _derived(reference, placer, "radius", found)
 
 
-def _field(reference: Reference, workers: Workers) -> _Field:
-    if "field" not in reference._derived:
-        reference._derived["field"] = _Field.of(reference, workers)
-    found: _Field = reference._derived["field"]
-    return found
+def _field(reference: Reference, placer: Placer) -> _Field:
+    return _derived(reference, placer, "field", lambda: _Field.of(reference, placer))
 
 
-def _search(reference: Reference, workers: Workers) -> Search:
-    if "search" not in reference._derived:
+def _search(reference: Reference, placer: Placer) -> Search:
+    def found() -> Search:
         X = reference.training.rows
         X = sp.csr_matrix(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        reference._derived["search"] = search_among(X, reference.training.metric, workers)
-    found: Search = reference._derived["search"]
-    return found
+        return search_among(X, reference.training.metric, placer.workers, placer.dense_search)
+
+    return _derived(reference, placer, "search", found)
 
 
-def _tree(reference: Reference) -> Any:
-    if "tree" not in reference._derived:
-        from scipy.spatial import cKDTree
+def _index(reference: Reference, placer: Placer) -> Any:
+    return _derived(reference, placer, "index", lambda: placer.index(reference.places))
 
-        reference._derived["tree"] = cKDTree(reference.places)
-    return reference._derived["tree"]
+
+def _derived(reference: Reference, placer: Placer, name: str, found: Callable[[], T]) -> T:
+    """Return what is derived from a map on first use, and then kept for this placer."""
+    key = f"{name} {placer.name}"
+    if key not in reference._derived:
+        reference._derived[key] = found()
+    value: T = reference._derived[key]
+    return value

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -97,13 +96,13 @@ class TorchBackend:
             rows, unit = rows - rows.mean(dim=0), 1.0
         else:
             rows, unit = self._rows(X)
-        with _full_precision():
+        with neighbors.full_precision():
             found = neighbors.nearest(rows, k)
         return found._replace(distances=0.5 * found.distances**2 if cosine else found.distances * unit)
 
     def components(self, X: Any, count: int) -> NDArray[np.float64]:
         """Return the scores of the leading principal components of a NumPy array."""
-        with _full_precision():
+        with neighbors.full_precision():
             found = arrays.host(preparation.components(self._rows(X)[0], min(count, X.shape[1])))
         return np.pad(found, ((0, 0), (0, count - found.shape[1])))
 
@@ -288,17 +287,6 @@ class TorchBackend:
 def _compiled(Y: Tensor) -> bool:
     """Return whether there are Triton programs for a map."""
     return compiled(Y) and Y.shape[1] == 2
-
-
-@contextmanager
-def _full_precision() -> Iterator[None]:
-    """Compute matrix products in full single precision, whatever the user has chosen for other programs."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("highest")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def _row_ranges(indptr: Tensor) -> Iterator[tuple[int, int, int, int]]:

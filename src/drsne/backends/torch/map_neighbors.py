@@ -1,9 +1,10 @@
-"""The nearest neighbours of every point in a map, by the cells of a tree."""
+"""The nearest neighbours of every point in a map, and those of other places, by the cells of a tree."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,6 +15,8 @@ from drsne.backends.torch.cells import FAN, LEAF, Structure
 _FEW = 8192  # number of points below which all distances are computed
 _LARGEST_TREE = 3  # largest number of dimensions of a map that is divided into cells
 _DISTANCES = 2**26  # largest number of distances in memory
+_COMPARED = 2**24  # largest number of boxes that are compared with each other at a time
+_TIES = 8  # number of further points among which ties are broken
 
 
 def nearest_in_map(Y: Tensor, k: int) -> Tensor:
@@ -106,19 +109,93 @@ def _boxes(places: Tensor, at: Structure) -> tuple[Tensor, Tensor]:
     return torch.cat(lows, dim=1), torch.cat(highs, dim=1)
 
 
-def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: int) -> Tensor:
-    """Return the nearest neighbours of the points of each leaf among the points of its candidate leaves.
+class MapIndex(NamedTuple):
+    """The points of a map among which those nearest to other places are searched."""
 
-    Leaves with similar numbers of candidates are searched together.
+    points: Tensor  # in the order of the cells if there are any, (d, n)
+    numbers: Tensor  # their numbers in the map, (n,)
+    boxes: tuple[Tensor, Tensor] | None  # smallest and largest coordinates of the leaves, or None without cells
+
+    @classmethod
+    def of(cls, places: Tensor) -> MapIndex:
+        """Divide the points of a map (n, d) into cells if there are many."""
+        n, d = places.shape
+        if n < _FEW or d > _LARGEST_TREE:
+            return cls(places.T.contiguous(), torch.arange(n, device=places.device), None)
+        at = cells.structure(places)
+        points = torch.stack([each[at.order] for each in places.T])
+        low, high = (each[:, : at.n_leaves] for each in _boxes(points, at))
+        return cls(points, at.order, (low, high))
+
+    def nearest(self, Y: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return the distances and numbers of the ``k`` points nearest to places (m, d), nearest first."""
+        m, n = len(Y), len(self.numbers)
+        if self.boxes is None or 8 * k > n:
+            parts = [
+                self._ranked(_squares(some.T[:, None], self.points[:, None])[0], self.numbers, k)
+                for some in Y.split(max(1, _DISTANCES // n))
+            ]
+            return torch.cat([each[0] for each in parts]), torch.cat([each[1] for each in parts])
+        order = cells.structure(Y).order
+        tiles = -(-m // LEAF)
+        inside = torch.arange(tiles * LEAF, device=Y.device).clamp(max=m - 1)
+        own = Y[order[inside]].T.reshape(-1, tiles, LEAF)
+        distances = torch.empty((tiles * LEAF, k), dtype=Y.dtype, device=Y.device)
+        indices = torch.empty((tiles * LEAF, k), dtype=torch.int64, device=Y.device)
+        lanes = torch.arange(LEAF, device=Y.device)
+        for tile, listed, others in _batches(self.points, self._candidates(own, k)):
+            places = (listed[:, :, None] * LEAF + lanes).reshape(len(tile), 1, -1).clamp(max=n - 1)
+            near = self._ranked(_squares(own[:, tile], others), self.numbers[places], k)
+            to = (tile[:, None] * LEAF + lanes).reshape(-1)
+            distances[to], indices[to] = (each.reshape(-1, k) for each in near)
+        found = distances.new_empty((m, k)), indices.new_empty((m, k))
+        found[0][order], found[1][order] = distances[:m], indices[:m]
+        return found
+
+    @staticmethod
+    def _ranked(square: Tensor, names: Tensor, k: int) -> tuple[Tensor, Tensor]:
+        """Return the k smallest distances and the names of their points. Ties go to the smallest name."""
+        best = square.topk(min(k + _TIES, square.shape[-1]), largest=False)
+        names, by_name = names.expand(square.shape).gather(-1, best.indices).sort()
+        square, by_square = best.values.gather(-1, by_name).sort(stable=True)
+        return square[..., :k].sqrt(), names.gather(-1, by_square[..., :k])
+
+    def _candidates(self, own: Tensor, k: int) -> cells.Lists:
+        """Return the leaves that may hold the neighbours of the places of each tile, (d, tiles, LEAF).
+
+        All k neighbours of a place are within its largest distance from a run of leaves with k points.
+        """
+        assert self.boxes is not None
+        low, high = self.boxes
+        run = -(-k // LEAF)
+        runs = len(self.numbers) // (LEAF * run)
+        most = high[:, : runs * run].reshape(len(high), runs, run).amax(dim=2)
+        least = low[:, : runs * run].reshape(len(low), runs, run).amin(dim=2)
+        leaves, counts = [], []
+        for some in own.split(max(1, _COMPARED // low.shape[1]), dim=1):
+            bottom, top = some.amin(dim=2)[:, :, None], some.amax(dim=2)[:, :, None]
+            span = torch.maximum(top - least[:, None], most[:, None] - bottom)
+            reach = (span * span).sum(dim=0).amin(dim=1) * (1.0 + 1e-12)
+            gap = torch.maximum(low[:, None] - top, bottom - high[:, None]).clamp(min=0.0)
+            close = (gap * gap).sum(dim=0) <= reach[:, None]
+            leaves.append(torch.nonzero(close)[:, 1])
+            counts.append(close.sum(dim=1))
+        start = torch.nn.functional.pad(torch.cat(counts).cumsum(0), (1, 0))
+        return cells.Lists(start, torch.cat(leaves))
+
+
+def _batches(places: Tensor, candidates: cells.Lists) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield leaves that are searched together, their candidate leaves, and the places of the points in these.
+
+    Leaves with similar numbers of candidates are searched together. Missing points are infinitely far away.
     """
     d, n = places.shape
     device = places.device
-    blocks = torch.nn.functional.pad(places, (0, at.n_leaves * LEAF - n), value=torch.inf).reshape(d, -1, LEAF)
+    n_leaves = -(-n // LEAF)
+    blocks = torch.nn.functional.pad(places, (0, n_leaves * LEAF - n), value=torch.inf).reshape(d, -1, LEAF)
     counts = candidates.start.diff()
     sorted_counts, by_count = torch.sort(counts, stable=True)
     sizes = sorted_counts.tolist()
-    out = torch.empty((at.n_leaves * LEAF, k), dtype=torch.int32, device=device)
-    lanes = torch.arange(LEAF, device=device)
     lo = 0
     while lo < len(sizes):
         hi = _last_of_batch(sizes, lo)
@@ -127,7 +204,18 @@ def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: in
         there = column < counts[leaf][:, None]
         listed = candidates.cells[(candidates.start[leaf][:, None] + column).clamp(max=len(candidates.cells) - 1)]
         listed = listed.to(torch.int64)
-        others = blocks[:, listed].masked_fill_(~there[:, :, None], torch.inf).reshape(d, len(leaf), -1)
+        yield leaf, listed, blocks[:, listed].masked_fill_(~there[:, :, None], torch.inf).reshape(d, len(leaf), -1)
+        lo = hi
+
+
+def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: int) -> Tensor:
+    """Return the nearest neighbours of the points of each leaf among the points of its candidate leaves."""
+    d, n = places.shape
+    device = places.device
+    blocks = torch.nn.functional.pad(places, (0, at.n_leaves * LEAF - n), value=torch.inf).reshape(d, -1, LEAF)
+    out = torch.empty((at.n_leaves * LEAF, k), dtype=torch.int32, device=device)
+    lanes = torch.arange(LEAF, device=device)
+    for leaf, listed, others in _batches(places, candidates):
         square = _squares(blocks[:, leaf], others)
         # A point is not its own neighbour. Its leaf is one of the candidates.
         itself = (listed == leaf[:, None]).to(torch.int32).argmax(dim=1)[:, None] * LEAF + lanes
@@ -137,7 +225,6 @@ def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: in
         best = square.topk(k, dim=2, largest=False).indices
         found = numbers[:, None, :].expand(-1, LEAF, -1).gather(2, best)
         out[mine.reshape(-1)] = at.order[found.clamp(max=n - 1)].reshape(-1, k).to(torch.int32)
-        lo = hi
     result = torch.empty((n, k), dtype=torch.int32, device=device)
     result[at.order] = out[:n]
     return result

@@ -7,6 +7,8 @@ rows, because products lose small differences of large numbers. If it is too sma
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -24,6 +26,17 @@ _PROBES = (32, 64, 128, 256)  # numbers of lists that are searched; the first on
 _LARGEST_SHARE = 0.5  # share of the rows in the searched lists above which all rows are searched
 _ROUNDS = 8  # number of rounds of k-means
 _TRAINED = 64  # number of rows per list that k-means sees
+
+
+@contextmanager
+def full_precision() -> Iterator[None]:
+    """Compute matrix products in full single precision, whatever the user has chosen for other programs."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 class Found(NamedTuple):
@@ -77,12 +90,12 @@ def exact(X: Tensor, k: int, precise: Tensor, rows: Tensor | None = None) -> tup
         mine = numbers[begin : begin + step]
         D = torch.addmm(norms, X[mine], X.T, alpha=-2.0)  # without the norm of the row, which changes no order
         D[torch.arange(len(mine), device=X.device), mine] = torch.inf
-        near = _smallest(D, wanted)
+        near = smallest(D, wanted)
         indices[begin : begin + step], distances[begin : begin + step] = _measured(precise, mine, near, k)
     return indices, distances
 
 
-def _smallest(D: Tensor, k: int) -> Tensor:
+def smallest(D: Tensor, k: int) -> Tensor:
     """Return the columns of the k smallest values of every row, in no particular order.
 
     The k smallest values are in the k groups of columns with the smallest minima.
@@ -163,7 +176,7 @@ class _Lists(NamedTuple):
                 D = torch.addmm(of_candidates, sorted_rows[mine], candidates.T, alpha=-2.0)
                 # The row itself is among the candidates, whose places are sorted.
                 D[torch.arange(len(mine), device=device), torch.searchsorted(places, mine)] = torch.inf
-                near[begin:end] = places[_smallest(D, k + _EXTRA)].to(torch.int32)
+                near[begin:end] = places[smallest(D, k + _EXTRA)].to(torch.int32)
         indices = torch.empty((len(wanted), k), dtype=torch.int32, device=device)
         distances = torch.empty((len(wanted), k), dtype=torch.float64, device=device)
         step = max(1, _BLOCK // ((k + _EXTRA) * X.shape[1]))

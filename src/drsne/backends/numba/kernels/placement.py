@@ -10,11 +10,14 @@ import numpy as np
 
 from drsne.backends.numba.kernels._compile import kernel
 
-_ARMIJO = 1e-4  # smallest decrease of the loss, relative to the decrease along the gradient
-_HALVINGS = 14  # largest number of times that a step is halved
-_SMALL = 1e-5  # length of the last step, in units of the scale of the row
-_LONGEST = 4.0  # length of the longest step in the same units
-_CANDIDATES = 8  # number of nearest neighbours whose places are compared as starts
+ARMIJO = 1e-4  # smallest decrease of the loss, relative to the decrease along the gradient
+HALVINGS = 14  # largest number of times that a step is halved
+SMALL = 1e-5  # length of the last step, in units of the scale of the row
+LONGEST = 4.0  # length of the longest step in the same units
+CANDIDATES = 8  # number of nearest neighbours whose places are compared as starts
+CURVED = 1e-12  # smallest curvature along a step that changes the Hessian, relative to the change of the gradient
+COINCIDING = 1e-12  # relative distance below which all neighbours of a row coincide with it
+LEAST = 1e-300  # smallest radius
 
 
 @kernel
@@ -215,7 +218,7 @@ def _profile_loss(y, near, places, target, lam, term, alpha, floor, smoothing, g
     weight = lam * share
     if weight == 0.0 or near.shape[0] == 0:
         return 0.0
-    radius = max(_mean_distance(y, near, places, floor, part) + added, 1e-300)
+    radius = max(_mean_distance(y, near, places, floor, part) + added, LEAST)
     log = -alpha * np.log(radius) - log_mean
     damped = 1.0
     if smoothing > 0.0:
@@ -233,7 +236,7 @@ def _apart_loss(y, near, places, weight, log_radius, floor, gradient, part):  # 
     """Return ``weight / 2`` times the squared difference of the log radius from a value, and add its gradient."""
     if weight == 0.0 or near.shape[0] == 0:
         return 0.0
-    radius = max(_mean_distance(y, near, places, floor, part), 1e-300)
+    radius = max(_mean_distance(y, near, places, floor, part), LEAST)
     e = np.log(radius) - log_radius
     for c in range(y.shape[0]):
         gradient[c] += weight * e / radius * part[c]
@@ -264,7 +267,7 @@ def _radius_loss(y, near, places, target, lam, term, gradient, part):  # type: i
         for c in range(d):
             part[c] -= 2.0 * w * w * (y[c] - places[near[t], c])
     far = m - total
-    if far < 1e-12 * total:  # all neighbours coincide with the row
+    if far < COINCIDING * total:  # all neighbours coincide with the row
         return 0.0
     z = (np.log(far / total) - mean) / spread
     slope = -weight * (target - rho * z) / spread * (-m / (total * far))
@@ -335,7 +338,7 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
         total = 0.0
         for t in range(near.shape[1]):
             total += p[r, t]
-        for candidate in range(-1, min(_CANDIDATES, near.shape[1])):
+        for candidate in range(-1, min(CANDIDATES, near.shape[1])):
             for c in range(d):
                 y[c] = 0.0
             if candidate < 0:
@@ -396,14 +399,14 @@ def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, 
                     break
                 fresh = True
                 continue
-            step = min(1.0, _LONGEST * a[r] / length)
+            step = min(1.0, LONGEST * a[r] / length)
             accepted = False
             moved = value
-            for _ in range(_HALVINGS):
+            for _ in range(HALVINGS):
                 for c in range(d):
                     trial[c] = y[c] + step * direction[c]
                 moved = loss(trial, *own, shared, after, part, scaled)
-                if moved <= value + _ARMIJO * step * slope:
+                if moved <= value + ARMIJO * step * slope:
                     accepted = True
                     break
                 step *= 0.5
@@ -421,9 +424,9 @@ def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, 
                 y[c], gradient[c] = trial[c], after[c]
             value = moved
             fresh = False
-            if step * length < _SMALL * a[r]:
+            if step * length < SMALL * a[r]:
                 break
-            if product > 1e-12 * size:
+            if product > CURVED * size:
                 curved = product
                 for c in range(d):
                     image[c] = 0.0

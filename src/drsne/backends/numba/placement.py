@@ -1,0 +1,94 @@
+"""Placing new rows in a fixed map on the processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends.numba.fields import field_tree
+from drsne.backends.numba.kernels import placement as kernels
+from drsne.backends.numba.threads import Workers
+from drsne.backends.placing import Limits, Rows, Shared
+
+Array = NDArray[np.float64]
+_GRAIN = 16  # number of new rows per block
+LIMITS = Limits(
+    kernels.ARMIJO,
+    kernels.HALVINGS,
+    kernels.SMALL,
+    kernels.LONGEST,
+    kernels.CANDIDATES,
+    kernels.CURVED,
+    kernels.COINCIDING,
+    kernels.LEAST,
+)
+
+
+class NumbaPlacer:
+    """The loops over new rows by numba (see :class:`drsne.backends.placing.Placer`)."""
+
+    name = "numba"
+    chunk = 4096  # number of new rows that are placed at once
+    dense_search = None
+
+    def __init__(self, workers: Workers) -> None:
+        self.workers = workers
+
+    def rows_at_once(self, n_features: int) -> int:
+        """Return the number of rows that are placed together."""
+        return self.chunk
+
+    def field(self, places: Array, scales: Array, masses: Array, stretch: float) -> tuple[Any, float]:
+        """Return the repulsion of a map, tabulated as a tree of cells, and the partition sum of the map."""
+        fixed = places, places / stretch, scales, masses
+        tree = field_tree(fixed, self.workers)
+        out, forces = np.empty(len(masses)), np.empty_like(places)
+        self.workers.run(kernels.potentials, len(masses), fixed, tree, stretch, out, forces)
+        return (fixed, tree), float(out.sum())
+
+    def received(self, rows: Rows) -> Rows:
+        """Return the same rows."""
+        return rows
+
+    def chosen(self, rows: Rows, some: NDArray[Any]) -> Rows:
+        """Return some of the rows."""
+        return Rows(*(each[some] for each in rows))
+
+    def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
+        """Return the places at which rows start."""
+        Y = np.empty((len(rows.scales), d))
+        self.workers.run(kernels.begin, len(Y), Y, *rows, _flat(shared), grain=_GRAIN)
+        return Y
+
+    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> None:
+        """Move rows by at most so many steps."""
+        self.workers.run(kernels.descend, len(Y), Y, *_arguments(rows, in_map, shared), steps, grain=_GRAIN)
+
+    def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:
+        """Return the losses of rows at these places."""
+        out = np.empty(len(Y))
+        self.workers.run(kernels.losses, len(Y), Y, *_arguments(rows, in_map, shared), out, grain=_GRAIN)
+        return out
+
+    def index(self, places: Array) -> Any:
+        """Return a k-d tree of the points of a map."""
+        from scipy.spatial import cKDTree
+
+        return cKDTree(places)
+
+    def nearest(self, index: Any, Y: Array, k: int) -> tuple[Array, NDArray[Any]]:
+        """Return the distances and numbers of the ``k`` points of a map that are nearest to the places."""
+        distances, indices = index.query(Y, np.arange(1, k + 1), workers=self.workers.n_threads)
+        return distances, indices
+
+
+def _flat(shared: Shared) -> tuple[Any, ...]:
+    """Return what all rows share in the form that the kernels take."""
+    return *shared.field, shared.constants, shared.terms
+
+
+def _arguments(rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> tuple[Any, ...]:
+    lists = rows.near, rows.affinities, rows.scales, rows.listed, in_map
+    return *lists, rows.targets, rows.weights, rows.apart, rows.skipped, _flat(shared)
