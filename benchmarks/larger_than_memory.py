@@ -22,6 +22,7 @@ import json
 import resource
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +63,27 @@ def block(number: int, n: int) -> np.ndarray:
     return X.astype(np.float32)
 
 
+def write_block(path: Path, number: int, n: int) -> None:
+    """Write a block of rows to a file, unless it exists."""
+    if path.exists():
+        return
+    names, X = [f"x{column}" for column in range(COLUMNS)], block(number, n)
+    table = pa.table(dict(zip(names, X.T, strict=True)))
+    pq.write_table(table, path.with_suffix(".new"), row_group_size=32_768)
+    path.with_suffix(".new").rename(path)
+
+
 def make_table(options: argparse.Namespace) -> None:
     """Write the data, one file for each partition."""
     folder = options.folder / "data"
     folder.mkdir(parents=True, exist_ok=True)
-    names = [f"x{column}" for column in range(COLUMNS)]
-    for number, start in enumerate(range(0, options.rows, options.partition)):
-        path = folder / f"part.{number}.parquet"
-        if not path.exists():
-            X = block(number, min(options.partition, options.rows - start))
-            pq.write_table(
-                pa.table(dict(zip(names, X.T, strict=True))), path.with_suffix(".new"), row_group_size=32_768
-            )
-            path.with_suffix(".new").rename(path)
-    print(f"{options.rows} rows in {len(list(folder.glob('*.parquet')))} files of {folder}")
+    begin = time.perf_counter()
+    starts = range(0, options.rows, options.partition)
+    sizes = [min(options.partition, options.rows - start) for start in starts]
+    paths = [folder / f"part.{number}.parquet" for number in range(len(sizes))]
+    with ProcessPoolExecutor(options.threads) as processes:
+        list(processes.map(write_block, paths, range(len(sizes)), sizes))
+    print(f"{options.rows} rows in {len(paths)} files of {folder} ({time.perf_counter() - begin:.0f} s)", flush=True)
 
 
 class Memory:

@@ -431,6 +431,17 @@ def test_other_models(finished, tmp_path, kind):
     assert abs(table["concentration_map"].mean() - np.average(fitted.concentration_, weights=masses)) < 0.5
 
 
+def test_rows_are_placed_on_the_processor_if_landmarks_were_fitted_by_pytorch(finished, tmp_path):
+    pytest.importorskip("torch", reason="fits the landmarks")
+    folder, _, X = finished
+    model = DRSNE(perplexity=10, density_neighbors=10, max_iter=60, backend="torch", device="cpu")
+    found = drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model}, coverage=0)
+    table, fitted = pd.read_parquet(found.output), drsne.load(found.model_file)
+    assert fitted.backend == "torch"
+    expected = fitted.set_params(backend="numba", device=None).transform(X.astype(np.float64))
+    np.testing.assert_array_equal(table.to_numpy()[:, :2], expected)
+
+
 def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

@@ -29,10 +29,14 @@ def _model(path: str, changed: int) -> DRSNE:
 
 
 def model_of(work: Work, n_jobs: Any) -> DRSNE:
-    """Return the model of stage 4."""
+    """Return the model of stage 4.
+
+    It places rows on the processor, also if a GPU has fitted it, because not every worker may have one, and the places
+    of all rows have to be computed in the same way.
+    """
     path = work.folder / FILE
     model = _model(str(path), os.stat(path).st_mtime_ns)
-    model.n_jobs = n_jobs
+    model.set_params(n_jobs=n_jobs, backend="numba", device=None)
     return model
 
 
