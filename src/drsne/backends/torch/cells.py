@@ -25,7 +25,7 @@ N_SUMMED = 16  # number of columns in the summary of a node
 X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
 _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
 _VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the same time, and number of programs
-_WIDE = 3.0  # extent of a leaf, relative to the mean, above which it is divided into parts
+_WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
 _CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
 _WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
 _SMALL_CELL = 1024  # number of points in the cells that are divided again
@@ -157,10 +157,11 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
     small = min(whole, _SMALL_CELL)
     slots, size = (torch.arange(whole, device=places.device), whole) if last is None else (last.slots, small)
     corner = places.amax(dim=0)
+    slots = _halved(places, corner, slots, size, small)
     if compiled(places):
-        slots, extents = _divided_small(places, corner, _halved(places, corner, slots, size, small), small)
+        slots, extents = _divided_small(places, corner, slots, small)
     else:
-        slots = _halved(places, corner, slots, size, LEAF)
+        slots = _halved(places, corner, slots, small, LEAF)
         leaves = _values(places, corner, slots).reshape(places.shape[1], -1, LEAF)
         extents = (leaves.amax(dim=2) - leaves.amin(dim=2)).amax(dim=0)
     levels = [n_leaves]
@@ -190,7 +191,10 @@ def _halved(places: Tensor, corner: Tensor, slots: Tensor, size: int, until: int
         widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
         key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
         first = torch.arange(0, len(slots), size, device=slots.device)[:, None]
-        moved = (key.sort(dim=1, stable=True).indices + first).reshape(-1)
+        order = key.sort(dim=1, stable=True).indices
+        if until == LEAF:  # the order within both halves stays as it was, as in the Triton program
+            order = order.reshape(len(first), 2, -1).sort(dim=2).values.reshape(order.shape)
+        moved = (order + first).reshape(-1)
         slots, values = slots[moved], values[:, moved]
         size //= 2
     return slots

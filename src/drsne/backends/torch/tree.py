@@ -23,7 +23,7 @@ _CHUNK = 2**18  # number of pairs of leaves that plain PyTorch sums at a time
 
 # The factor on theta if the extents of both the leaf and the cell count, by the number of dimensions of the map, and
 # the weight of the extent of the scales.
-_LEAF_THETA, _SPREADING = {1: 1.25, 2: 1.5}, 0.15
+_LEAF_THETA, _SPREADING = {1: 1.25, 2: 1.5}, 0.25
 
 
 class Cells(NamedTuple):
@@ -275,7 +275,7 @@ class TorchTree:
     """The sums over a tree that :mod:`drsne.engines.tree` needs."""
 
     LARGE = 0  # cells are used again for maps of any size
-    MOST_USES, GROWN = 16, 1.5  # largest number of evaluations with the same cells, and largest growth of the leaves
+    MOST_USES, GROWN = 16, 2.0  # largest number of evaluations with the same cells, and largest growth of the leaves
     MOST_AGE = 8  # number of times that only small cells are made again
 
     @staticmethod
