@@ -61,21 +61,22 @@ class Nearest:
         self._queries = np.asarray(queries, np.float64)
         self.distances = np.full((len(self._queries), k), np.inf)
         self._reach = reach.copy()
-        groups = list(tiles(self._queries)) if groups is None else groups
-        self._tiles = [(rows, self._queries[rows].mean(axis=0)) for rows in groups]
+        self._tiles = list(tiles(self._queries)) if groups is None else groups
+        self._centres = np.array([self._queries[rows].mean(axis=0) for rows in self._tiles])
 
     def add(self, block: NDArray[Any]) -> None:
         """Compare all queries with the rows of a block."""
         rows = np.asarray(block, np.float64)
-        for some, centre in self._tiles:
-            away = rows - centre
-            squares = np.einsum("ij,ij->i", away, away)
+        from_centres, doubt = _squares(rows, self._centres)
+        for some, centre, rough in zip(self._tiles, self._centres, from_centres, strict=True):
             own = self._queries[some] - centre
             own_squares = np.einsum("ij,ij->i", own, own)
             farthest = (np.sqrt(own_squares) + self._reach[some]).max() * (1.0 + 1e-6)
-            near = np.flatnonzero(squares <= farthest**2)
+            near = np.flatnonzero(rough <= farthest**2 + doubt)
             if len(near):
-                found = self._candidates(some, own, own_squares, away[near], squares[near])
+                away = rows[near] - centre
+                squares = np.einsum("ij,ij->i", away, away)
+                found = self._candidates(some, own, own_squares, away, squares)
                 self._keep(some, found[0], self._lengths(some[found[0]], rows, near[found[1]]))
 
     def _candidates(
@@ -116,6 +117,16 @@ class Nearest:
         self._reach[some] = np.minimum(self._reach[some], best[:, -1])
 
 
+def _squares(rows: Array, centres: Array) -> tuple[Array, float]:
+    """Return squared distances of rows to centres, (centres, rows), and how far they can be from their values."""
+    middle = centres.mean(axis=0)
+    away, others = rows - middle, centres - middle
+    own, own_others = np.einsum("ij,ij->i", away, away), np.einsum("ij,ij->i", others, others)
+    found = own_others[:, None] + own - 2.0 * (others @ away.T)
+    doubt = 8.0 * (rows.shape[1] + 16) * float(np.finfo(np.float64).eps)
+    return found, doubt * float(own.max(initial=0.0) + own_others.max(initial=0.0))
+
+
 def smallest(one: Array, other: Array) -> Array:
     """Return the smallest entries of each row of two tables, in ascending order."""
     return np.sort(np.concatenate([one, other], axis=1), axis=1)[:, : one.shape[1]]
@@ -145,7 +156,7 @@ def search(part: Part, number: int, work: Work, metric: Any, n_jobs: Any) -> Non
     queries, groups = _queries(work.path(QUERIES))
     k = int(queries["k"])
     if metric in _EUCLIDEAN:
-        found = Nearest(queries["X"], k, queries["reach"], groups)
+        found = Nearest(queries["X"], k, np.minimum(queries["reach"], _known_reach(work)), groups)
         with Workers(1):  # one thread of BLAS
             for block in part.blocks():
                 found.add(block)
@@ -159,6 +170,12 @@ def search(part: Part, number: int, work: Work, metric: Any, n_jobs: Any) -> Non
                 near = search_among(np.asarray(block, np.float64), metric, workers)(Q, few, workers).distances
                 distances = smallest(distances, np.pad(near, ((0, 0), (0, k - few)), constant_values=np.inf))
     work.save(work.path(STAGE, number), {"distances": distances})
+
+
+def _known_reach(work: Work) -> Any:
+    """Return the distances beyond which rows are not needed, because finished partitions have enough nearer ones."""
+    path = work.path(STAGE)
+    return work.load(path)["distances"][:, -1] if path.exists() else np.inf
 
 
 class Merged:
