@@ -7,6 +7,7 @@ rows, because products lose small differences of large numbers. If it is too sma
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -14,15 +15,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-GROUP = 32  # number of rows in a group: only the nearest groups of a row are searched row by row
+_GROUPS = (8, 64)  # least and largest number of rows in a group: only the nearest groups are searched row by row
 _EXTRA = 8  # number of neighbours that are kept in addition until distances are exact
 _BLOCK = 2**28  # largest number of distances in memory
 _CHECKED = 1000  # number of rows whose recall is measured
 _EXACT_RECALL = 0.999  # recall of a search among all rows below which it is repeated in double precision
-GOOD_RECALL = 0.95  # recall below which more lists are searched
+GOOD_RECALL, _HIGH_RECALL = 0.95, 0.99  # recall that a search must have, and above which more lists are not tried
 _INVERTED_FROM = 300_000  # smallest number of rows for which an inverted file is faster
 _LIST = 2048  # mean number of rows in a list
-_PROBES = (32, 64, 128, 256)  # numbers of lists that are searched; the first one with a good recall is taken
+_PROBES = (8, 16, 32, 64, 128, 256)  # numbers of lists that are searched; the first one with a high recall is taken
 _LARGEST_SHARE = 0.5  # share of the rows in the searched lists above which all rows are searched
 _ROUNDS = 8  # number of rounds of k-means
 _TRAINED = 64  # number of rows per list that k-means sees
@@ -61,13 +62,15 @@ def nearest(X: Tensor, k: int) -> Found:
 
     single = X.to(torch.float32)
     if len(X) >= _INVERTED_FROM:
-        lists = _Lists.of(single)
+        lists, chosen, share = _Lists.of(single), 0, 0.0
         for probes in _PROBES:
             if probes * _LIST > _LARGEST_SHARE * len(X):
                 break
-            share = recall(lists.nearest(single, k, X, probes, rows)[1])
-            if share >= GOOD_RECALL:
-                return Found(*lists.nearest(single, k, X, probes), share)
+            chosen, share = probes, recall(lists.nearest(single, k, X, probes, rows)[1])
+            if share >= _HIGH_RECALL:
+                break
+        if share >= GOOD_RECALL:
+            return Found(*lists.nearest(single, k, X, chosen), share)
     found = exact(single, k, X)
     if recall(found[1][rows]) < _EXACT_RECALL:
         found = exact(X, k, X)
@@ -101,12 +104,15 @@ def smallest(D: Tensor, k: int) -> Tensor:
     The k smallest values are in the k groups of columns with the smallest minima.
     """
     m, n = D.shape
-    if n < 4 * GROUP * k:
+    least, largest = _GROUPS
+    # The values that are compared are one for each group, and then those of the nearest k groups.
+    group = min(largest, max(least, 1 << round(math.log2(max(1.0, n / k)) / 2)))
+    if n < 4 * group * k:
         return D.topk(k, dim=1, largest=False, sorted=False).indices
-    whole = n // GROUP * GROUP
-    groups = D[:, :whole].reshape(m, -1, GROUP)
+    whole = n // group * group
+    groups = D[:, :whole].reshape(m, -1, group)
     chosen = groups.amin(dim=2).topk(k, dim=1, largest=False, sorted=False).indices
-    columns = (chosen[:, :, None] * GROUP + torch.arange(GROUP, device=D.device)).reshape(m, -1)
+    columns = (chosen[:, :, None] * group + torch.arange(group, device=D.device)).reshape(m, -1)
     if whole < n:
         columns = torch.cat((columns, torch.arange(whole, n, device=D.device).expand(m, -1)), dim=1)
     best = D.gather(1, columns).topk(k, dim=1, largest=False, sorted=False).indices
