@@ -5,13 +5,14 @@
     python benchmarks/larger_than_memory.py one     --rows 4000000 --folder big [--threads 2]
     python benchmarks/larger_than_memory.py compare --rows 4000000 --folder big
     python benchmarks/larger_than_memory.py direct  --rows 300000  --folder middle
+    python benchmarks/larger_than_memory.py report
 
 ``table`` generates the data block by block: 40 groups of 3 to 8 dimensions in 50 columns, whose scales span two
 decades. ``cluster`` runs the pipeline on workers of one thread with a memory limit, and ``one`` in one process.
 ``compare`` checks that both wrote the same bytes and every row once. ``direct`` fits all rows at once, and scores both
-maps on the same rows. Every call adds a row to results/distributed.jsonl. The runs resume, so times are complete only
-if the run was not interrupted; the field ``fresh`` says so. (The program is not called distributed.py, because that is
-the name of a package of Dask, which it would hide.)
+maps on the same rows. Every call adds a row to results/distributed.jsonl, from which ``report`` writes distributed.md.
+The runs resume, so times are complete only if the run was not interrupted; the field ``fresh`` says so. (The program is
+not called distributed.py, because that is the name of a package of Dask, which it would hide.)
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from report import Results, host
+from report import Results, host, table, write
 
 import drsne
 from drsne import DRSNE, distributed, metrics
@@ -44,6 +45,7 @@ SCORES = (
     "density_rank_correlation",
     "local_density_rank_correlation",
 )
+MAPS = ("direct", "placed")
 STAGES = ("input", "statistics", "landmarks", "concentration", "landmark_map", "output", "scores")
 
 
@@ -222,14 +224,49 @@ def direct(options: argparse.Namespace) -> None:
     )
 
 
+def write_report() -> None:
+    """Write the tables."""
+    rows = sorted(ROWS.read(), key=lambda row: (row["rows"], row["landmarks"]))
+    runs, same, scores = [], [], []
+    for each in rows:
+        size = [f"{each['rows']:,}", f"{each['landmarks']:,}"]
+        if each["what"] in ("cluster", "one"):
+            megabytes = each.get("megabytes_per_worker", {"": [each.get("megabytes", 0)]})
+            how = f"{each['workers']} workers" if each["workers"] else f"1 process, {each['threads']} threads"
+            seconds = [f"{each['seconds'].get(stage, 0.0):.0f}" for stage in (*STAGES[1:], "total")]
+            error = each["found"]["concentration"]
+            accuracy = f"{error['bias']:.3f} ({error['standard_error_of_bias']:.3f})"
+            runs.append([*size, how, *seconds, max(map(max, megabytes.values())), accuracy])
+        elif each["what"] == "compare":
+            same.append([*size, each["files"], len(each["different_files"])])
+        elif each["what"] == "direct":
+            scores += [[*size, which, *(f"{each[which][score]:.4f}" for score in SCORES)] for which in MAPS]
+            scores.append([*size, "difference", *(f"{each['differences'][score]:+.4f}" for score in SCORES)])
+    machines = "\n".join(f"- {each}" for each in dict.fromkeys(row["host"] for row in rows))
+    write(
+        "distributed",
+        "Data larger than memory",
+        "python benchmarks/larger_than_memory.py",
+        f"The data are 40 groups with 50 columns, whose scales span two decades. The runs were made on:\n\n{machines}",
+        "## Runs\n\nSeconds of every stage, the largest memory of a worker (or of the process) in megabytes, and the "
+        "mean error of the log concentrations of rows that are not landmarks, with its standard error. On the machine "
+        "with two cores, workers had a limit of 1 GB.",
+        table(["rows", "landmarks", "how", *STAGES[1:], "total", "MB", "bias"], runs),
+        "## Are the bytes of the workers those of one process?",
+        table(["rows", "landmarks", "files", "files that differ"], same),
+        "## Scores of landmarks and placed rows, against a fit of all rows",
+        table(["rows", "landmarks", "map", *(name.replace("_", " ") for name in SCORES)], scores),
+    )
+
+
 WHAT = {"table": make_table, "cluster": on_cluster, "one": in_one_process, "compare": compare, "direct": direct}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=WHAT)
-    parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--folder", type=Path, required=True, help="the folder for the table and the maps")
+    parser.add_argument("what", choices=[*WHAT, "report"])
+    parser.add_argument("--rows", type=int, default=4_000_000)
+    parser.add_argument("--folder", type=Path, default=Path("big"), help="the folder for the table and the maps")
     parser.add_argument("--partition", type=int, default=100_000, help="number of rows of a file")
     parser.add_argument("--landmarks", type=int, default=20_000)
     parser.add_argument("--coverage", type=float, default=2.0)
@@ -239,7 +276,10 @@ def main() -> None:
     parser.add_argument("--device", help="device that fits the landmarks, for example cuda; needs --coverage 0")
     parser.add_argument("--sample", type=int, default=5_000, help="number of rows that are scored against a direct fit")
     options = parser.parse_args()
-    WHAT[options.what](options)
+    if options.what == "report":
+        write_report()
+    else:
+        WHAT[options.what](options)
 
 
 if __name__ == "__main__":
