@@ -340,10 +340,10 @@ def test_neighbours_in_large_maps(n, d, k):
 
 def test_small_cells_are_divided_again():
     """The large cells keep their points, and a leaf has the points that a division of its large cell alone gives it."""
-    from drsne.backends.torch import cells
+    from drsne.backends.torch import cells, division
 
     rng = np.random.default_rng(8)
-    n, small = 5000, cells._SMALL_CELL
+    n, small = 5000, division.SMALL_CELL
     places = torch.as_tensor(rng.normal(size=(n, 3)), device=DEVICE)
     last = cells.structure(places)
     moved = places + torch.as_tensor(0.3 * rng.normal(size=(n, 3)), device=DEVICE)
@@ -364,11 +364,18 @@ import numpy as np, torch, warnings
 torch.set_default_device(sys.argv[1])
 warnings.simplefilter("ignore")
 from drsne.backends import PairList
-from drsne.backends.torch import backend, cells, tree
+from drsne.backends.torch import backend, cells, division, tree
 rng = np.random.default_rng(0)
 n = 711
 cells._TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS = 4, 4, 4, 5
-cells._WIDE, cells._SMALL_CELL = 1.2, 64
+cells._WIDE, division.SMALL_CELL, division._BLOCK = 1.2, 64, 32
+values = torch.tensor(rng.normal(size=(3, 512)), dtype=torch.float32)
+values[:, 100:300] = torch.round(values[:, 100:300])  # many equal coordinates
+of_slots = torch.randperm(512)
+for plain, program in zip(
+    division.halved(values, of_slots, 512, 64, in_order=True), division.counted(values, of_slots, 512, 64)
+):
+    assert plain.tolist() == program.tolist()
 Y = torch.tensor(np.concatenate([rng.normal(size=(n // 2, 2)), rng.normal(20, 8, (n - n // 2, 2))]))
 scales, masses = (torch.tensor(np.exp(0.5 * rng.normal(size=n))) for _ in range(2))
 near = torch.tensor(rng.integers(0, n, (n, 13)), dtype=torch.int32)

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from drsne.backends.torch.wide_leaves import divided
+from drsne.backends.torch import division, wide_leaves
+from drsne.backends.torch.division import LEAF
 
-LEAF = 32  # number of points in a leaf
 FAN = 4  # number of nodes in a node of the next level
 N_SUMMED = 16  # number of columns in the summary of a node
 X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
@@ -28,7 +28,6 @@ _VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the 
 _WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
 _CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
 _WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
-_SMALL_CELL = 1024  # number of points in the cells that are divided again
 _SUMMED_TOGETHER = 32  # largest number of near leaves that are summed together
 _TOP = 64  # largest number of nodes in the highest level
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
@@ -154,60 +153,15 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
     places = places.to(torch.float32).contiguous()
     n_leaves = -(-n // LEAF)
     whole = LEAF << max(0, (n_leaves - 1).bit_length())
-    small = min(whole, _SMALL_CELL)
-    slots, size = (torch.arange(whole, device=places.device), whole) if last is None else (last.slots, small)
-    corner = places.amax(dim=0)
-    slots = _halved(places, corner, slots, size, small)
-    if compiled(places):
-        slots, extents = _divided_small(places, corner, slots, small)
-    else:
-        slots = _halved(places, corner, slots, small, LEAF)
-        leaves = _values(places, corner, slots).reshape(places.shape[1], -1, LEAF)
-        extents = (leaves.amax(dim=2) - leaves.amin(dim=2)).amax(dim=0)
+    slots, size = torch.arange(whole, device=places.device), whole
+    if last is not None:
+        slots, size = last.slots, min(whole, division.SMALL_CELL)
+    slots, extents = division.divided(places, slots, size, compiled=compiled(places))
     levels = [n_leaves]
     while levels[-1] > _TOP:
         levels.append(-(-levels[-1] // FAN))
     slots, runs = _with_parts(places, slots, extents)
     return Structure(slots, n, levels, runs)
-
-
-def _values(places: Tensor, corner: Tensor, slots: Tensor) -> Tensor:
-    """Return the coordinates of the points in the order of the slots, (d, slots).
-
-    The last cells are filled with the upper corner of the map, which stays behind all points in every sort.
-    """
-    filled = corner[:, None].repeat(1, len(slots))
-    filled[:, : len(places)] = places.T
-    return filled[:, slots]
-
-
-def _halved(places: Tensor, corner: Tensor, slots: Tensor, size: int, until: int) -> Tensor:
-    """Return the slots after cells of this size were divided until they have ``until`` points."""
-    if size == until:
-        return slots
-    values = _values(places, corner, slots)
-    while size > until:
-        inside = values.reshape(len(values), -1, size)
-        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
-        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
-        first = torch.arange(0, len(slots), size, device=slots.device)[:, None]
-        order = key.sort(dim=1, stable=True).indices
-        if until == LEAF:  # the order within both halves stays as it was, as in the Triton program
-            order = order.reshape(len(first), 2, -1).sort(dim=2).values.reshape(order.shape)
-        moved = (order + first).reshape(-1)
-        slots, values = slots[moved], values[:, moved]
-        size //= 2
-    return slots
-
-
-def _divided_small(places: Tensor, corner: Tensor, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Return the slots after cells of this size were divided into leaves by a Triton program, and their extents."""
-    from drsne.backends.torch.kernels.cells import divide
-
-    found, extents = torch.empty_like(slots), places.new_empty(len(slots) // LEAF)
-    n, d = places.shape
-    divide[(len(slots) // size,)](places, corner, slots, found, extents, n, d, size // LEAF, LEAF, num_warps=4)
-    return found, extents
 
 
 def _with_parts(places: Tensor, slots: Tensor, extents: Tensor) -> tuple[Tensor, Runs]:
@@ -223,7 +177,7 @@ def _with_parts(places: Tensor, slots: Tensor, extents: Tensor) -> tuple[Tensor,
             cut[(len(wide),)](places, slots, wide, sizes, places.shape[1], _CUTS, LEAF, num_warps=1)
     else:
         inside = slots.view(-1, LEAF)[wide]
-        order, sizes = divided(places[inside].permute(2, 0, 1), _CUTS)
+        order, sizes = wide_leaves.divided(places[inside].permute(2, 0, 1), _CUTS)
         slots = slots.clone()
         slots.view(-1, LEAF)[wide] = slots[begin + order]
     first_of_leaves, count_of_leaves = _leaf_runs(len(places), slots.device)

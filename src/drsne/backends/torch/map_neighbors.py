@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from drsne.backends.torch import cells
-from drsne.backends.torch.cells import FAN, LEAF, Structure
+from drsne.backends.torch.cells import FAN, Structure
+from drsne.backends.torch.division import LEAF
 
 _FEW = 8192  # number of points below which all distances are computed
 _LARGEST_TREE = 3  # largest number of dimensions of a map that is divided into cells

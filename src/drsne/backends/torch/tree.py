@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from drsne.backends.torch import cells
-from drsne.backends.torch.cells import FAN, LEAF, N_SUMMED, Lists, Structure
+from drsne.backends.torch.cells import FAN, N_SUMMED, Lists, Structure
+from drsne.backends.torch.division import LEAF
 from drsne.precision import pair_type, scaled_pair_type
 
 _BLOCK = 64  # number of far nodes that a program reads at a time
