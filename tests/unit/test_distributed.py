@@ -259,8 +259,6 @@ def test_models_that_are_not_supported(finished, tmp_path):
     for model in (DRSNE(metric="precomputed"), DRSNE(pca_components=2), DRSNE(init=np.zeros((3, 2)))):
         with pytest.raises(ValueError, match="model must have"):
             drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model})
-    with pytest.raises(ValueError, match="coverage must be 0"):
-        drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": DRSNE(device="cuda")})
     with pytest.raises(TypeError, match="model must be a DRSNE"):
         drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": "tsne"})
 
@@ -435,9 +433,10 @@ def test_rows_are_placed_on_the_processor_if_landmarks_were_fitted_by_pytorch(fi
     pytest.importorskip("torch", reason="fits the landmarks")
     folder, _, X = finished
     model = DRSNE(perplexity=10, density_neighbors=10, max_iter=60, backend="torch", device="cpu")
-    found = drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model}, coverage=0)
+    found = drsne.distributed.fit(folder / "data", tmp_path / "map", **{**QUICK, "model": model})
     table, fitted = pd.read_parquet(found.output), drsne.load(found.model_file)
     assert fitted.backend == "torch"
+    assert np.ptp(fitted._reference.training.masses) > 0.0
     expected = fitted.set_params(backend="numba", device=None).transform(X.astype(np.float64))
     np.testing.assert_array_equal(table.to_numpy()[:, :2], expected)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from on_backends import DEVICE, TORCH
 from scipy.spatial.distance import cdist
 
 from drsne import DRSNE, Objective
 from drsne.affinities import DEFAULT_CALIBRATION, conditional_affinities
+from drsne.backends.arrays import host
 from drsne.backends.numba import fields
 from drsne.backends.numba.threads import Workers
 from drsne.estimators.preparation import prepare_drsne
@@ -21,10 +23,17 @@ X = RNG.normal(size=(40, 4)) * RNG.uniform(0.5, 3, (40, 1))
 MASSES = RNG.integers(1, 5, 40).astype(float)
 EXPANDED = np.repeat(np.arange(40), MASSES.astype(int))
 PERPLEXITY, K = 6.0, 9
+ON_DEVICE = {"backend": "torch", "device": DEVICE}
+of_torch = pytest.mark.skipif(not TORCH, reason="needs PyTorch")
+BACKENDS = [pytest.param({}, id="numba"), pytest.param(ON_DEVICE, id="torch", marks=of_torch)]
+ALL_SUMS = [
+    *BACKENDS,
+    pytest.param({**ON_DEVICE, "engine": "tree", "engine_options": {"theta": 0.0}}, id="torch-tree", marks=of_torch),
+]
 
 
-def prepared(objective: Objective, weight: float, workers: Workers):
-    settings = DRSNE(perplexity=PERPLEXITY, density_neighbors=K, random_state=0)._settings()
+def prepared(objective: Objective, weight: float, workers: Workers, **params):
+    settings = DRSNE(perplexity=PERPLEXITY, density_neighbors=K, random_state=0, **params)._settings()
     return prepare_drsne(settings, X, objective, weight, workers, MASSES)
 
 
@@ -46,16 +55,18 @@ def expanded_neighbors(distances, k):
     ],
     ids=["fixed", "adaptive", "both"],
 )
-def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, monkeypatch):
+@pytest.mark.parametrize("params", ALL_SUMS)
+def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, params, monkeypatch):
     monkeypatch.setattr(fields, "_THETA", 0.0)  # sums over all pairs
     weight = 1.7
     with Workers(1) as workers:
-        problem = prepared(objective, weight, workers).problem
+        problem = prepared(objective, weight, workers, **params).problem
         objective = problem.objective
         Y = np.random.default_rng(1).normal(size=(40, 2)) * 3
         found = problem.evaluate(Y, losses=True)
         in_data = problem.terms.neighborhoods[0].neighbors
-        in_map = [each.table(Y, None, problem.backend).neighbors for each in problem.terms.neighborhoods[1:]]
+        there, received = problem.backend.received(Y), problem.start().terms.neighborhoods[1:]
+        in_map = [host(each.table(there, None, problem.backend).neighbors) for each in received]
     P, scales = problem.terms.pairs["objective"].pairs, problem.scales_at(1.0)
     dense = np.zeros((40, 40))
     for i in range(40):
@@ -95,9 +106,10 @@ def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, monkeypatch
             assert found.gradient[i, c] * MASSES[i] / MASSES.sum() == pytest.approx(slope, rel=1e-4, abs=1e-8)
 
 
-def test_affinities_and_radii_are_those_of_the_expanded_rows():
+@pytest.mark.parametrize("params", BACKENDS)
+def test_affinities_and_radii_are_those_of_the_expanded_rows(params):
     with Workers(1) as workers:
-        found = prepared(Objective(precision="double"), 1.0, workers)
+        found = prepared(Objective(precision="double"), 1.0, workers, **params)
         D = cdist(X, X)
         near = expanded_neighbors(D, int(3 * PERPLEXITY + 0.5))
         conditional, _, _ = conditional_affinities(
@@ -110,7 +122,7 @@ def test_affinities_and_radii_are_those_of_the_expanded_rows():
     np.testing.assert_allclose(found.affinities.P.toarray(), P, atol=1e-12)
     assert found.affinities.P.sum() == pytest.approx(1.0)
     lists = expanded_neighbors(D, K)
-    whole = prepared(Objective(precision="double", small_groups=False), 1.0, workers)
+    whole = prepared(Objective(precision="double", small_groups=False), 1.0, workers, **params)
     np.testing.assert_allclose(whole.training.radii, np.take_along_axis(D, lists, axis=1).mean(axis=1))
 
 
@@ -139,11 +151,12 @@ def test_entries_of_neighbours_by_mass():
     assert weighted.slots(graph, None, 2).indices.tolist() == [[2, 0]]
 
 
-def test_a_weighted_map_of_distinct_rows_resembles_the_map_of_all_rows():
+@pytest.mark.parametrize("params", BACKENDS)
+def test_a_weighted_map_of_distinct_rows_resembles_the_map_of_all_rows(params):
     rng = np.random.default_rng(3)
     distinct = np.concatenate([rng.normal(0, 0.4, (60, 5)), rng.normal(5, 1.5, (60, 5))])
     counts = np.where(np.arange(120) < 60, 3, 1)
-    short = {"perplexity": 15, "density_neighbors": 15, "max_iter": 250, "random_state": 0}
+    short = {"perplexity": 15, "density_neighbors": 15, "max_iter": 250, "random_state": 0, **params}
     weighted_map = DRSNE(**short).fit(distinct, sample_weight=counts)
     dense, sparse = weighted_map.input_concentration_[:60], weighted_map.input_concentration_[60:]
     plain = DRSNE(**short).fit(distinct)
@@ -156,8 +169,9 @@ def test_a_weighted_map_of_distinct_rows_resembles_the_map_of_all_rows():
     assert np.linalg.norm(together - weighted_map.embedding_[:5], axis=1).max() < 0.3 * np.ptp(weighted_map.embedding_)
 
 
-def test_masses_of_one_change_nothing_and_others_are_checked():
-    short = {"perplexity": 5, "density_neighbors": 5, "max_iter": 30, "random_state": 0}
+@pytest.mark.parametrize("params", BACKENDS)
+def test_masses_of_one_change_nothing_and_others_are_checked(params):
+    short = {"perplexity": 5, "density_neighbors": 5, "max_iter": 30, "random_state": 0, **params}
     assert np.array_equal(DRSNE(**short).fit_transform(X, sample_weight=np.ones(40)), DRSNE(**short).fit_transform(X))
     light = DRSNE(**short).fit(X, sample_weight=np.full(40, 0.5)).embedding_
     assert np.isfinite(light).all()
@@ -169,23 +183,26 @@ def test_masses_of_one_change_nothing_and_others_are_checked():
         DRSNE(**short).fit(X, sample_weight=np.ones(3))
 
 
+@pytest.mark.parametrize("params", BACKENDS)
 @pytest.mark.parametrize("pair", [(0.1, 0.3), (0.3, 0.9), (1.1, 3.3)])
-def test_fractional_weights_place_rows_independently_of_the_batch(pair):
+def test_fractional_weights_place_rows_independently_of_the_batch(pair, params):
     rows = np.random.default_rng(5).normal(size=(150, 4))
     weights = np.where(np.arange(150) % 2, *pair)
-    model = DRSNE(perplexity=5, density_neighbors=5, max_iter=30, random_state=0).fit(rows, sample_weight=weights)
+    model = DRSNE(perplexity=5, density_neighbors=5, max_iter=30, random_state=0, **params)
+    model.fit(rows, sample_weight=weights)
     new = np.random.default_rng(6).normal(size=(20, 4))
     together = model.transform(new)
     assert np.array_equal(np.concatenate([model.transform(new[i : i + 1]) for i in range(20)]), together)
 
 
-def test_few_heavy_rows():
-    model = DRSNE(perplexity=20, density_neighbors=30, max_iter=30, random_state=0)
+@pytest.mark.parametrize("params", BACKENDS)
+def test_few_heavy_rows(params):
+    model = DRSNE(perplexity=20, density_neighbors=30, max_iter=30, random_state=0, **params)
     model.fit(X[:20], sample_weight=np.full(20, 10.0))
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.transform(X[20:25])).all()
-    assert model.engine_ == "tree"
+    assert model.engine_ == ("exact" if params else "tree")
     with pytest.warns(UserWarning, match="the sample_weight of the other rows adds up to only about 2"):
-        DRSNE(max_iter=10).fit(X, sample_weight=np.full(40, 0.06))
+        DRSNE(max_iter=10, **params).fit(X, sample_weight=np.full(40, 0.06))
     with pytest.raises(ValueError, match="between 1e-06 and 1e"):
-        DRSNE().fit(X, sample_weight=np.full(40, 1e9))
+        DRSNE(**params).fit(X, sample_weight=np.full(40, 1e9))

@@ -145,8 +145,6 @@ def test_wrong_devices_and_backends(X):
         fitted(X, engine="fft")
     with pytest.raises(ValueError, match="engine='tree' does not support n_components=3 with backend='torch'"):
         fitted(X, engine="tree", n_components=3)
-    with pytest.raises(ValueError, match="sample_weight needs backend='numba'"):
-        DRSNE(backend="torch", device=DEVICE).fit(X, sample_weight=np.full(len(X), 2.0))
 
 
 def test_a_device_without_enough_memory(X, monkeypatch):

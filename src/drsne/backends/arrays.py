@@ -56,6 +56,11 @@ def same_kind(values: NDArray[Any], like: Any) -> Any:
     return values if isinstance(like, np.ndarray) else sys.modules["torch"].as_tensor(values, device=like.device)
 
 
+def along_rows(table: Any, columns: Any) -> Any:
+    """Return the entries of a table (n, k) in these ``columns`` (n, m) of each row."""
+    return np.take_along_axis(table, columns, axis=1) if isinstance(table, np.ndarray) else table.gather(1, columns)
+
+
 def norm(values: Any) -> float:
     """Return the Euclidean norm of all entries. It does not depend on the number of BLAS threads."""
     if isinstance(values, np.ndarray):

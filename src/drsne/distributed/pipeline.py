@@ -82,7 +82,7 @@ def fit(
         The number of landmarks. More landmarks show smaller groups and take more time and memory.
     coverage : float, default=2.0
         How strongly rows in regions of which the sample has few rows are preferred as landmarks. With 0, landmarks are
-        a uniform sample and have equal weights, which fits on a GPU need.
+        a uniform sample and have equal weights.
     n_checked : int, default=1_000
         The number of rows whose concentration in the whole data is computed exactly besides that of the landmarks. One
         half makes the estimates for other rows unbiased, and the other half measures their accuracy.
@@ -142,7 +142,7 @@ def fit(
     }
     seed = checks.integer("random_state", random_state, at_least=0)
     checks.jobs(n_jobs)
-    estimator = checked_model(model, seed, coverage)
+    estimator = checked_model(model, seed)
     check_output(output, source)
     parts: Sequence[Part]
     parts = parquet_parts(source, columns) if array is None else array_parts(array, work.folder / spool.STAGE)

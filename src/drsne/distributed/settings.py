@@ -14,7 +14,7 @@ from drsne.estimators.drsne import DRSNE
 _CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
 
 
-def checked_model(model: DRSNE | None, seed: int, coverage: float) -> DRSNE:
+def checked_model(model: DRSNE | None, seed: int) -> DRSNE:
     """Return an estimator with the parameters of the landmarks' map, or raise an error if one is not supported."""
     if model is not None and not isinstance(model, DRSNE):
         raise TypeError(f"model must be a DRSNE or None; got {type(model).__name__}. Pass drsne.DRSNE(...).")
@@ -36,12 +36,6 @@ def checked_model(model: DRSNE | None, seed: int, coverage: float) -> DRSNE:
                 "the data before, and leave the others at their defaults."
             )
     estimator._check_parameters(estimator.get_params(deep=False), estimator._defaults())
-    on_device = estimator.backend == "torch" or estimator.device not in (None, "cpu")
-    if on_device and coverage:
-        raise ValueError(
-            "coverage must be 0 for a model on a device, because landmarks with weights need backend='numba'; got "
-            f"{coverage:g}. Pass coverage=0 for a uniform sample, or omit device and backend."
-        )
     return estimator
 
 

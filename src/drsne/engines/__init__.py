@@ -140,9 +140,17 @@ def check_chosen(
             )
 
 
-def build(name: str, backend: Backend, *, precision: str, options: Any = None) -> Engine:
-    """Return an engine with the options that it supports; other options are ignored."""
+def build(name: str, backend: Backend, *, precision: str, options: Any = None, masses: Any = None) -> Engine:
+    """Return an engine with the options that it supports; other options are ignored.
+
+    ``masses`` (n,) are those of the points, or None if all are 1. Only the backend of PyTorch has engines of several
+    names for points with masses; that of numba has one, :class:`drsne.engines._weighted.WeightedEngine`.
+    """
     kind = load(name)
     used = {option: value for option, value in (options or {}).items() if option in kind.OPTIONS}
+    if masses is not None:
+        from drsne.engines._weighted import ON_DEVICE
+
+        kind, used = ON_DEVICE[name], {**used, "masses": masses}
     engine: Engine = kind(backend, precision=precision, **used)
     return engine

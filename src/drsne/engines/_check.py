@@ -40,11 +40,20 @@ class Indicators(NamedTuple):
     extent: float
 
     @classmethod
-    def of(cls, Z: float, F: Array) -> Indicators:
-        """Return the indicators of a map with this partition sum and these forces."""
+    def of(cls, Z: float, F: Array, pairs: float | None = None) -> Indicators:
+        """Return the indicators of a map with this partition sum and these forces.
+
+        ``pairs`` is the sum of ``m_i m_j`` over all pairs if points have masses.
+        """
         n, size = len(F), norm(F)
         potential = Z / (np.sqrt(n) * size) if size > 0.0 else 0.0
-        return cls(potential, max(n * n / Z - 1.0, _NARROW) if Z > 0.0 else np.inf)
+        pairs = n * n if pairs is None else pairs
+        return cls(potential, max(pairs / Z - 1.0, _NARROW) if Z > 0.0 else np.inf)
+
+
+def spread(order: Any) -> Any:
+    """Return points at equal steps in ``order``."""
+    return order[:: max(1, len(order) // _CHECKED)]
 
 
 class Sample(NamedTuple):
@@ -57,7 +66,7 @@ class Sample(NamedTuple):
     @classmethod
     def of(cls, Y: Array, order: NDArray[Any], precision: str, backend: Backend, scales: Array | None = None) -> Sample:
         """Return points at equal steps in ``order``, with their sums."""
-        points = order[:: max(1, len(order) // _CHECKED)]
+        points = spread(order)
         potential, forces = backend.sampled_repulsion(Y, points, scales=scales, precision=precision)
         return cls(points, forces, potential)
 

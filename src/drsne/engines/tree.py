@@ -153,16 +153,22 @@ class TreeEngine:
         last.cells = _Reused(found.structure, found.leaf_extent(), 0, pause, paused) if kept else None
         return found
 
+    def _indicators(self, sums: Any) -> Indicators:
+        return Indicators.of(sums.partition, sums.forces)
+
+    def _sample(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: Any) -> Sample:
+        return Sample.of(Y, sums.order, self._precision, self._backend, scales)
+
     def _checked(self, Y: NDArray[np.float64], scales: NDArray[np.float64] | None, sums: Any, state: _Checked) -> Any:
         """Return the sums, recomputed with a smaller theta if necessary, and with a corrected partition sum.
 
         The factors on theta and on the partition sum are kept until the next check.
         """
-        allowed, indicators = MARGIN * self._allowed[0], Indicators.of(sums.partition, sums.forces)
+        allowed, indicators = MARGIN * self._allowed[0], self._indicators(sums)
         state.unchecked -= 1
         if state.unchecked >= 0 and state.prediction.at(indicators) <= allowed:
             return sums._replace(partition=sums.partition * state.ratio)
-        sample = Sample.of(Y, sums.order, self._precision, self._backend, scales)
+        sample = self._sample(Y, scales, sums)
         error = sample.force_error(sums.forces)
         while error > allowed and state.share > _LEAST_SHARE:
             share, before = state.share, error

@@ -570,7 +570,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n, d = outcome.embedding.shape
         self.engine_ = engines.resolve(self.engine, n, d, adaptive, prepared.problem.backend.name)
         self.knn_recall_ = prepared.recall
-        if prepared.problem.masses is not None:
+        if prepared.problem.masses is not None and prepared.problem.backend.name == "numba":
             self.engine_ = "tree" if d <= 3 else "exact"  # the only one for rows with weights
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:

@@ -386,11 +386,6 @@ class DRSNE(MapEstimator):
             )
         if (masses == 1.0).all():
             return None
-        if parameters.backend_of(self.get_params(deep=False)) != "numba":
-            raise ValueError(
-                "sample_weight needs backend='numba'; got a fit by PyTorch. Omit device and backend, or omit "
-                "sample_weight."
-            )
         objective = self._objective(1.0)
         if objective.affinity_smoothing or objective.support != "symmetric":
             raise ValueError(

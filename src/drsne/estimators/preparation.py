@@ -153,7 +153,7 @@ def prepare_density_terms(
     # The last bits of distances do not matter in single precision, but they do in the presets of the paper.
     compiled = objective.precision == "double"
     backend = settings.computed_by(workers)
-    usual = objective.calibration.shift and objective.support == "symmetric" and not compiled and masses is None
+    usual = objective.calibration.shift and objective.support == "symmetric" and not compiled
     on_device = backend if usual else None
     near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses, backend=on_device)
     near = near._replace(radii=radii)
@@ -162,7 +162,7 @@ def prepare_density_terms(
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real, masses)
     with timed("Made the initial map"):
         start = _start(settings, near, symmetric, backend, workers)
-    if isinstance(symmetric.P, PairList):
+    if on_device is not None and backend.name == "torch":
         backend.forget()
     graph = slots(near.graph, masses, sizes.density_neighbors)
     kept = None
@@ -349,6 +349,8 @@ def _neighbors(
         if supplied is None and backend is not None and searches(backend, X, settings.metric):
             indices, distances, recall = backend.nearest(X, k, cosine=settings.metric == "cosine")
             graph = KnnGraph(indices, distances)
+            if masses is not None:  # affinities of rows with masses are computed on the processor
+                graph = KnnGraph(host(indices), host(distances))
         elif supplied is None:
             method = "auto" if compiled else "uncompiled"
             graph = nearest(X, k, metric=settings.metric, workers=workers, method=method)
@@ -506,7 +508,7 @@ def _engine(
     adaptive: bool = False,
     masses: Array | None = None,
 ) -> engines.Engine:
-    if masses is not None:
+    if masses is not None and backend.name == "numba":
         from drsne.engines._weighted import WeightedEngine
 
         return WeightedEngine(backend, masses)
@@ -517,7 +519,7 @@ def _engine(
             "long. Pass n_components=2, or backend='numba' without a device."
         )
     LOGGER.debug("Engine %r with the %s kernel", name, "adaptive" if adaptive else "fixed")
-    return engines.build(name, backend, precision=precision, options=settings.engine_options)
+    return engines.build(name, backend, precision=precision, options=settings.engine_options, masses=masses)
 
 
 def searches(backend: Any, X: Any, metric: Any) -> bool:

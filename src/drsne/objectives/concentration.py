@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
-from drsne.backends.arrays import cast, host, namespace, same_kind
+from drsne.backends.arrays import along_rows, cast, host, namespace, same_kind
 from drsne.objectives import masses as weighted
 
 Array = NDArray[np.float64]
@@ -94,8 +94,7 @@ def repeated(table: Any, kept: Any) -> Any:
     out = namespace(table).empty_like(table)
     out[...] = table
     columns = same_kind(2 * np.arange(k) + 1, table)[None, :] * kept[rows][:, None] // (2 * k)
-    some = table[rows]
-    out[rows] = np.take_along_axis(some, columns, axis=1) if isinstance(some, np.ndarray) else some.gather(1, columns)
+    out[rows] = along_rows(table[rows], columns)
     return out
 
 

@@ -337,7 +337,7 @@ class DRSNEProblem(Problem):
     def _profile(self, Y: NDArray[Any], table: NeighborTable) -> Profile:
         smoothing = self.objective.embedding_smoothing
         radii = table.radii(Y, smoothing.squared_distance)
-        return profile(radii, self.objective.embedding_exponent, smoothing, self.masses)
+        return profile(radii, self.objective.embedding_exponent, smoothing, self._masses)
 
     def _density_term(
         self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
@@ -377,11 +377,11 @@ class DRSNEProblem(Problem):
         compiled = len(radii) >= LARGE_MAP and self.masses is None
         added = added_length(radii, smoothing) if compiled else 0.0
         if not added or smoothing.mean or smoothing.profile:
-            return self._loss(profile(radii, exponent, smoothing, self.masses), state)
+            return self._loss(profile(radii, exponent, smoothing, self._masses), state)
         attached = self.objective.normalizer == "attached"
         return self.backend.profile_slope(radii, state.terms.target, exponent=exponent, added=added, attached=attached)
 
     def _loss(self, low: Profile, state: State) -> tuple[float, Array]:
         exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
         attached = self.objective.normalizer == "attached"
-        return loss_and_slope(state.terms.target, low, exponent, smoothing, attached=attached, masses=self.masses)
+        return loss_and_slope(state.terms.target, low, exponent, smoothing, attached=attached, masses=self._masses)

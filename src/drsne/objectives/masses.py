@@ -1,16 +1,22 @@
 """Statistics of rows with masses. A row of mass m counts as m rows.
 
 All functions take ``masses`` (n,) or None, which stands for masses of 1 and leaves the results of NumPy unchanged.
+Values and masses are NumPy arrays, or tensors on a device.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.backends.arrays import along_rows, namespace
 from drsne.neighbors.graph import KnnGraph
 
 Array = NDArray[np.float64]
+_BITS = 60  # number of bits of a sum of masses of tensors
 
 
 def mean(values: Array, masses: Array | None) -> float:
@@ -27,6 +33,8 @@ def quantiles(values: Array, levels: tuple[float, ...], masses: Array | None) ->
     """Return quantiles of ``values``, with the interpolation of NumPy."""
     if masses is None:
         return np.asarray(np.quantile(values, levels))
+    if not isinstance(values, np.ndarray):
+        return _quantiles_of_tensors(values, levels, masses)
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(masses[order])
     at = np.asarray(levels) * max(float(ends[-1]) - 1.0, 0.0)
@@ -34,6 +42,23 @@ def quantiles(values: Array, levels: tuple[float, ...], masses: Array | None) ->
         values[order][np.minimum(np.searchsorted(ends, place, side="right"), len(values) - 1)]
         for place in (np.floor(at), np.ceil(at))
     )
+    return np.asarray(below + (at - np.floor(at)) * (above - below))
+
+
+def _quantiles_of_tensors(values: Any, levels: tuple[float, ...], masses: Any) -> Array:
+    """Return the same for tensors.
+
+    Masses are added as integers, because cumulative sums of real numbers on a GPU are not the same in every run. The
+    unit is a power of two, so masses that are integers are exact.
+    """
+    xp, total = namespace(values), float(masses.sum())
+    unit = 2.0 ** (_BITS - math.ceil(math.log2(total)))
+    ordered, order = xp.sort(values, stable=True)
+    ends = xp.cumsum(xp.round(masses[order] * unit).to(xp.int64), dim=0)
+    at = np.asarray(levels) * max(total - 1.0, 0.0)
+    places = [[int(place * unit) for place in found] for found in (np.floor(at), np.ceil(at))]
+    columns = xp.searchsorted(ends, xp.as_tensor(places, device=values.device), right=True)
+    below, above = ordered[columns.clamp(max=len(values) - 1)].cpu().numpy()
     return np.asarray(below + (at - np.floor(at)) * (above - below))
 
 
@@ -45,13 +70,22 @@ def slots(graph: KnnGraph, masses: Array | None, k: int) -> KnnGraph:
     """
     if masses is None:
         return graph.first(k)
-    n, listed = graph.indices.shape
-    ends = np.cumsum(masses[graph.indices], axis=1)
+    columns = slot_columns(graph.indices, masses, k)
+    return KnnGraph(along_rows(graph.indices, columns), along_rows(graph.distances, columns))
+
+
+def slot_columns(indices: Any, masses: Any, k: int) -> Any:
+    """Return the columns (n, k) of a table of neighbours that :func:`slots` lists."""
+    n, listed = indices.shape
+    if not isinstance(indices, np.ndarray):
+        xp = namespace(indices)
+        ends = xp.cumsum(masses[indices.to(xp.int64)], dim=1)
+        entries = xp.arange(k, dtype=ends.dtype, device=ends.device) + 0.5
+        at = entries * (ends[:, -1:] / k).clamp(max=1.0)
+        return xp.searchsorted(ends, at, right=True).clamp(max=listed - 1)
+    ends = np.cumsum(masses[indices], axis=1)
     at = (np.arange(k) + 0.5) * np.minimum(1.0, ends[:, -1:] / k)
     columns = np.empty((n, k), np.intp)
     for entry in range(k):  # each row is searched on its own, so that it does not depend on the other rows
         columns[:, entry] = (ends <= at[:, entry : entry + 1]).sum(axis=1)
-    np.minimum(columns, listed - 1, out=columns)
-    return KnnGraph(
-        np.take_along_axis(graph.indices, columns, axis=1), np.take_along_axis(graph.distances, columns, axis=1)
-    )
+    return np.minimum(columns, listed - 1, out=columns)

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, NeighborList, Order
-from drsne.backends.arrays import empty, host
-from drsne.neighbors.graph import KnnGraph
+from drsne.backends.arrays import along_rows, empty
 from drsne.objectives.concentration import repeated
-from drsne.objectives.masses import slots
+from drsne.objectives.masses import slot_columns
 
 Array = NDArray[np.float64]
 REFRESHED_EVERY = 10  # number of iterations between two searches for the neighbours in a map
@@ -162,8 +161,7 @@ class EmbeddingNeighborhoods:
         """Search for the neighbours in this map and return them; they are not stored in ``memory``."""
         near = backend.nearest_in_map(Y, min(self.k, len(Y) - 1))
         if self.masses is not None:
-            listed = slots(KnnGraph(host(near), np.zeros(near.shape)), self.masses, self.k).indices
-            near = backend.received(listed)
+            near = along_rows(near, slot_columns(near, self.masses, self.k))
         return NeighborTable(repeated(near, self.kept), backend, self.sample)
 
     def reordered(self, order: Order) -> EmbeddingNeighborhoods:
@@ -173,8 +171,8 @@ class EmbeddingNeighborhoods:
 
     def on(self, backend: Backend) -> EmbeddingNeighborhoods:
         """Return the neighbourhoods with arrays of a backend."""
-        kept = None if self.kept is None else backend.received(self.kept)
-        return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept, self.masses)
+        kept, masses = (None if each is None else backend.received(each) for each in (self.kept, self.masses))
+        return EmbeddingNeighborhoods(self.weight, self.k, self.sample, kept, masses)
 
 
 Neighborhoods = InputNeighborhoods | EmbeddingNeighborhoods

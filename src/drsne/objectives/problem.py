@@ -190,6 +190,7 @@ class Problem:
         self.terms, self.weight, self.precision = terms, weight, precision
         self.masses, self.total = masses, float(len(terms.target) if masses is None else masses.sum())
         self.engine, self.backend = engine, backend
+        self._masses = None if masses is None else backend.received(masses)
         self._smoothings, self._adaptation = smoothings, adaptation
         self._received: Terms | None = None
 
@@ -278,8 +279,8 @@ class Problem:
         value = None
         if weight or losses:
             value = self._density_term(typed, state, weight, gradient, losses, iteration)
-        if self.masses is not None:
-            gradient /= self.backend.received(self.masses)[:, None]
+        if self._masses is not None:
+            gradient /= self._masses[:, None]
         if not power:
             scales = None
         pull, damping = None, None

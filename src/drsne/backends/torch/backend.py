@@ -188,6 +188,12 @@ class TorchBackend:
         potential, forces = _over_all(Y, points, scales, 1.0, pair_dtype(Y, scales, precision))
         return float(potential.sum()), arrays.host(forces)
 
+    def weighted_repulsion(
+        self, Y: Tensor, points: Tensor, masses: Tensor, *, smoothing: float, scales: Tensor | None, precision: str
+    ) -> tuple[Tensor, Tensor]:
+        """Return ``sum_j m_j w_ij`` and the forces of these masses on some ``points`` i, over all points j."""
+        return _over_all(Y, points, scales, 1.0 + smoothing, pair_dtype(Y, scales, precision), masses)
+
     def neighbor_list(self, neighbors: Tensor) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""
         n, m = neighbors.shape
@@ -305,15 +311,15 @@ def _row_ranges(indptr: Tensor) -> Iterator[tuple[int, int, int, int]]:
 
 
 def _over_all(
-    Y: Tensor, points: Tensor, scales: Tensor | None, base: float, real: torch.dtype
+    Y: Tensor, points: Tensor, scales: Tensor | None, base: float, real: torch.dtype, masses: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the sums of the kernel and the forces for some points, over all points."""
+    """Return the sums of the kernel and the forces for some points, over all points, which may have masses."""
     n, d = Y.shape
     places, points = (Y - Y.mean(dim=0)).to(real).contiguous(), points.contiguous()
     inverse = None if scales is None else (1.0 / scales).to(real)
     potential = torch.empty(len(points), dtype=torch.float64, device=Y.device)
     forces = torch.empty((len(points), d), dtype=torch.float64, device=Y.device)
-    if compiled(places) and d == 2:
+    if compiled(places) and d == 2 and masses is None:
         from drsne.backends.torch.kernels import repulsion as kernels
 
         sums = torch.empty((3, len(points)), dtype=torch.float32, device=Y.device)
@@ -332,9 +338,10 @@ def _over_all(
         square: Any = sum(each * each for each in away)
         w = 1.0 / (base + factor * square)
         w[torch.arange(len(some), device=Y.device), some] = 0.0
-        potential[lo : lo + step] = w.sum(dim=1, dtype=torch.float64)
+        of_mass = w if masses is None else masses.to(real) * w
+        potential[lo : lo + step] = of_mass.sum(dim=1, dtype=torch.float64)
         for c in range(d):
-            forces[lo : lo + step, c] = (factor * w * w * away[c]).sum(dim=1, dtype=torch.float64)
+            forces[lo : lo + step, c] = (factor * of_mass * w * away[c]).sum(dim=1, dtype=torch.float64)
     return potential, forces
 
 
