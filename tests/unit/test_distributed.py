@@ -442,6 +442,17 @@ def test_rows_are_placed_on_the_processor_if_landmarks_were_fitted_by_pytorch(fi
     np.testing.assert_array_equal(table.to_numpy()[:, :2], expected)
 
 
+def test_a_new_run_in_the_folder_of_another_one(finished, tmp_path):
+    """Nothing that a process remembers of a run is used for other data at the same path."""
+    folder, found, _ = finished
+    write(tmp_path / "data", (200, 350))
+    drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    shutil.rmtree(tmp_path / "map")
+    shutil.rmtree(tmp_path / "map.work")
+    again = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
 def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

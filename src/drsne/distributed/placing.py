@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ NOVELTY = "novelty"
 
 
 @lru_cache(maxsize=1)
-def _model(path: str, changed: int) -> DRSNE:
+def _model(path: str, version: tuple[int, ...]) -> DRSNE:
     """Return a model; a worker reads the file once."""
     model: DRSNE = load(path)
     return model
@@ -35,7 +34,7 @@ def model_of(work: Work, n_jobs: Any) -> DRSNE:
     of all rows have to be computed in the same way.
     """
     path = work.folder / FILE
-    model = _model(str(path), os.stat(path).st_mtime_ns)
+    model = _model(str(path), work.version(path))
     model.set_params(n_jobs=n_jobs, backend="numba", device=None)
     return model
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,6 +48,12 @@ class Work:
                 return {name: found[name] for name in found.files}
         except (ValueError, EOFError, KeyError) as error:
             raise ValueError(f"{path} is damaged ({error}). Remove it and call fit again.") from error
+
+    def version(self, path: Path) -> tuple[int, ...]:
+        """Return numbers that change when a file is written again, so that caches of workers do not outlive a run."""
+        with path.open("rb") as stream:  # network file systems check an opened file with the server
+            found = os.fstat(stream.fileno())
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def save_json(self, name: str, value: Any) -> None:
         """Write a value as JSON."""
