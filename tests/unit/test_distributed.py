@@ -213,6 +213,21 @@ def test_columns_can_be_chosen(tmp_path):
     assert list(drsne.load(found.model_file)._reference.training.rows.shape) == [150, 2]
 
 
+def test_the_index_of_a_data_frame_is_not_data(finished, tmp_path):
+    folder, _, _ = finished
+    files = [folder / "data" / f"part.{number}.parquet" for number in (0, 3)]
+    (tmp_path / "data").mkdir()
+    for path in files:
+        table = pd.read_parquet(path)
+        table.index = pd.Index(np.arange(len(table))[::-1] * 1000)
+        table.to_parquet(tmp_path / "data" / path.name)
+    found = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(found.output) == contents(drsne.distributed.fit(files, tmp_path / "other", **QUICK).output)
+    pd.DataFrame(index=[3, 1, 2]).to_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(ValueError, match="at least one column of numbers"):
+        drsne.distributed.fit([tmp_path / "empty.parquet"], tmp_path / "third", **QUICK)
+
+
 def test_a_full_disk(finished, tmp_path, monkeypatch):
     folder, found, _ = finished
     original, written = pq.ParquetWriter.write_table, []

@@ -77,7 +77,8 @@ def fit(
         An estimator with the parameters of the landmarks' map. None stands for ``DRSNE()``. Its perplexity counts
         landmarks, and its ``density_neighbors`` counts landmarks in the map and rows in the whole data.
     columns : list of str, default=None
-        The columns of Parquet files to use. If None, all columns are used, and they must hold numbers.
+        The columns of Parquet files to use. If None, all columns are used except the index of a pandas or Dask data
+        frame, and they must hold numbers.
     n_landmarks : int, default=20_000
         The number of landmarks. More landmarks show smaller groups and take more time and memory.
     coverage : float, default=2.0

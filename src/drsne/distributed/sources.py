@@ -193,7 +193,9 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
         except (ArrowException, OSError, EOFError) as error:
             raise damaged(str(path), error) from error
         if not parts:
-            columns = tuple(schema.names if columns is None else columns)
+            columns = _data_columns(schema) if columns is None else columns
+            if not columns:
+                raise ValueError(f"{path} must have at least one column of numbers; got none besides the index.")
             types = {name: _numeric(path, schema, name) for name in columns}
         for name, expected in types.items():
             if (found := _type(path, schema, name)) != expected:
@@ -206,6 +208,12 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
             ParquetPart(str(path.absolute()), tuple(types), metadata.num_rows, "float32" if small else "float64")
         )
     return parts
+
+
+def _data_columns(schema: Any) -> tuple[str, ...]:
+    """Return the names of all columns, except those in which pandas or Dask has stored the index of a data frame."""
+    index = (schema.pandas_metadata or {}).get("index_columns", ())
+    return tuple(name for name in schema.names if name not in index)
 
 
 def _type(path: Path, schema: Any, name: str) -> Any:
