@@ -297,6 +297,34 @@ def test_files_are_in_natural_order(tmp_path):
     assert [path.name for path in sources.parquet_files(tmp_path)] == ["part.9.parquet", "part.10.parquet"]
 
 
+def test_file_names_with_other_digits(tmp_path):
+    names = ["²1.parquet", "x٣.parquet", "x2.parquet", "x10.parquet"]
+    for name in names:
+        (tmp_path / name).write_text("")
+    found = [path.name for path in sources.parquet_files(tmp_path)]
+    assert sorted(found) == sorted(names)
+    assert found.index("x2.parquet") < found.index("x10.parquet")
+
+
+@pytest.mark.parametrize("columns", ["abc", [], ["a", "a"], [1, 2]])
+def test_columns_that_are_not_names(finished, tmp_path, columns):
+    folder, _, _ = finished
+    with pytest.raises((TypeError, ValueError), match="columns must be"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, columns=columns)
+
+
+def test_an_output_that_is_the_working_directory(finished, tmp_path, monkeypatch):
+    folder, found, _ = finished
+    (tmp_path / "map").mkdir()
+    monkeypatch.chdir(tmp_path / "map")
+    again = drsne.distributed.fit(folder / "data", ".", **QUICK)
+    assert (tmp_path / "map.work").is_dir()
+    monkeypatch.chdir(folder)
+    assert contents(again.output) == contents(found.output)
+    with pytest.raises(ValueError, match="folder with a name"):
+        drsne.distributed.fit(folder / "data", "/", **QUICK)
+
+
 def test_equal_weights_without_coverage(finished, tmp_path):
     folder, _, _ = finished
     found = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, coverage=0)
@@ -411,6 +439,15 @@ def test_dask_arrays(tmp_path, monkeypatch):
     broken[450, 2] = np.nan
     with pytest.raises(ValueError, match="Block 1 of the Dask array must be finite"):
         drsne.distributed.fit(da.from_array(broken, (300, 5)), tmp_path / "other", **QUICK)
+
+
+def test_dask_arrays_without_columns_or_with_names(tmp_path):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    lazy = da.from_array(rows(50), (20, 5))
+    with pytest.raises(ValueError, match="columns must be None for a Dask array"):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK, columns=["a"])
+    with pytest.raises(ValueError, match="at least one column"):
+        drsne.distributed.fit(lazy[:, :0], tmp_path / "map", **QUICK)
 
 
 def test_sources_that_are_not_data(tmp_path):

@@ -12,7 +12,7 @@ from typing import Any
 from drsne import checks
 from drsne.distributed import landmark_map, scores, spool
 from drsne.distributed.cluster import connected, package
-from drsne.distributed.settings import check_output, checked_model, identity
+from drsne.distributed.settings import check_columns, check_output, checked_model, identity
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
 from drsne.distributed.stages import Run, check_sizes, run_all
 from drsne.distributed.work import Work
@@ -130,8 +130,7 @@ def fit(
     (300, 5)
     """
     begin = time.perf_counter()
-    output = Path(output)
-    work = Work(output.absolute().with_name(output.name + ".work"))
+    output = Path(os.path.abspath(output))
     array = source if is_dask_array(source) else None
     package("pyarrow", "distributed.fit")
     coverage = checks.number("coverage", coverage, at_least=0)
@@ -144,13 +143,15 @@ def fit(
     seed = checks.integer("random_state", random_state, at_least=0)
     checks.jobs(n_jobs)
     estimator = checked_model(model, seed, coverage)
+    check_columns(columns, array=array is not None)
     check_output(output, source)
+    work = Work(output.with_name(output.name + ".work"))
     parts: Sequence[Part]
     parts = parquet_parts(source, columns) if array is None else array_parts(array, work.folder / spool.STAGE)
     run = Run(
         parts=parts,
         work=work,
-        output=output.absolute(),
+        output=output,
         estimator=estimator,
         seed=seed,
         n_jobs=n_jobs,

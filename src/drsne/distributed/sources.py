@@ -149,6 +149,12 @@ def _missing(path: str, column: str, count: int, row: int | None = None) -> Valu
     )
 
 
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names by the numbers in them."""
+    words = re.split(r"([0-9]+)", name)
+    return [(int(word), "") if place % 2 else (0, word) for place, word in enumerate(words)]
+
+
 def parquet_files(source: Any) -> list[Path]:
     """Return the Parquet files of a folder in natural order, or those of a list in the order of the list."""
     if isinstance(source, (str, os.PathLike)):
@@ -160,7 +166,7 @@ def parquet_files(source: Any) -> list[Path]:
         found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
         if not found:
             raise FileNotFoundError(f"source must have Parquet files; the folder {str(folder)!r} has none.")
-        return sorted(found, key=lambda path: [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", path.name)])
+        return sorted(found, key=lambda path: _natural(path.name))
     if not isinstance(source, list | tuple):
         raise TypeError(
             f"source must be a folder, a list of Parquet files or a Dask array; got {type(source).__name__}. Use "
@@ -193,7 +199,7 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
         except (ArrowException, OSError, EOFError) as error:
             raise damaged(str(path), error) from error
         if not parts:
-            columns = _data_columns(schema) if columns is None else columns
+            columns = _data_columns(schema) if columns is None else tuple(columns)
             if not columns:
                 raise ValueError(f"{path} must have at least one column of numbers; got none besides the index.")
             types = {name: _numeric(path, schema, name) for name in columns}
@@ -244,10 +250,10 @@ def is_dask_array(source: Any) -> bool:
 
 def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
     """Return the partitions of a Dask array, which :func:`store_block` writes to ``folder``."""
-    if source.ndim != 2 or source.dtype.kind not in "biuf":
+    if source.ndim != 2 or source.dtype.kind not in "biuf" or source.shape[1] == 0:
         raise ValueError(
-            f"source must be a Dask array of numbers with two dimensions; got shape {source.shape} and type "
-            f"{source.dtype}."
+            f"source must be a Dask array of numbers with two dimensions and at least one column; got shape "
+            f"{source.shape} and type {source.dtype}."
         )
     sizes = source.chunks[0]
     if any(np.isnan(size) for size in (*sizes, source.shape[1])):
