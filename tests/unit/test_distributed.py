@@ -494,6 +494,64 @@ def test_rows_are_placed_on_the_processor_if_landmarks_were_fitted_by_pytorch(fi
     np.testing.assert_array_equal(table.to_numpy()[:, :2], expected)
 
 
+DAMAGED = {  # files, and what has to be removed so that they are read again
+    "statistics.npz": ("landmarks.npz", "model.drsne"),
+    "statistics/000001.npz": ("statistics.npz",),
+    "landmarks/000003.npz": ("landmarks.npz",),
+    "landmarks.npz": ("model.drsne",),
+    "queries.npz": ("concentration.npz",),
+    "concentration.npz": ("model.drsne",),
+    "model.drsne": ("scores.json",),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_damaged_file_of_the_work_folder(finished, tmp_path, name, share):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "map.work" / name
+    good = path.read_bytes()
+    for other in DAMAGED[name]:
+        (tmp_path / "map.work" / other).unlink()
+    path.write_bytes(good[: int(share * len(good))])
+    with pytest.raises(ValueError, match=r"is damaged .*Remove it and call fit again") as error:
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert str(error.value).startswith(str(path))
+    path.unlink()
+    again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
+def test_data_that_are_removed_while_rows_are_placed(finished, tmp_path, monkeypatch):
+    folder, _, _ = finished
+    shutil.copytree(folder / "data", tmp_path / "data")
+    original, path = placing.place, tmp_path / "data" / "part.3.parquet"
+
+    def removes(part, *arguments):
+        path.unlink(missing_ok=True)
+        return original(part, *arguments)
+
+    monkeypatch.setattr(placing, "place", removes)
+    with pytest.raises(ValueError, match=r"data.part\.3\.parquet must exist and be visible to all workers"):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+
+
+def test_a_damaged_block_of_a_dask_array(tmp_path, monkeypatch):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    lazy = da.from_array(rows(300), (100, 5))
+    monkeypatch.setattr(landmarks, "draw", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
+    monkeypatch.undo()
+    path = tmp_path / "map.work" / "input" / "part-00001.npy"
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"part-00001\.npy is damaged .*Remove it"):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
+    path.unlink()
+    assert drsne.distributed.fit(lazy, tmp_path / "map", **QUICK).scores["rows"] == 300
+
+
 def test_a_new_run_in_the_folder_of_another_one(finished, tmp_path):
     """Nothing that a process remembers of a run is used for other data at the same path."""
     folder, found, _ = finished

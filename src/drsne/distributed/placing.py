@@ -10,7 +10,7 @@ import numpy as np
 
 from drsne.distributed.landmark_map import FILE
 from drsne.distributed.sources import Part
-from drsne.distributed.work import Work, writing
+from drsne.distributed.work import Work, reading, writing
 from drsne.estimators.drsne import DRSNE
 from drsne.estimators.load import load
 from drsne.replacing import replacing
@@ -23,7 +23,8 @@ NOVELTY = "novelty"
 @lru_cache(maxsize=1)
 def _model(path: str, version: tuple[int, ...]) -> DRSNE:
     """Return a model; a worker reads the file once."""
-    model: DRSNE = load(path)
+    with reading(Path(path)):
+        model: DRSNE = load(path)
     return model
 
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.distributed.work import reading, unseen
+
 BLOCK = 32_768  # number of rows in memory at once
 _FOOTER = 65_536  # number of bytes at the end of a file that identify its contents, with its size
 _ENDINGS = (".parquet", ".pq")
@@ -93,8 +95,8 @@ class ParquetPart:
                             raise _missing(self.path, column, values.null_count)
                         out[:, place] = values.to_numpy(zero_copy_only=False)
                     yield out
-        except FileNotFoundError:
-            raise
+        except FileNotFoundError as error:  # not an OSError, which would be taken for an error of the output
+            raise ValueError(unseen(self.path)) from error
         except (ArrowException, OSError, EOFError) as error:
             raise damaged(self.path, error) from error
 
@@ -120,7 +122,8 @@ class ArrayPart:
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows as arrays, or raise an error if a value is not finite."""
-        rows = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        with reading(Path(self.path)):
+            rows = np.load(self.path, mmap_mode="r", allow_pickle=False)
         for start in range(0, len(rows), BLOCK):
             some = np.array(rows[start : start + BLOCK])
             if not np.isfinite(some).all():
