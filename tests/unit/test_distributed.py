@@ -545,11 +545,13 @@ def test_a_damaged_block_of_a_dask_array(tmp_path, monkeypatch):
         drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
     monkeypatch.undo()
     path = tmp_path / "map.work" / "input" / "part-00001.npy"
+    path.with_name(f".{path.name}.x7.npy").write_bytes(b"what a killed worker left")
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(ValueError, match=r"part-00001\.npy is damaged .*Remove it"):
         drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
     path.unlink()
     assert drsne.distributed.fit(lazy, tmp_path / "map", **QUICK).scores["rows"] == 300
+    assert not list(path.parent.iterdir())
 
 
 def test_a_new_run_in_the_folder_of_another_one(finished, tmp_path):
@@ -561,6 +563,33 @@ def test_a_new_run_in_the_folder_of_another_one(finished, tmp_path):
     shutil.rmtree(tmp_path / "map.work")
     again = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
     assert contents(again.output) == contents(found.output)
+
+
+@pytest.mark.parametrize("kind", ["truncated", "empty", "fewer rows"])
+def test_a_damaged_file_of_the_output_is_written_again(finished, tmp_path, kind):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "map" / "part.3.parquet"
+    if kind == "fewer rows":
+        pd.read_parquet(path)[:-1].to_parquet(path, index=False)
+    else:
+        path.write_bytes(path.read_bytes()[: 1000 if kind == "truncated" else 0])
+    again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
+def test_files_with_hidden_names_in_a_list(finished, tmp_path):
+    folder, _, _ = finished
+    files = [tmp_path / name for name in (".hidden.parquet", "shown.pq")]
+    for path, number in zip(files, (0, 3), strict=True):
+        shutil.copy(folder / "data" / f"part.{number}.parquet", path)
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map.work").mkdir()
+    (tmp_path / "map" / ".shown.pq.x7.pq").write_bytes(b"PAR1")
+    (tmp_path / "map.work" / ".queries.npz.x7.npz").write_bytes(b"PK")
+    found = drsne.distributed.fit(files, tmp_path / "map", **QUICK)
+    assert sorted(contents(found.output)) == [".hidden.parquet", "shown.pq"]
+    assert not list((tmp_path / "map.work").glob(".*"))
 
 
 def test_what_a_killed_worker_left_is_removed(finished, tmp_path):

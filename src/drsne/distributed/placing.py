@@ -45,6 +45,17 @@ def columns_of(model: DRSNE) -> list[str]:
     return [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])] + [*CONCENTRATIONS, NOVELTY]
 
 
+def is_complete(part: Part, output: Path) -> bool:
+    """Return whether the file of a partition exists and has all its rows."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        return int(read_metadata(output / part.name).num_rows) == part.n_rows
+    except (ArrowException, OSError, EOFError):
+        return False
+
+
 def place(part: Part, work: Work, output: Path, n_jobs: Any) -> int:
     """Write the places of the rows of a partition, and return their number."""
     import pyarrow as pa
