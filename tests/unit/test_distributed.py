@@ -592,6 +592,22 @@ def test_files_with_hidden_names_in_a_list(finished, tmp_path):
     assert not list((tmp_path / "map.work").glob(".*"))
 
 
+def test_a_second_call_at_the_same_time_is_refused(finished, tmp_path, monkeypatch):
+    folder, found, _ = finished
+    original, refused = placing.place, []
+
+    def twice(*arguments):
+        with pytest.raises(BlockingIOError, match="in use by another call") as error:
+            drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+        refused.append(error)
+        return original(*arguments)
+
+    monkeypatch.setattr(placing, "place", twice)
+    again = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert len(refused) == len(SIZES)
+    assert contents(again.output) == contents(found.output)
+
+
 def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

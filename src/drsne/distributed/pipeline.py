@@ -111,7 +111,7 @@ def fit(
         If the data are damaged, have missing values or columns of different types, or if the work folder belongs to
         a run with other data or settings.
     OSError
-        If a file cannot be written, for example because the disk is full.
+        If a file cannot be written, for example because the disk is full, or if another call uses the same output.
 
     Examples
     --------
@@ -162,10 +162,11 @@ def fit(
     settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
-    work.claim(identity(estimator, settings), [part.identity() for part in parts])
-    with connected(client) as connection:
-        run_all(replace(run, client=connection), array)
-    found = work.load_json(scores.STAGE)
+    with work.exclusive():
+        work.claim(identity(estimator, settings), [part.identity() for part in parts])
+        with connected(client) as connection:
+            run_all(replace(run, client=connection), array)
+        found = work.load_json(scores.STAGE)
     if verbose:
         print(scores.report(found))
     seconds = {**run.seconds, "total": round(time.perf_counter() - begin, 3)}

@@ -17,9 +17,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.locking import lock
 from drsne.replacing import replacing
 
 _MANIFEST = "manifest.json"
+_LOCK = "lock"
 _FORMAT = 1  # version of the files in the folder
 
 
@@ -73,11 +75,25 @@ class Work:
                 f"{path} is damaged ({error}). Remove the folder {self.folder} and the output, and call fit again."
             ) from error
 
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other calls away from the folder and the output, also those of other processes."""
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not lock(file, wait=False):
+                raise BlockingIOError(
+                    f"{self.folder} is in use by another call of fit. Wait until it has finished, or choose another "
+                    "output."
+                )
+            yield
+        finally:
+            os.close(file)
+
     def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]]) -> None:
         """Write down what this run computes, or raise an error if the folder belongs to a run of something else."""
         wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
-        with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
         found = self.load_json(_MANIFEST.removesuffix(".json"))
         if found is None:
             self.save_json(_MANIFEST.removesuffix(".json"), wanted)
