@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 pq = pytest.importorskip("pyarrow.parquet", reason="reads Parquet files")
 import pandas as pd  # noqa: E402
@@ -448,6 +449,16 @@ def test_dask_arrays_without_columns_or_with_names(tmp_path):
         drsne.distributed.fit(lazy, tmp_path / "map", **QUICK, columns=["a"])
     with pytest.raises(ValueError, match="at least one column"):
         drsne.distributed.fit(lazy[:, :0], tmp_path / "map", **QUICK)
+
+
+def test_dask_arrays_of_sparse_and_masked_blocks(tmp_path):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    lazy = da.from_array(np.where(rows(300) > 0, rows(300), 0), (100, 5))
+    dense = drsne.distributed.fit(lazy, tmp_path / "dense", **QUICK)
+    sparse = drsne.distributed.fit(lazy.map_blocks(csr_matrix, dtype=lazy.dtype), tmp_path / "sparse", **QUICK)
+    assert contents(sparse.output) == contents(dense.output)
+    with pytest.raises(ValueError, match="Block 0 of the Dask array must have no masked values"):
+        drsne.distributed.fit(da.ma.masked_greater(lazy, 5.0), tmp_path / "masked", **QUICK)
 
 
 def test_sources_that_are_not_data(tmp_path):
