@@ -17,7 +17,7 @@ import cloudpickle  # noqa: E402
 from on_partitions import QUICK, SIZES, contents, write  # noqa: E402
 
 import drsne  # noqa: E402
-from drsne.distributed import concentration, landmarks, placing, statistics  # noqa: E402
+from drsne.distributed import concentration, landmarks, placing, spool, statistics  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
 
@@ -86,6 +86,21 @@ def test_a_killed_worker(expected, client, tmp_path, monkeypatch, stage):
     found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=client)
     assert os.path.exists(mark)
     assert contents(found.output) == files
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_a_worker_that_is_killed_while_blocks_of_an_array_are_written(client, tmp_path, monkeypatch):
+    import dask.array as da
+
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    lazy = da.from_array(X, ((150, 0, 1, 199, 150), (2, 2)))
+    one = drsne.distributed.fit(lazy, tmp_path / "one", **QUICK)
+    original, mark = spool.store, str(tmp_path / "killed")
+    monkeypatch.setattr(spool, "store", lambda *arguments: dies_once(original, mark, arguments))
+    other = drsne.distributed.fit(lazy, tmp_path / "other", **QUICK, client=client)
+    assert os.path.exists(mark)
+    assert contents(one.output) == contents(other.output)
+    assert not list((tmp_path / "other.work" / "input").iterdir())
 
 
 def always_dies(*arguments):
