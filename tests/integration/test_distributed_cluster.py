@@ -199,6 +199,23 @@ def short_timeouts():
     return dask.config.set({"distributed.comm.timeouts.connect": "3s"})
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_without_workers(expected, tmp_path):
+    import threading
+
+    data, files = expected
+    with (
+        distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        joins = threading.Timer(3.0, cluster.scale, (1,))
+        joins.start()
+        with pytest.warns(UserWarning, match="has no workers"):
+            found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+        joins.join()
+    assert contents(found.output) == files
+
+
 def test_no_scheduler(expected, tmp_path):
     data, _ = expected
     with short_timeouts(), pytest.raises(ConnectionError, match=r"No scheduler answers.*client=None"):

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from drsne import checks
+
 EXTRA = "dask"
 _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError", "ClosedClientError")
 
@@ -82,6 +84,11 @@ def run(
             done(number, function(*ready))
         return
     distributed = package("distributed", "A cluster")
+    if not client.scheduler_info()["workers"]:
+        checks.warn(
+            f"The scheduler at {client.scheduler.address} has no workers, so nothing happens until some join. Start "
+            f"them with dask worker {client.scheduler.address}, or interrupt the call and pass client=None."
+        )
     futures = {_submitted(client, function, arguments, lazy): number for number, arguments in calls.items()}
     try:
         for future, result in distributed.as_completed(futures, with_results=True):
