@@ -89,7 +89,7 @@ def run(
             f"The scheduler at {client.scheduler.address} has no workers, so nothing happens until some join. Start "
             f"them with dask worker {client.scheduler.address}, or interrupt the call and pass client=None."
         )
-    futures = {_submitted(client, function, arguments, lazy): number for number, arguments in calls.items()}
+    futures = dict(zip(_submitted(client, function, list(calls.values()), lazy), calls, strict=True))
     try:
         for future, result in distributed.as_completed(futures, with_results=True):
             if future.status != "finished":  # futures are cancelled silently if the scheduler is gone
@@ -103,11 +103,12 @@ def run(
         _cancel(client, list(futures))
 
 
-def _submitted(client: Any, function: Callable[..., Any], arguments: tuple[Any, ...], lazy: bool) -> Any:
-    """Return the future of a task."""
+def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]], lazy: bool) -> list[Any]:
+    """Return the futures of tasks. Lazy ones are submitted together, because each has the graph of all its blocks."""
     if not lazy:
-        return client.submit(function, *arguments, pure=False)
-    return client.compute(package("dask", "A Dask array").delayed(function, pure=False)(*arguments))
+        return [client.submit(function, *arguments, pure=False) for arguments in calls]
+    task = package("dask", "A Dask array").delayed(function, pure=False)
+    return list(client.compute([task(*arguments) for arguments in calls]))
 
 
 def _cancel(client: Any, futures: list[Any]) -> None:
