@@ -17,7 +17,7 @@ import cloudpickle  # noqa: E402
 from on_partitions import QUICK, SIZES, contents, write  # noqa: E402
 
 import drsne  # noqa: E402
-from drsne.distributed import concentration, landmarks, placing, spool, statistics  # noqa: E402
+from drsne.distributed import cluster, concentration, landmarks, placing, spool, statistics  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
 
@@ -214,6 +214,29 @@ def test_a_scheduler_without_workers(expected, tmp_path):
             found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
         joins.join()
     assert contents(found.output) == files
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_workers_that_do_not_come_back(expected, tmp_path, monkeypatch):
+    data, files = expected
+    monkeypatch.setattr(cluster, "PATIENCE", 4.0)
+    monkeypatch.setattr(placing, "place", always_dies)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as started,
+        distributed.Client(started) as made,
+    ):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", started.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
+        worker = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+        try:
+            made.wait_for_workers(1, timeout=60)
+            with pytest.raises(ConnectionError, match=r"All workers .* were lost.*start again"):
+                drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+        finally:
+            worker.kill()
+            worker.wait()
+    monkeypatch.undo()
+    assert contents(drsne.distributed.fit(data, tmp_path / "map", **QUICK).output) == files
 
 
 def test_no_scheduler(expected, tmp_path):
