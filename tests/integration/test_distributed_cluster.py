@@ -17,7 +17,7 @@ import cloudpickle  # noqa: E402
 from on_partitions import QUICK, SIZES, contents, write  # noqa: E402
 
 import drsne  # noqa: E402
-from drsne.distributed import concentration, landmarks, placing, statistics  # noqa: E402
+from drsne.distributed import cluster, concentration, landmarks, placing, spool, statistics  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
 
@@ -86,6 +86,21 @@ def test_a_killed_worker(expected, client, tmp_path, monkeypatch, stage):
     found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=client)
     assert os.path.exists(mark)
     assert contents(found.output) == files
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_a_worker_that_is_killed_while_blocks_of_an_array_are_written(client, tmp_path, monkeypatch):
+    import dask.array as da
+
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    lazy = da.from_array(X, ((150, 0, 1, 199, 150), (2, 2)))
+    one = drsne.distributed.fit(lazy, tmp_path / "one", **QUICK)
+    original, mark = spool.store, str(tmp_path / "killed")
+    monkeypatch.setattr(spool, "store", lambda *arguments: dies_once(original, mark, arguments))
+    other = drsne.distributed.fit(lazy, tmp_path / "other", **QUICK, client=client)
+    assert os.path.exists(mark)
+    assert contents(one.output) == contents(other.output)
+    assert not list((tmp_path / "other.work" / "input").iterdir())
 
 
 def always_dies(*arguments):
@@ -182,6 +197,46 @@ def short_timeouts():
     import dask
 
     return dask.config.set({"distributed.comm.timeouts.connect": "3s"})
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_without_workers(expected, tmp_path):
+    import threading
+
+    data, files = expected
+    with (
+        distributed.LocalCluster(n_workers=0, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as made,
+    ):
+        joins = threading.Timer(3.0, cluster.scale, (1,))
+        joins.start()
+        with pytest.warns(UserWarning, match="has no workers"):
+            found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+        joins.join()
+    assert contents(found.output) == files
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_workers_that_do_not_come_back(expected, tmp_path, monkeypatch):
+    data, files = expected
+    monkeypatch.setattr(cluster, "PATIENCE", 4.0)
+    monkeypatch.setattr(placing, "place", always_dies)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as started,
+        distributed.Client(started) as made,
+    ):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", started.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
+        worker = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
+        try:
+            made.wait_for_workers(1, timeout=60)
+            with pytest.raises(ConnectionError, match=r"All workers .* were lost.*start again"):
+                drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+        finally:
+            worker.kill()
+            worker.wait()
+    monkeypatch.undo()
+    assert contents(drsne.distributed.fit(data, tmp_path / "map", **QUICK).output) == files
 
 
 def test_no_scheduler(expected, tmp_path):

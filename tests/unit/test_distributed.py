@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 pq = pytest.importorskip("pyarrow.parquet", reason="reads Parquet files")
 import pandas as pd  # noqa: E402
@@ -213,6 +214,21 @@ def test_columns_can_be_chosen(tmp_path):
     assert list(drsne.load(found.model_file)._reference.training.rows.shape) == [150, 2]
 
 
+def test_the_index_of_a_data_frame_is_not_data(finished, tmp_path):
+    folder, _, _ = finished
+    files = [folder / "data" / f"part.{number}.parquet" for number in (0, 3)]
+    (tmp_path / "data").mkdir()
+    for path in files:
+        table = pd.read_parquet(path)
+        table.index = pd.Index(np.arange(len(table))[::-1] * 1000)
+        table.to_parquet(tmp_path / "data" / path.name)
+    found = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(found.output) == contents(drsne.distributed.fit(files, tmp_path / "other", **QUICK).output)
+    pd.DataFrame(index=[3, 1, 2]).to_parquet(tmp_path / "empty.parquet")
+    with pytest.raises(ValueError, match="at least one column of numbers"):
+        drsne.distributed.fit([tmp_path / "empty.parquet"], tmp_path / "third", **QUICK)
+
+
 def test_a_full_disk(finished, tmp_path, monkeypatch):
     folder, found, _ = finished
     original, written = pq.ParquetWriter.write_table, []
@@ -278,6 +294,34 @@ def test_files_are_in_natural_order(tmp_path):
     for name in ("part.10.parquet", "part.9.parquet", "_metadata.parquet", ".part.1.parquet", "readme.txt"):
         (tmp_path / name).write_text("")
     assert [path.name for path in sources.parquet_files(tmp_path)] == ["part.9.parquet", "part.10.parquet"]
+
+
+def test_file_names_with_other_digits(tmp_path):
+    names = ["²1.parquet", "x٣.parquet", "x2.parquet", "x10.parquet"]
+    for name in names:
+        (tmp_path / name).write_text("")
+    found = [path.name for path in sources.parquet_files(tmp_path)]
+    assert sorted(found) == sorted(names)
+    assert found.index("x2.parquet") < found.index("x10.parquet")
+
+
+@pytest.mark.parametrize("columns", ["abc", [], ["a", "a"], [1, 2]])
+def test_columns_that_are_not_names(finished, tmp_path, columns):
+    folder, _, _ = finished
+    with pytest.raises((TypeError, ValueError), match="columns must be"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, columns=columns)
+
+
+def test_an_output_that_is_the_working_directory(finished, tmp_path, monkeypatch):
+    folder, found, _ = finished
+    (tmp_path / "map").mkdir()
+    monkeypatch.chdir(tmp_path / "map")
+    again = drsne.distributed.fit(folder / "data", ".", **QUICK)
+    assert (tmp_path / "map.work").is_dir()
+    monkeypatch.chdir(folder)
+    assert contents(again.output) == contents(found.output)
+    with pytest.raises(ValueError, match="folder with a name"):
+        drsne.distributed.fit(folder / "data", "/", **QUICK)
 
 
 def test_equal_weights_without_coverage(finished, tmp_path):
@@ -396,6 +440,25 @@ def test_dask_arrays(tmp_path, monkeypatch):
         drsne.distributed.fit(da.from_array(broken, (300, 5)), tmp_path / "other", **QUICK)
 
 
+def test_dask_arrays_without_columns_or_with_names(tmp_path):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    lazy = da.from_array(rows(50), (20, 5))
+    with pytest.raises(ValueError, match="columns must be None for a Dask array"):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK, columns=["a"])
+    with pytest.raises(ValueError, match="at least one column"):
+        drsne.distributed.fit(lazy[:, :0], tmp_path / "map", **QUICK)
+
+
+def test_dask_arrays_of_sparse_and_masked_blocks(tmp_path):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    lazy = da.from_array(np.where(rows(300) > 0, rows(300), 0), (100, 5))
+    dense = drsne.distributed.fit(lazy, tmp_path / "dense", **QUICK)
+    sparse = drsne.distributed.fit(lazy.map_blocks(csr_matrix, dtype=lazy.dtype), tmp_path / "sparse", **QUICK)
+    assert contents(sparse.output) == contents(dense.output)
+    with pytest.raises(ValueError, match="Block 0 of the Dask array must have no masked values"):
+        drsne.distributed.fit(da.ma.masked_greater(lazy, 5.0), tmp_path / "masked", **QUICK)
+
+
 def test_sources_that_are_not_data(tmp_path):
     with pytest.raises(TypeError, match=r"source must be a folder.*got ndarray"):
         drsne.distributed.fit(rows(20), tmp_path / "map", **QUICK)
@@ -439,6 +502,120 @@ def test_rows_are_placed_on_the_processor_if_landmarks_were_fitted_by_pytorch(fi
     assert np.ptp(fitted._reference.training.masses) > 0.0
     expected = fitted.set_params(backend="numba", device=None).transform(X.astype(np.float64))
     np.testing.assert_array_equal(table.to_numpy()[:, :2], expected)
+
+
+DAMAGED = {  # files, and what has to be removed so that they are read again
+    "statistics.npz": ("landmarks.npz", "model.drsne"),
+    "statistics/000001.npz": ("statistics.npz",),
+    "landmarks/000003.npz": ("landmarks.npz",),
+    "landmarks.npz": ("model.drsne",),
+    "queries.npz": ("concentration.npz",),
+    "concentration.npz": ("model.drsne",),
+    "model.drsne": ("scores.json",),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_a_damaged_file_of_the_work_folder(finished, tmp_path, name, share):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "map.work" / name
+    good = path.read_bytes()
+    for other in DAMAGED[name]:
+        (tmp_path / "map.work" / other).unlink()
+    path.write_bytes(good[: int(share * len(good))])
+    with pytest.raises(ValueError, match=r"is damaged .*Remove it and call fit again") as error:
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert str(error.value).startswith(str(path))
+    path.unlink()
+    again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
+def test_data_that_are_removed_while_rows_are_placed(finished, tmp_path, monkeypatch):
+    folder, _, _ = finished
+    shutil.copytree(folder / "data", tmp_path / "data")
+    original, path = placing.place, tmp_path / "data" / "part.3.parquet"
+
+    def removes(part, *arguments):
+        path.unlink(missing_ok=True)
+        return original(part, *arguments)
+
+    monkeypatch.setattr(placing, "place", removes)
+    with pytest.raises(ValueError, match=r"data.part\.3\.parquet must exist and be visible to all workers"):
+        drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+
+
+def test_a_damaged_block_of_a_dask_array(tmp_path, monkeypatch):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    lazy = da.from_array(rows(300), (100, 5))
+    monkeypatch.setattr(landmarks, "draw", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
+    monkeypatch.undo()
+    path = tmp_path / "map.work" / "input" / "part-00001.npy"
+    path.with_name(f".{path.name}.x7.npy").write_bytes(b"what a killed worker left")
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"part-00001\.npy is damaged .*Remove it"):
+        drsne.distributed.fit(lazy, tmp_path / "map", **QUICK)
+    path.unlink()
+    assert drsne.distributed.fit(lazy, tmp_path / "map", **QUICK).scores["rows"] == 300
+    assert not list(path.parent.iterdir())
+
+
+def test_a_new_run_in_the_folder_of_another_one(finished, tmp_path):
+    """Nothing that a process remembers of a run is used for other data at the same path."""
+    folder, found, _ = finished
+    write(tmp_path / "data", (200, 350))
+    drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    shutil.rmtree(tmp_path / "map")
+    shutil.rmtree(tmp_path / "map.work")
+    again = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
+@pytest.mark.parametrize("kind", ["truncated", "empty", "fewer rows"])
+def test_a_damaged_file_of_the_output_is_written_again(finished, tmp_path, kind):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "map" / "part.3.parquet"
+    if kind == "fewer rows":
+        pd.read_parquet(path)[:-1].to_parquet(path, index=False)
+    else:
+        path.write_bytes(path.read_bytes()[: 1000 if kind == "truncated" else 0])
+    again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
+def test_files_with_hidden_names_in_a_list(finished, tmp_path):
+    folder, _, _ = finished
+    files = [tmp_path / name for name in (".hidden.parquet", "shown.pq")]
+    for path, number in zip(files, (0, 3), strict=True):
+        shutil.copy(folder / "data" / f"part.{number}.parquet", path)
+    (tmp_path / "map").mkdir()
+    (tmp_path / "map.work").mkdir()
+    (tmp_path / "map" / ".shown.pq.x7.pq").write_bytes(b"PAR1")
+    (tmp_path / "map.work" / ".queries.npz.x7.npz").write_bytes(b"PK")
+    found = drsne.distributed.fit(files, tmp_path / "map", **QUICK)
+    assert sorted(contents(found.output)) == [".hidden.parquet", "shown.pq"]
+    assert not list((tmp_path / "map.work").glob(".*"))
+
+
+def test_a_second_call_at_the_same_time_is_refused(finished, tmp_path, monkeypatch):
+    folder, found, _ = finished
+    original, refused = placing.place, []
+
+    def twice(*arguments):
+        with pytest.raises(BlockingIOError, match="in use by another call") as error:
+            drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+        refused.append(error)
+        return original(*arguments)
+
+    monkeypatch.setattr(placing, "place", twice)
+    again = drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK)
+    assert len(refused) == len(SIZES)
+    assert contents(again.output) == contents(found.output)
 
 
 def test_what_a_killed_worker_left_is_removed(finished, tmp_path):

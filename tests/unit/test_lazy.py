@@ -60,7 +60,21 @@ def test_data_frames():
         model.transform(lazy.rename(columns={"a": "z"})).compute(scheduler="sync")
 
 
+@pytest.mark.parametrize("other", ["float32", "float16", "int8", "int64", "bool", "Float32", "float32[pyarrow]"])
+def test_types_of_data_frames_with_mixed_columns(other):
+    if "pyarrow" in other:
+        pytest.importorskip("pyarrow", reason="has columns of this type")
+    table = pd.DataFrame(NEW.round(), columns=list("abcd")).astype("float32").astype({"b": other})
+    model = DRSNE(perplexity=8, density_neighbors=8, max_iter=50).fit(pd.DataFrame(X, columns=list("abcd")))
+    places, expected = model.transform(dd.from_pandas(table, npartitions=2)), model.transform(table)
+    computed = places.compute(scheduler="sync")
+    np.testing.assert_array_equal(computed, expected)
+    assert set(places.dtypes) == set(computed.dtypes) == {expected.dtype}
+
+
 def test_other_columns_are_refused_at_once():
+    with pytest.raises(ValueError, match=r"two dimensions .* got 1 dimensions"):
+        MODEL.transform(da.from_array(NEW[:, 0]))
     with pytest.raises(ValueError, match="4 columns of the training data; got"):
         MODEL.transform(da.from_array(NEW[:, :3]))
 

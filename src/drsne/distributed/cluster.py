@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from drsne import checks
+
 EXTRA = "dask"
+PATIENCE = 120.0  # number of seconds after which a cluster that has lost all its workers is given up
 _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError", "ClosedClientError")
 
 
@@ -82,25 +87,65 @@ def run(
             done(number, function(*ready))
         return
     distributed = package("distributed", "A cluster")
-    futures = {_submitted(client, function, arguments, lazy): number for number, arguments in calls.items()}
+    seen = time.monotonic() if client.scheduler_info()["workers"] else None
+    if seen is None:
+        checks.warn(
+            f"The scheduler at {client.scheduler.address} has no workers, so nothing happens until some join. Start "
+            f"them with dask worker {client.scheduler.address}, or interrupt the call and pass client=None."
+        )
+    futures = dict(zip(_submitted(client, function, list(calls.values()), lazy), calls, strict=True))
+    alone = threading.Event()
+    stop = _watched(client, list(futures), seen, alone)
     try:
         for future, result in distributed.as_completed(futures, with_results=True):
             if future.status != "finished":  # futures are cancelled silently if the scheduler is gone
                 raise distributed.CancelledError(future.status)
             done(futures[future], result)
     except Exception as error:
+        if alone.is_set():
+            raise ConnectionError(
+                f"All workers of the cluster were lost, and none has joined for {PATIENCE:g} seconds. What is finished "
+                "is kept. Start workers, and start again."
+            ) from error
         if (known := _cluster_error(error)) is not None:
             raise known from error
         raise
     finally:
+        stop.set()
         _cancel(client, list(futures))
 
 
-def _submitted(client: Any, function: Callable[..., Any], arguments: tuple[Any, ...], lazy: bool) -> Any:
-    """Return the future of a task."""
+def _watched(client: Any, futures: list[Any], seen: float | None, alone: threading.Event) -> threading.Event:
+    """Cancel the tasks if all workers were lost and none joins, because Dask would wait forever.
+
+    ``seen`` is the time at which there were workers, or None. First workers are waited for without a limit. The
+    returned event ends the watch.
+    """
+    stop = threading.Event()
+
+    def watch() -> None:
+        last = seen
+        while not stop.wait(PATIENCE / 20.0):
+            try:
+                if client.scheduler_info()["workers"]:
+                    last = time.monotonic()
+                elif last is not None and time.monotonic() - last > PATIENCE:
+                    alone.set()
+                    client.cancel(futures)
+                    return
+            except Exception:  # the scheduler is gone, which the tasks report
+                return
+
+    threading.Thread(target=watch, daemon=True).start()
+    return stop
+
+
+def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]], lazy: bool) -> list[Any]:
+    """Return the futures of tasks. Lazy ones are submitted together, because each has the graph of all its blocks."""
     if not lazy:
-        return client.submit(function, *arguments, pure=False)
-    return client.compute(package("dask", "A Dask array").delayed(function, pure=False)(*arguments))
+        return [client.submit(function, *arguments, pure=False) for arguments in calls]
+    task = package("dask", "A Dask array").delayed(function, pure=False)
+    return list(client.compute([task(*arguments) for arguments in calls]))
 
 
 def _cancel(client: Any, futures: list[Any]) -> None:

@@ -145,7 +145,7 @@ def prepare(work: Work, metric: Any, k: int, n_checked: int, n_jobs: Any) -> Non
 
 
 @lru_cache(maxsize=1)
-def _queries(path: Path) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.intp]]]:
+def _queries(path: Path, version: tuple[int, ...]) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.intp]]]:
     """Return the queries and their tiles; a worker reads them once."""
     found = Work(path.parent).load(path)
     return found, list(tiles(np.asarray(found["X"], np.float64)))
@@ -153,7 +153,7 @@ def _queries(path: Path) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.intp]
 
 def search(part: Part, number: int, work: Work, metric: Any, n_jobs: Any) -> None:
     """Write the distances of the nearest rows of a partition to every query."""
-    queries, groups = _queries(work.path(QUERIES))
+    queries, groups = _queries(work.path(QUERIES), work.version(work.path(QUERIES)))
     k = int(queries["k"])
     if metric in _EUCLIDEAN:
         found = Nearest(queries["X"], k, np.minimum(queries["reach"], _known_reach(work)), groups)

@@ -63,10 +63,15 @@ class Coverage:
 
 
 @lru_cache(maxsize=1)
-def _coverage(path: Path, law: Law) -> Coverage:
+def _coverage(path: Path, version: tuple[int, ...], law: Law) -> Coverage:
     """Return the weights of rows; a worker reads the sample once."""
     with Workers(1) as workers:
         return Coverage(Work(path.parent).load(path)["X"], law, workers)
+
+
+def _coverage_of(work: Work, law: Law) -> Coverage:
+    path = work.path(SAMPLE)
+    return _coverage(path, work.version(path), law)
 
 
 def bound(work: Work, law: Law, n_landmarks: int) -> float:
@@ -76,7 +81,7 @@ def bound(work: Work, law: Law, n_landmarks: int) -> float:
     if share >= 1.0:
         return _UNBOUNDED
     with Workers(1) as workers:
-        weights = _coverage(work.path(SAMPLE), law).weights(found["X"], workers)
+        weights = _coverage_of(work, law).weights(found["X"], workers)
     low, high = 0.0, -float(np.log1p(-share))  # weights are at least 1
     for _ in range(60):
         middle = 0.5 * (low + high)
@@ -86,7 +91,7 @@ def bound(work: Work, law: Law, n_landmarks: int) -> float:
 
 def draw(part: Part, number: int, work: Work, seed: int, law: Law, below: float, n_jobs: Any) -> None:
     """Write the rows of a partition whose random numbers are below a bound, with these numbers and the weights."""
-    rng, coverage, first = numbers(seed, STAGE, number), _coverage(work.path(SAMPLE), law), 0
+    rng, coverage, first = numbers(seed, STAGE, number), _coverage_of(work, law), 0
     found: dict[str, list[NDArray[Any]]] = {"keys": [np.empty(0)], "weights": [np.empty(0)], "rows": [_NONE], "X": []}
     with Workers(n_jobs) as workers:
         for block in part.blocks():

@@ -12,7 +12,7 @@ from typing import Any
 from drsne import checks
 from drsne.distributed import landmark_map, scores, spool
 from drsne.distributed.cluster import connected, package
-from drsne.distributed.settings import check_output, checked_model, identity
+from drsne.distributed.settings import check_columns, check_output, checked_model, identity
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
 from drsne.distributed.stages import Run, check_sizes, run_all
 from drsne.distributed.work import Work
@@ -77,7 +77,8 @@ def fit(
         An estimator with the parameters of the landmarks' map. None stands for ``DRSNE()``. Its perplexity counts
         landmarks, and its ``density_neighbors`` counts landmarks in the map and rows in the whole data.
     columns : list of str, default=None
-        The columns of Parquet files to use. If None, all columns are used, and they must hold numbers.
+        The columns of Parquet files to use. If None, all columns are used except the index of a pandas or Dask data
+        frame, and they must hold numbers.
     n_landmarks : int, default=20_000
         The number of landmarks. More landmarks show smaller groups and take more time and memory.
     coverage : float, default=2.0
@@ -110,7 +111,7 @@ def fit(
         If the data are damaged, have missing values or columns of different types, or if the work folder belongs to
         a run with other data or settings.
     OSError
-        If a file cannot be written, for example because the disk is full.
+        If a file cannot be written, for example because the disk is full, or if another call uses the same output.
 
     Examples
     --------
@@ -129,8 +130,7 @@ def fit(
     (300, 5)
     """
     begin = time.perf_counter()
-    output = Path(output)
-    work = Work(output.absolute().with_name(output.name + ".work"))
+    output = Path(os.path.abspath(output))
     array = source if is_dask_array(source) else None
     package("pyarrow", "distributed.fit")
     coverage = checks.number("coverage", coverage, at_least=0)
@@ -143,13 +143,15 @@ def fit(
     seed = checks.integer("random_state", random_state, at_least=0)
     checks.jobs(n_jobs)
     estimator = checked_model(model, seed)
+    check_columns(columns, array=array is not None)
     check_output(output, source)
+    work = Work(output.with_name(output.name + ".work"))
     parts: Sequence[Part]
     parts = parquet_parts(source, columns) if array is None else array_parts(array, work.folder / spool.STAGE)
     run = Run(
         parts=parts,
         work=work,
-        output=output.absolute(),
+        output=output,
         estimator=estimator,
         seed=seed,
         n_jobs=n_jobs,
@@ -160,10 +162,11 @@ def fit(
     settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
-    work.claim(identity(estimator, settings), [part.identity() for part in parts])
-    with connected(client) as connection:
-        run_all(replace(run, client=connection), array)
-    found = work.load_json(scores.STAGE)
+    with work.exclusive():
+        work.claim(identity(estimator, settings), [part.identity() for part in parts])
+        with connected(client) as connection:
+            run_all(replace(run, client=connection), array)
+        found = work.load_json(scores.STAGE)
     if verbose:
         print(scores.report(found))
     seconds = {**run.seconds, "total": round(time.perf_counter() - begin, 3)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from drsne.distributed.landmark_map import FILE
 from drsne.distributed.sources import Part
-from drsne.distributed.work import Work, writing
+from drsne.distributed.work import Work, reading, writing
 from drsne.estimators.drsne import DRSNE
 from drsne.estimators.load import load
 from drsne.replacing import replacing
@@ -22,9 +21,10 @@ NOVELTY = "novelty"
 
 
 @lru_cache(maxsize=1)
-def _model(path: str, changed: int) -> DRSNE:
+def _model(path: str, version: tuple[int, ...]) -> DRSNE:
     """Return a model; a worker reads the file once."""
-    model: DRSNE = load(path)
+    with reading(Path(path)):
+        model: DRSNE = load(path)
     return model
 
 
@@ -35,7 +35,7 @@ def model_of(work: Work, n_jobs: Any) -> DRSNE:
     of all rows have to be computed in the same way.
     """
     path = work.folder / FILE
-    model = _model(str(path), os.stat(path).st_mtime_ns)
+    model = _model(str(path), work.version(path))
     model.set_params(n_jobs=n_jobs, backend="numba", device=None)
     return model
 
@@ -43,6 +43,17 @@ def model_of(work: Work, n_jobs: Any) -> DRSNE:
 def columns_of(model: DRSNE) -> list[str]:
     """Return the names of the columns of the output."""
     return [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])] + [*CONCENTRATIONS, NOVELTY]
+
+
+def is_complete(part: Part, output: Path) -> bool:
+    """Return whether the file of a partition exists and has all its rows."""
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_metadata
+
+    try:
+        return int(read_metadata(output / part.name).num_rows) == part.n_rows
+    except (ArrowException, OSError, EOFError):
+        return False
 
 
 def place(part: Part, work: Work, output: Path, n_jobs: Any) -> int:

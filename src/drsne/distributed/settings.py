@@ -39,8 +39,26 @@ def checked_model(model: DRSNE | None, seed: int) -> DRSNE:
     return estimator
 
 
+def check_columns(columns: Any, *, array: bool) -> None:
+    """Raise an error if the columns are not a list of different names, or if the source has no names."""
+    if columns is None:
+        return
+    if array:
+        raise ValueError(
+            "columns must be None for a Dask array, whose columns have no names. Choose them with source[:, numbers]."
+        )
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"columns must be a list of names; got {columns!r}. Pass for example columns=['a', 'b'].")
+    if not len(columns) or len(set(columns)) < len(columns):
+        raise ValueError(
+            f"columns must be different names, and at least one; got {list(columns)!r}. Pass None for all columns."
+        )
+
+
 def check_output(output: Path, source: Any) -> None:
     """Raise an error if the results would be mixed with the data or with other files."""
+    if not output.name:
+        raise ValueError(f"output must be a folder with a name; got {str(output)!r}. Choose another folder.")
     if output.exists() and not output.is_dir():
         raise ValueError(f"output must be a folder; got the file {str(output)!r}. Choose another name.")
     folders = set()

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.distributed.work import reading, unseen
+
 BLOCK = 32_768  # number of rows in memory at once
 _FOOTER = 65_536  # number of bytes at the end of a file that identify its contents, with its size
 _ENDINGS = (".parquet", ".pq")
@@ -93,8 +95,8 @@ class ParquetPart:
                             raise _missing(self.path, column, values.null_count)
                         out[:, place] = values.to_numpy(zero_copy_only=False)
                     yield out
-        except FileNotFoundError:
-            raise
+        except FileNotFoundError as error:  # not an OSError, which would be taken for an error of the output
+            raise ValueError(unseen(self.path)) from error
         except (ArrowException, OSError, EOFError) as error:
             raise damaged(self.path, error) from error
 
@@ -120,7 +122,8 @@ class ArrayPart:
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows as arrays, or raise an error if a value is not finite."""
-        rows = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        with reading(Path(self.path)):
+            rows = np.load(self.path, mmap_mode="r", allow_pickle=False)
         for start in range(0, len(rows), BLOCK):
             some = np.array(rows[start : start + BLOCK])
             if not np.isfinite(some).all():
@@ -149,6 +152,12 @@ def _missing(path: str, column: str, count: int, row: int | None = None) -> Valu
     )
 
 
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key that sorts names by the numbers in them."""
+    words = re.split(r"([0-9]+)", name)
+    return [(int(word), "") if place % 2 else (0, word) for place, word in enumerate(words)]
+
+
 def parquet_files(source: Any) -> list[Path]:
     """Return the Parquet files of a folder in natural order, or those of a list in the order of the list."""
     if isinstance(source, (str, os.PathLike)):
@@ -160,7 +169,7 @@ def parquet_files(source: Any) -> list[Path]:
         found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
         if not found:
             raise FileNotFoundError(f"source must have Parquet files; the folder {str(folder)!r} has none.")
-        return sorted(found, key=lambda path: [int(x) if x.isdigit() else x for x in re.split(r"(\d+)", path.name)])
+        return sorted(found, key=lambda path: _natural(path.name))
     if not isinstance(source, list | tuple):
         raise TypeError(
             f"source must be a folder, a list of Parquet files or a Dask array; got {type(source).__name__}. Use "
@@ -193,7 +202,9 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
         except (ArrowException, OSError, EOFError) as error:
             raise damaged(str(path), error) from error
         if not parts:
-            columns = tuple(schema.names if columns is None else columns)
+            columns = _data_columns(schema) if columns is None else tuple(columns)
+            if not columns:
+                raise ValueError(f"{path} must have at least one column of numbers; got none besides the index.")
             types = {name: _numeric(path, schema, name) for name in columns}
         for name, expected in types.items():
             if (found := _type(path, schema, name)) != expected:
@@ -206,6 +217,12 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
             ParquetPart(str(path.absolute()), tuple(types), metadata.num_rows, "float32" if small else "float64")
         )
     return parts
+
+
+def _data_columns(schema: Any) -> tuple[str, ...]:
+    """Return the names of all columns, except those in which pandas or Dask has stored the index of a data frame."""
+    index = (schema.pandas_metadata or {}).get("index_columns", ())
+    return tuple(name for name in schema.names if name not in index)
 
 
 def _type(path: Path, schema: Any, name: str) -> Any:
@@ -236,10 +253,10 @@ def is_dask_array(source: Any) -> bool:
 
 def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
     """Return the partitions of a Dask array, which :func:`store_block` writes to ``folder``."""
-    if source.ndim != 2 or source.dtype.kind not in "biuf":
+    if source.ndim != 2 or source.dtype.kind not in "biuf" or source.shape[1] == 0:
         raise ValueError(
-            f"source must be a Dask array of numbers with two dimensions; got shape {source.shape} and type "
-            f"{source.dtype}."
+            f"source must be a Dask array of numbers with two dimensions and at least one column; got shape "
+            f"{source.shape} and type {source.dtype}."
         )
     sizes = source.chunks[0]
     if any(np.isnan(size) for size in (*sizes, source.shape[1])):

@@ -22,7 +22,12 @@ def lazy_blocks(array: Any) -> list[Any]:
 
 def store(block: Any, part: ArrayPart) -> None:
     """Write a block, which Dask has computed, to the file of its partition."""
-    rows = np.asarray(block)
+    if np.ma.is_masked(block):
+        raise ValueError(
+            f"Block {part.block} of the Dask array must have no masked values. Fill them in, for example with "
+            "dask.array.ma.filled, or drop their rows."
+        )
+    rows = np.asarray(block.toarray() if hasattr(block, "toarray") else block)  # some blocks are sparse
     rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
     path = Path(part.path)
     if len(rows) != part.n_rows:

@@ -94,9 +94,8 @@ def run_all(run: Run, array: Any) -> None:
                 _spool(run, array)
         with run.timed(stage):
             function(run)
-    if array is not None:
-        for part in run.parts:
-            Path(part.path).unlink(missing_ok=True)  # type: ignore[attr-defined]
+    for path in (*run.work.folder.glob(f"{spool.STAGE}/*"), *run.work.folder.rglob(".*.npz")):
+        path.unlink(missing_ok=True)  # blocks of a Dask array, and files that killed workers have left
 
 
 def _spool(run: Run, array: Any) -> None:
@@ -166,7 +165,7 @@ def _map(run: Run) -> None:
 
 
 def _unplaced(run: Run) -> list[int]:
-    return [number for number, part in enumerate(run.parts) if not (run.output / part.name).exists()]
+    return [number for number, part in enumerate(run.parts) if not placing.is_complete(part, run.output)]
 
 
 def _place(run: Run) -> None:
@@ -178,8 +177,11 @@ def _place(run: Run) -> None:
         _unplaced(run),
         lambda number: (run.parts[number], run.work, run.output, run.threads),
     )
-    for path in run.output.glob(".*.parquet"):  # files that workers were writing when they were killed
-        path.unlink(missing_ok=True)
+    names = {part.name for part in run.parts}
+    endings = {Path(name).suffix for name in names}
+    for path in run.output.glob(".*"):  # files that workers were writing when they were killed
+        if path.suffix in endings and path.name not in names:
+            path.unlink(missing_ok=True)
 
 
 def _scores(run: Run) -> None:

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import platform
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.locking import lock
 from drsne.replacing import replacing
 
 _MANIFEST = "manifest.json"
+_LOCK = "lock"
 _FORMAT = 1  # version of the files in the folder
 
 
@@ -42,11 +48,14 @@ class Work:
 
     def load(self, path: Path) -> dict[str, NDArray[Any]]:
         """Return the arrays in a file."""
-        try:
-            with np.load(path, allow_pickle=False) as found:
-                return {name: found[name] for name in found.files}
-        except (ValueError, EOFError, KeyError) as error:
-            raise ValueError(f"{path} is damaged ({error}). Remove it and call fit again.") from error
+        with reading(path), path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+
+    def version(self, path: Path) -> tuple[int, ...]:
+        """Return numbers that change when a file is written again, so that caches of workers do not outlive a run."""
+        with reading(path), path.open("rb") as stream:  # network file systems check an opened file with the server
+            found = os.fstat(stream.fileno())
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def save_json(self, name: str, value: Any) -> None:
         """Write a value as JSON."""
@@ -63,14 +72,28 @@ class Work:
             return None
         except ValueError as error:
             raise ValueError(
-                f"{path} is damaged ({error}). Remove the folder {self.folder} and call fit again."
+                f"{path} is damaged ({error}). Remove the folder {self.folder} and the output, and call fit again."
             ) from error
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Keep other calls away from the folder and the output, also those of other processes."""
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if not lock(file, wait=False):
+                raise BlockingIOError(
+                    f"{self.folder} is in use by another call of fit. Wait until it has finished, or choose another "
+                    "output."
+                )
+            yield
+        finally:
+            os.close(file)
 
     def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]]) -> None:
         """Write down what this run computes, or raise an error if the folder belongs to a run of something else."""
         wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
-        with writing(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
         found = self.load_json(_MANIFEST.removesuffix(".json"))
         if found is None:
             self.save_json(_MANIFEST.removesuffix(".json"), wanted)
@@ -98,6 +121,26 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
 
 @contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn errors about a file of the work folder into one that names it and says what to do."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise ValueError(unseen(str(path))) from error
+    except (ValueError, EOFError, KeyError, BadZipFile, zlib.error) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} is damaged ({reason}). Remove it and call fit again.") from error
+
+
+def unseen(path: str) -> str:
+    """Return the message about a file that was there when the run started, or that only some machines see."""
+    return (
+        f"{path} must exist and be visible to all workers at this path; {platform.node()} does not find it. Put it "
+        "back or mount its folder there, and call fit again; what is finished is kept."
+    )
+
+
+@contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn errors of the disk into one that names the path and says what to do."""
     try:
@@ -105,7 +148,8 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = "The disk is full" if full else (error.strerror or str(error))
-        todo = "Free some space" if full else "Make the folder writable"
+        forbidden = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+        todo = "Free some space" if full else "Make the folder writable" if forbidden else "Solve this"
         raise OSError(
             error.errno,
             f"Could not write {path}: {reason}. {todo} and call fit again; what is finished is kept",

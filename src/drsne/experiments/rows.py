@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from drsne import checks
+from drsne.locking import lock
 
 Row = dict[str, Any]
 _PACKAGES = (
@@ -78,7 +79,7 @@ class Rows:
         make_folder(self.path.parent)
         self.path.touch()
         with self.path.open("r+b") as file:
-            _lock(file.fileno(), wait=True)
+            lock(file.fileno(), wait=True)
             end, missing = _end_of_rows(file)
             file.seek(end)
             try:
@@ -104,7 +105,7 @@ class Rows:
         path = self.path.with_name(f"{self.path.name}.lock")
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            if not _lock(file, wait=False) or not _is_at(file, path):
+            if not lock(file, wait=False) or not _is_at(file, path):
                 holder = os.pread(file, 32, 0).decode(errors="replace") if hasattr(os, "pread") else ""
                 raise BlockingIOError(
                     f"{self.path} is in use: another process{f' ({holder})' if holder else ''} is adding rows to it. "
@@ -141,30 +142,6 @@ def make_folder(folder: Path) -> None:
         raise OSError(
             error.errno, f"folder must be writable; got {str(folder)!r}: {error.strerror}. Choose another."
         ) from error
-
-
-def _lock(file: int, *, wait: bool) -> bool:
-    """Lock an open file until it is closed, if the system supports locks; return False if another process holds it."""
-    if sys.platform == "win32":
-        import msvcrt
-
-        try:  # Lock a byte far beyond the text, so that other processes can read the text.
-            os.lseek(file, 2**30, os.SEEK_SET)
-            msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        finally:
-            os.lseek(file, 0, os.SEEK_SET)
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    except OSError:  # The file system does not support locks.
-        return True
-    return True
 
 
 def _is_at(file: int, path: Path) -> bool:

@@ -24,7 +24,7 @@ def lazily(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
     """
     import dask
 
-    n_features = X.shape[1] if hasattr(X, "chunks") else len(X.columns)
+    n_features = (X.shape[1] if hasattr(X, "chunks") else len(X.columns)) if X.ndim == 2 else 1
     if X.ndim != 2 or n_features != model.n_features_in_:
         raise ValueError(
             f"X must have two dimensions and the {model.n_features_in_} columns of the training data; got "
@@ -57,7 +57,8 @@ def _of_frame(shared: Any, method: str, X: Any, names: Sequence[str] | None) -> 
     if names is None:
         meta: Any = pd.Series(np.empty(0), index=index, name=method)
     else:
-        single = all(dtype == np.float32 for dtype in X.dtypes)
+        plain = all(isinstance(dtype, np.dtype) for dtype in X.dtypes)  # others are converted to double precision
+        single = plain and np.result_type(*X.dtypes) == np.float32  # also with small integers and booleans
         meta = pd.DataFrame(np.empty((0, len(names)), np.float32 if single else np.float64), index, list(names))
     return X.map_partitions(_frame, shared, method, None if names is None else list(names), meta=meta)
 
