@@ -88,7 +88,7 @@ def fit(
         The number of rows whose concentration in the whole data is computed exactly besides that of the landmarks. One
         half makes the estimates for other rows unbiased, and the other half measures their accuracy.
     n_scored : int, default=5_000
-        The number of rows whose map is scored.
+        The number of rows on which the map is scored.
     random_state : int, default=0
         Seed of the samples, and of the model if it has none of its own.
     client : distributed.Client, str or None, default=None
@@ -103,7 +103,7 @@ def fit(
     Returns
     -------
     Fitted
-        The folder of the results, the file of the model, the scores and the times.
+        An object with the attributes ``output`` (the folder), ``model_file``, ``scores`` and ``seconds``.
 
     Raises
     ------
