@@ -11,7 +11,7 @@ ROOT = Path(drsne.__file__).parent
 # Lower layers first. A module imports only from layers below its own, or from its own folder. "backends" is the
 # protocol and the formulas, "backends.numba" what implements it; engines sum the repulsion on a backend.
 LAYERS = (
-    {"checks", "precision", "progress", "logs", "markdown", "replacing"},
+    {"checks", "precision", "progress", "logs", "markdown", "replacing", "locking"},
     {"registry", "backends"},
     {"backends.numba", "backends.torch"},
     {"engines", "neighbors"},
