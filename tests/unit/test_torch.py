@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from on_backends import DEVICE, engine_of, torch_backend
+from on_triton import assert_the_same
 from scipy.spatial import cKDTree
 from sklearn.neighbors import NearestNeighbors
 
@@ -424,16 +421,7 @@ print("the same")
 
 @pytest.mark.slow
 def test_triton_programs_do_what_plain_pytorch_does():
-    """On a GPU the programs are compiled. On the CPU, Triton's interpreter runs them."""
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAMS, DEVICE],
-        env={**os.environ, **({"TRITON_INTERPRET": "1"} if DEVICE == "cpu" else {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.strip() == "the same", done.stderr
+    assert_the_same(PROGRAMS, DEVICE)
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU: DRSNE_TEST_DEVICE=cuda")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import gc
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from on_backends import DEVICE
+from on_triton import assert_the_same
 from scipy.spatial import cKDTree
 
 import drsne
@@ -344,16 +342,7 @@ print("the same")
 
 @pytest.mark.slow
 def test_the_triton_program_does_what_plain_pytorch_does():
-    """On a GPU the program is compiled. On the CPU, Triton's interpreter runs it."""
-    pytest.importorskip("triton")
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, DEVICE],
-        env={**os.environ, **({"TRITON_INTERPRET": "1"} if DEVICE == "cpu" else {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.strip() == "the same", done.stderr
+    assert_the_same(PROGRAM, DEVICE)
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU: DRSNE_TEST_DEVICE=cuda")

@@ -149,7 +149,7 @@ def writing(path: Path) -> Iterator[None]:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = "The disk is full" if full else (error.strerror or str(error))
         forbidden = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-        todo = "Free some space" if full else "Make the folder writable" if forbidden else "Solve this"
+        todo = "Free some space" if full else "Make the folder writable" if forbidden else "Remove the cause"
         raise OSError(
             error.errno,
             f"Could not write {path}: {reason}. {todo} and call fit again; what is finished is kept",
