@@ -91,12 +91,10 @@ def test_losses_and_gradients_are_those_of_numba(d, stretch):
     fixed, rows, constants, terms, in_map, Y = problem(d, stretch=stretch)
     numba, own, shared, partition = placed_by("numba", fixed, rows, constants, terms)
     expected = numba.values(Y, own, in_map, shared)
-    flat = (*shared.field, constants, terms)
+    lists = rows.near, rows.affinities, rows.scales, rows.listed, in_map
+    others = rows.targets, rows.weights, rows.apart, rows.skipped, (*shared.field, constants, terms)
     gradient = np.empty_like(Y)
-    for r in range(len(Y)):
-        lists = rows.near[r], rows.affinities[r], rows.scales[r], rows.listed[r], in_map[r]
-        others = rows.targets[r], rows.weights[r], rows.apart[r], rows.skipped[r]
-        kernels.loss(Y[r], *lists, *others, flat, gradient[r], np.empty(d), np.empty(d))
+    numba.workers.run(kernels.losses, len(Y), Y, *lists, *others, np.empty(len(Y)), gradient)
     placer, own, shared, found = placed_by("torch", fixed, rows, constants, terms)
     assert found == pytest.approx(partition, rel=1e-10)
     np.testing.assert_allclose(placer.values(Y, own, in_map, shared), expected, rtol=1e-10)
@@ -128,11 +126,13 @@ def test_every_row_makes_the_steps_of_numba(d):
         placer, own, shared, _ = placed_by(kind, fixed, rows, constants, terms)
         Y = placer.begin(own, shared, d)
         begun = Y.copy()
-        for steps in (1, 2, 12):
-            placer.descend(Y, own, in_map, shared, steps)
-        found.append((begun, Y))
+        arrived = [placer.descend(Y, own, in_map, shared, steps) for steps in (1, 2, 4, 12)]
+        found.append((begun, Y, np.array(arrived)))
     np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-10)
     np.testing.assert_allclose(found[1][1], found[0][1], atol=1e-7)
+    np.testing.assert_array_equal(found[1][2], found[0][2])
+    assert not found[0][2][0].any()  # no row arrives with its first step
+    assert found[0][2][-1].any()
 
 
 def test_rows_without_a_descent_stay():
@@ -143,7 +143,7 @@ def test_rows_without_a_descent_stay():
     constants = constants[0], constants[1], 0.0, *constants[3:]
     placer, own, shared, _ = placed_by("torch", fixed, rows, constants, terms)
     before = Y.copy()
-    placer.descend(Y, own, in_map, shared, 5)
+    assert placer.descend(Y, own, in_map, shared, 5).all()
     np.testing.assert_array_equal(Y, before)
 
 

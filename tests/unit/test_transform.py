@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 import drsne
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.kernels import placement as kernels
+from drsne.backends.numba.kernels._turns import whole
 from drsne.backends.numba.placement import NumbaPlacer
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors import queries
@@ -277,26 +278,28 @@ def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
     Y, near, p, a, listed, in_map, target, lam, apart, skipped, (fixed, tree, constants, density) = captured[0][:11]
     stretch, delta, repulsion, _, *outside = constants
     in_map = near[:, ::3].copy() if in_map.shape[1] == 0 else in_map
-    d = Y.shape[1]
     rng = np.random.default_rng(0)
-    for r in range(5):
-        y = Y[r] + rng.normal(size=d)
-        # The tree is approximate, so its value and its gradient do not agree exactly. The other terms are also checked
-        # without it, with weights for all density terms.
-        for factor in (0.0, 1.0):
-            own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r] + 0.5, apart[r] + 0.7, skipped[r]
-            shared = fixed, tree, (stretch, delta, factor * repulsion, 1.3, *outside), density
+    some = slice(5)
+    y = Y[some] + rng.normal(size=(5, Y.shape[1]))
+    lists = near[some], p[some], a[some], listed[some], in_map[some]
+    own = *lists, target[some], lam[some] + 0.5, apart[some] + 0.7, skipped[some]
+    # The tree is approximate, so its value and its gradient do not agree exactly. The other terms are also checked
+    # without it, with weights for all density terms.
+    for factor in (0.0, 1.0):
+        shared = fixed, tree, (stretch, delta, factor * repulsion, 1.3, *outside), density
 
-            def value(at, gradient):
-                return kernels.loss(at, *own, shared, gradient, np.empty(d), np.empty(d))  # noqa: B023
+        def found(at):
+            values, gradients = np.empty(5), np.empty_like(at)
+            kernels.losses(at, *own, shared, values, gradients, whole(5))  # noqa: B023
+            return values, gradients
 
-            gradient, unused, step = np.empty(d), np.empty(d), 1e-5
-            value(y, gradient)
-            for c in range(d):
-                e = np.zeros(d)
-                e[c] = step
-                slope = (value(y + e, unused) - value(y - e, unused)) / (2 * step)
-                assert slope == pytest.approx(gradient[c], rel=2e-2 if factor else 1e-5, abs=1e-3 if factor else 1e-6)
+        _, gradient = found(y)
+        for c in range(y.shape[1]):
+            e = np.zeros(y.shape[1])
+            e[c] = 1e-5
+            slope = (found(y + e)[0] - found(y - e)[0]) / 2e-5
+            exact = {"rel": 2e-2, "abs": 1e-3} if factor else {"rel": 1e-5, "abs": 1e-6}
+            assert slope == pytest.approx(gradient[:, c], **exact)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])

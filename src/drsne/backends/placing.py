@@ -87,8 +87,11 @@ class Placer(Protocol):
         """Return the places at which rows start, (m, d)."""
         ...
 
-    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> None:
-        """Move rows, in place, by at most so many steps. ``in_map`` are the density neighbours in the map, (m, k)."""
+    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
+        """Move rows, in place, by at most so many steps, and return which have arrived at a minimum, (m,).
+
+        ``in_map`` are the density neighbours in the map, (m, k).
+        """
         ...
 
     def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:

@@ -207,9 +207,18 @@ def _placed(reference: Reference, rows: NewRows, placer: Placer, *, keep_twins: 
 
 
 def _usual_places(losses: _Losses, d: int) -> Array:
+    """Return the places of rows that are not novel. A row has arrived if its nearest points do not change any more."""
     Y = losses.begin(d)
+    near = losses.nearest(Y)
+    moving = np.arange(len(Y))
     for _ in range(_ROUNDS):
-        losses.descend(Y, losses.nearest(Y), _STEPS)
+        some, after = losses.of_rows(moving), Y[moving]
+        arrived = some.descend(after, near, _STEPS)
+        Y[moving], near_after = after, some.nearest(after)
+        left = ~arrived | (np.sort(near_after, axis=1) != np.sort(near, axis=1)).any(axis=1)
+        moving, near = moving[left], near_after[left]
+        if not len(moving):
+            break
     return Y
 
 
@@ -297,9 +306,9 @@ class _Losses(NamedTuple):
         """Return the places at which the rows start."""
         return self.placer.begin(self.rows, self.shared, d)
 
-    def descend(self, Y: Array, in_map: NDArray[np.int32], steps: int) -> None:
-        """Move the rows by at most so many steps."""
-        self.placer.descend(Y, self.rows, in_map, self.shared, steps)
+    def descend(self, Y: Array, in_map: NDArray[np.int32], steps: int) -> NDArray[np.bool_]:
+        """Move the rows by at most so many steps, and return which have arrived at a minimum."""
+        return self.placer.descend(Y, self.rows, in_map, self.shared, steps)
 
     def values(self, Y: Array, in_map: NDArray[np.int32]) -> Array:
         """Return the losses at these places."""

@@ -62,14 +62,16 @@ class NumbaPlacer:
         self.workers.run(kernels.begin, len(Y), Y, *rows, _flat(shared), grain=_GRAIN)
         return Y
 
-    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> None:
-        """Move rows by at most so many steps."""
-        self.workers.run(kernels.descend, len(Y), Y, *_arguments(rows, in_map, shared), steps, grain=_GRAIN)
+    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
+        """Move rows by at most so many steps, and return which have arrived at a minimum."""
+        arrived = np.empty(len(Y), np.bool_)
+        self.workers.run(kernels.descend, len(Y), Y, *_arguments(rows, in_map, shared), steps, arrived, grain=_GRAIN)
+        return arrived
 
     def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:
         """Return the losses of rows at these places."""
-        out = np.empty(len(Y))
-        self.workers.run(kernels.losses, len(Y), Y, *_arguments(rows, in_map, shared), out, grain=_GRAIN)
+        out, gradients = np.empty(len(Y)), np.empty_like(Y)
+        self.workers.run(kernels.losses, len(Y), Y, *_arguments(rows, in_map, shared), out, gradients, grain=_GRAIN)
         return out
 
     def index(self, places: Array) -> Any:

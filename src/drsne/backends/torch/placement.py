@@ -90,8 +90,8 @@ class TorchPlacer:
         """Return the losses of rows at these places."""
         return arrays.host(loss(self._sent(Y), rows, self._sent(in_map), shared, self._limits)[0])
 
-    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> None:
-        """Move rows to a minimum of their losses by at most so many steps of the BFGS method."""
+    def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
+        """Move rows by at most so many steps of the BFGS method, and return which have arrived at a minimum."""
         y, listed = self._sent(Y), self._sent(in_map)
         out = y.clone()
         moving = _Moving.of(y, rows, listed, *loss(y, rows, listed, shared, self._limits))
@@ -103,6 +103,9 @@ class TorchPlacer:
             if not len(moving.at):
                 break
         Y[...] = arrays.host(out)
+        arrived = np.ones(len(Y), np.bool_)
+        arrived[arrays.host(moving.at)] = False
+        return arrived
 
     def index(self, places: Array) -> map_neighbors.MapIndex:
         """Return the points of a map, divided into cells."""
@@ -191,7 +194,8 @@ class _Moving:
             enough = value <= self.value[left] + limits.armijo * size[left] * slope[left]
             done = left[enough]
             trial[done], moved[done], after[done], accepted[done] = y[enough], value[enough], gradient[enough], True
-            rest = torch.nonzero(~enough)[:, 0]
+            short = size[left] * length[left] < limits.small * self.rows.scales[left]
+            rest = torch.nonzero(~enough & ~short)[:, 0]
             left, rows, in_map = left[rest], _of_rows(rows, rest), in_map[rest]
             size[left] *= 0.5
         return trial, moved, after, size, accepted

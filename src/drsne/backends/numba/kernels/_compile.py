@@ -38,6 +38,15 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function) if COMPILES else function
 
 
+def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile ``function`` into every kernel that calls it.
+
+    Otherwise, each kernel may bring its own copy of a function, whose sums are reordered in its own way. The process
+    then runs the copy that it loaded first, so results would depend on what was in the cache.
+    """
+    return _compiled(function, forceinline=True) if COMPILES else function
+
+
 class Kernel:
     """A function of one block of rows that is compiled as a loop over blocks.
 
@@ -60,13 +69,13 @@ class Kernel:
         self.compiled(*arguments)
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
     # numba's cache notices an edit in the file of a kernel, but not in these files, which become part of every kernel.
     function.__qualname__ += f"_{_version()}"
     try:
-        compiled: Any = njit(cache=True, **_OPTIONS)(function)
+        compiled: Any = njit(cache=True, **_OPTIONS, **more)(function)
     except RuntimeError:  # numba found no directory for the cache
-        return njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+        return njit(**_OPTIONS, **more)(function)  # type: ignore[no-any-return]
     compiled._cache = _ForgivingCache(compiled._cache)
     return compiled  # type: ignore[no-any-return]
 

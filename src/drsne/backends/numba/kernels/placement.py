@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel
 
 ARMIJO = 1e-4  # smallest decrease of the loss, relative to the decrease along the gradient
 HALVINGS = 14  # largest number of times that a step is halved
@@ -20,7 +20,7 @@ COINCIDING = 1e-12  # relative distance below which all neighbours of a row coin
 LEAST = 1e-300  # smallest radius
 
 
-@kernel
+@inlined
 def _direct_field(y, a, places, scales, masses, gradient):  # type: ignore[no-untyped-def]
     """Return ``U = sum_j m_j w(y, y_j)`` over all points of the map, and write its gradient."""
     n, d = places.shape
@@ -79,7 +79,7 @@ def summaries(coordinates, scale, mass, first, last, summed, block, lo, hi):  # 
             summed[13, v] += m * b * b
 
 
-@kernel
+@inlined
 def _tree_field(y, a, coordinates, scale, mass, nodes, summed, constants, gradient):  # type: ignore[no-untyped-def]
     """Return the same sum over a tree of cells with second moments (eqs. 52 to 55)."""
     first, last, after, height = nodes
@@ -142,7 +142,7 @@ def _tree_field(y, a, coordinates, scale, mass, nodes, summed, constants, gradie
     return value
 
 
-@kernel
+@inlined
 def _field(y, a, fixed, tree, stretch, skipped, scaled, gradient):  # type: ignore[no-untyped-def]
     """Return the sum over the map without the point ``skipped``, and write its gradient.
 
@@ -186,39 +186,88 @@ def potentials(fixed, tree, stretch, out, forces, block, lo, hi):  # type: ignor
             forces[i, c] = -0.5 * masses[i] * gradient[c]
 
 
-@kernel
-def _mean_distance(y, near, places, floor, gradient):  # type: ignore[no-untyped-def]
-    """Return the mean distance of ``y`` to listed points, and write its gradient."""
-    k, d = near.shape[0], y.shape[0]
+@inlined
+def _gathered(places, numbers, at):  # type: ignore[no-untyped-def]
+    """Write the coordinates of listed points, (d, k), so that loops over them read neighbouring values."""
+    for c in range(places.shape[1]):
+        for t in range(numbers.shape[0]):
+            at[c, t] = places[numbers[t], c]
+
+
+@inlined
+def _lists(near, listed, in_map, d):  # type: ignore[no-untyped-def]
+    """Return room for what the loss of a row reads from its lists of points."""
+    at_near, at_listed = np.empty((d, near.shape[1])), np.empty((d, listed.shape[1]))
+    at_map, inverse = np.empty((d, in_map.shape[1])), np.empty(near.shape[1])
+    return at_near, inverse, at_listed, at_map
+
+
+@inlined
+def _fill(lists, near, a, listed, in_map, fixed):  # type: ignore[no-untyped-def]
+    """Write what the loss of a row with the scale ``a`` reads from its lists of points."""
+    at_near, inverse, at_listed, at_map = lists
+    places, _, scales, _ = fixed
+    _gathered(places, near, at_near)
+    _gathered(places, listed, at_listed)
+    _gathered(places, in_map, at_map)
+    for t in range(near.shape[0]):
+        inverse[t] = 1.0 / (a * scales[near[t]])
+
+
+@inlined
+def _room(d, k):  # type: ignore[no-untyped-def]
+    """Return room for the loss: a part of the gradient, a place, and two numbers for each of ``k`` listed points."""
+    return np.empty(d), np.empty(d), np.empty(k), np.empty(k)
+
+
+@inlined
+def _squares(y, at, floor, squares):  # type: ignore[no-untyped-def]
+    """Write the squared distances of ``y`` from points (d, k), plus ``floor``."""
+    k = at.shape[1]
+    for t in range(k):
+        squares[t] = floor
+    for c in range(y.shape[0]):
+        for t in range(k):
+            away = y[c] - at[c, t]
+            squares[t] += away * away
+
+
+@inlined
+def _pulled(y, at, factors, c):  # type: ignore[no-untyped-def]
+    """Return the sum of coordinate ``c`` of the differences of ``y`` from points, times factors."""
     total = 0.0
-    for c in range(d):
-        gradient[c] = 0.0
-    for m in range(k):
-        j = near[m]
-        s = floor
-        for c in range(d):
-            s += (y[c] - places[j, c]) ** 2
-        length = np.sqrt(s)
+    for t in range(at.shape[1]):
+        total += factors[t] * (y[c] - at[c, t])
+    return total
+
+
+@inlined
+def _mean_distance(y, at, floor, room):  # type: ignore[no-untyped-def]
+    """Return the mean distance of ``y`` to listed points, and write its gradient."""
+    gradient, _, squares, _ = room
+    k = at.shape[1]
+    _squares(y, at, floor, squares)
+    total = 0.0
+    for t in range(k):
+        length = np.sqrt(squares[t])
         total += length
-        if length > 0.0:
-            for c in range(d):
-                gradient[c] += (y[c] - places[j, c]) / length
-    for c in range(d):
-        gradient[c] /= k
+        squares[t] = 1.0 / length if length > 0.0 else 0.0
+    for c in range(y.shape[0]):
+        gradient[c] = _pulled(y, at, squares, c) / k
     return total / k
 
 
-@kernel
-def _profile_loss(y, near, places, target, lam, term, alpha, floor, smoothing, gradient, part):  # type: ignore[no-untyped-def]
+@inlined
+def _profile_loss(y, at, target, lam, term, alpha, floor, smoothing, gradient, room):  # type: ignore[no-untyped-def]
     """Return ``lam * share / 2`` times the squared difference of the profile from its target, and add its gradient.
 
     ``term`` is (share, added length, log mean concentration of the map).
     """
     share, added, log_mean = term
     weight = lam * share
-    if weight == 0.0 or near.shape[0] == 0:
+    if weight == 0.0 or at.shape[1] == 0:
         return 0.0
-    radius = max(_mean_distance(y, near, places, floor, part) + added, LEAST)
+    radius = max(_mean_distance(y, at, floor, room) + added, LEAST)
     log = -alpha * np.log(radius) - log_mean
     damped = 1.0
     if smoothing > 0.0:
@@ -227,24 +276,24 @@ def _profile_loss(y, near, places, target, lam, term, alpha, floor, smoothing, g
         damped = relative / (relative + smoothing)
     e = target - log
     for c in range(y.shape[0]):
-        gradient[c] += weight * e * damped * alpha / radius * part[c]
+        gradient[c] += weight * e * damped * alpha / radius * room[0][c]
     return 0.5 * weight * e * e
 
 
-@kernel
-def _apart_loss(y, near, places, weight, log_radius, floor, gradient, part):  # type: ignore[no-untyped-def]
+@inlined
+def _apart_loss(y, at, weight, log_radius, floor, gradient, room):  # type: ignore[no-untyped-def]
     """Return ``weight / 2`` times the squared difference of the log radius from a value, and add its gradient."""
-    if weight == 0.0 or near.shape[0] == 0:
+    if weight == 0.0 or at.shape[1] == 0:
         return 0.0
-    radius = max(_mean_distance(y, near, places, floor, part), LEAST)
+    radius = max(_mean_distance(y, at, floor, room), LEAST)
     e = np.log(radius) - log_radius
     for c in range(y.shape[0]):
-        gradient[c] += weight * e / radius * part[c]
+        gradient[c] += weight * e / radius * room[0][c]
     return 0.5 * weight * e * e
 
 
-@kernel
-def _radius_loss(y, near, places, target, lam, term, gradient, part):  # type: ignore[no-untyped-def]
+@inlined
+def _radius_loss(y, at, target, lam, term, gradient, room):  # type: ignore[no-untyped-def]
     """Return ``-lam * share`` times the change of the correlation of den-SNE by the row, and add its gradient.
 
     ``term`` is (share, mean and shifted standard deviation of the log radii of the map, their correlation). To second
@@ -254,72 +303,74 @@ def _radius_loss(y, near, places, target, lam, term, gradient, part):  # type: i
     weight = lam * share
     if weight == 0.0 or not spread > 0.0:
         return 0.0
-    m, d = near.shape[0], y.shape[0]
+    _, _, squares, _ = room
+    m = at.shape[1]
+    _squares(y, at, 1.0, squares)
     total = 0.0
-    for c in range(d):
-        part[c] = 0.0
     for t in range(m):
-        s = 0.0
-        for c in range(d):
-            s += (y[c] - places[near[t], c]) ** 2
-        w = 1.0 / (1.0 + s)
+        w = 1.0 / squares[t]
         total += w
-        for c in range(d):
-            part[c] -= 2.0 * w * w * (y[c] - places[near[t], c])
+        squares[t] = w * w
     far = m - total
     if far < COINCIDING * total:  # all neighbours coincide with the row
         return 0.0
     z = (np.log(far / total) - mean) / spread
     slope = -weight * (target - rho * z) / spread * (-m / (total * far))
-    for c in range(d):
-        gradient[c] += slope * part[c]
+    for c in range(y.shape[0]):
+        gradient[c] -= 2.0 * slope * _pulled(y, at, squares, c)
     return -weight * (target * z - 0.5 * rho * z * z)
 
 
-@kernel
-def loss(y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, gradient, part, scaled):  # type: ignore[no-untyped-def]
+@inlined
+def _attraction_loss(y, at, inverse, p, base, delta, gradient, room):  # type: ignore[no-untyped-def]
+    """Return ``-sum_j p_j log(w_j + delta)`` over the neighbours, and add its gradient."""
+    _, _, w, pull = room
+    k = at.shape[1]
+    _squares(y, at, 0.0, w)
+    for t in range(k):
+        w[t] = 1.0 / (base + inverse[t] * w[t])
+        pull[t] = 2.0 * p[t] * w[t] * (w[t] / (w[t] + delta)) * inverse[t]
+    value = 0.0
+    for t in range(k):
+        value -= p[t] * np.log(w[t] + delta)
+    for c in range(y.shape[0]):
+        gradient[c] += _pulled(y, at, pull, c)
+    return value
+
+
+@inlined
+def loss(y, lists, p, a, target, lam, apart, skipped, shared, gradient, room):  # type: ignore[no-untyped-def]
     """Return the loss of a row at ``y`` and write its gradient.
 
-    ``near`` are the neighbours that have the affinities ``p``, ``a`` is the scale of the row, ``listed`` are its
-    density neighbours in the data and ``in_map`` those in the map, ``lam`` is its density weight, and ``apart`` is the
-    weight with which it is kept apart from the points of the map. ``shared`` is the same for all rows: the places of
-    the map, its places divided by the stretch, its scales and its masses; the tree; constants; and the density terms.
+    ``lists`` are its neighbours, which have the affinities ``p``, and its density neighbours in the data and in the
+    map (see :func:`_fill`). ``a`` is the scale of the row, ``lam`` its density weight, and ``apart`` the weight with
+    which it is kept apart from the points of the map. ``shared`` is the same for all rows: the places of the map, its
+    places divided by the stretch, its scales and its masses; the tree; constants; and the density terms.
     """
     fixed, tree, constants, density = shared
-    places, _, scales, _ = fixed
+    at_near, inverse, at_listed, at_map = lists
     stretch, delta, repulsion, apart_radius, _, _, _ = constants
     of_data, of_map, of_radii, alpha, floor, smoothing = density
-    d = y.shape[0]
-    base = stretch * stretch
-    value = repulsion * _field(y, a, fixed, tree, stretch, skipped, scaled, gradient)
-    for c in range(d):
+    value = repulsion * _field(y, a, fixed, tree, stretch, skipped, room[1], gradient)
+    for c in range(y.shape[0]):
         gradient[c] *= repulsion
-    for t in range(near.shape[0]):
-        j = near[t]
-        s = 0.0
-        for c in range(d):
-            s += (y[c] - places[j, c]) ** 2
-        h = a * scales[j]
-        w = 1.0 / (base + s / h)
-        value -= p[t] * np.log(w + delta)
-        pull = 2.0 * p[t] * w * (w / (w + delta)) / h
-        for c in range(d):
-            gradient[c] += pull * (y[c] - places[j, c])
-    value += _profile_loss(y, listed, places, target, lam, of_data, alpha, floor, smoothing, gradient, part)
-    value += _profile_loss(y, in_map, places, target, lam, of_map, alpha, floor, smoothing, gradient, part)
-    value += _radius_loss(y, near, places, target, lam, of_radii, gradient, part)
-    value += _apart_loss(y, in_map, places, apart, apart_radius, floor, gradient, part)
+    value += _attraction_loss(y, at_near, inverse, p, stretch * stretch, delta, gradient, room)
+    value += _profile_loss(y, at_listed, target, lam, of_data, alpha, floor, smoothing, gradient, room)
+    value += _profile_loss(y, at_map, target, lam, of_map, alpha, floor, smoothing, gradient, room)
+    value += _radius_loss(y, at_near, target, lam, of_radii, gradient, room)
+    value += _apart_loss(y, at_map, apart, apart_radius, floor, gradient, room)
     return value
 
 
 @kernel
-def losses(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, out, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the losses of rows lo to hi."""
+def losses(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, out, gradients, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the losses of rows lo to hi, and their gradients."""
     d = Y.shape[1]
-    gradient, part, scaled = np.empty(d), np.empty(d), np.empty(d)
+    lists = _lists(near, listed, in_map, d)
+    room = _room(d, max(near.shape[1], listed.shape[1], in_map.shape[1]))
     for r in range(lo, hi):
-        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r], apart[r], skipped[r]
-        out[r] = loss(Y[r], *own, shared, gradient, part, scaled)
+        _fill(lists, near[r], a[r], listed[r], in_map[r], shared[0])
+        out[r] = loss(Y[r], lists, p[r], a[r], target[r], lam[r], apart[r], skipped[r], shared, gradients[r], room)
 
 
 @kernel
@@ -331,9 +382,11 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
     """
     places = shared[0][0]
     _, _, _, _, outer, rim, centre = shared[2]
-    d, none = Y.shape[1], np.empty(0, np.int32)
-    y, gradient, part, scaled = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    d, none = Y.shape[1], np.empty((1, 0), np.int32)
+    y, gradient = np.empty(d), np.empty(d)
+    lists, room = _lists(near, listed, none, d), _room(d, max(near.shape[1], listed.shape[1]))
     for r in range(lo, hi):
+        _fill(lists, near[r], a[r], listed[r], none[0], shared[0])
         least = np.inf
         total = 0.0
         for t in range(near.shape[1]):
@@ -348,8 +401,8 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
             else:
                 for c in range(d):
                     y[c] = places[near[r, candidate], c]
-            own = near[r], p[r], a[r], listed[r], none, target[r], lam[r], apart[r], skipped[r]
-            value = loss(y, *own, shared, gradient, part, scaled)
+            own = p[r], a[r], target[r], lam[r], apart[r], skipped[r]
+            value = loss(y, lists, *own, shared, gradient, room)
             if value < least or candidate < 0:
                 least = value
                 for c in range(d):
@@ -365,22 +418,25 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
 
 
 @kernel
-def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, steps, block, lo, hi):  # type: ignore[no-untyped-def]
+def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, steps, arrived, block, lo, hi):  # type: ignore[no-untyped-def]
     """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
 
-    A step is halved until the loss decreases enough. The inverse Hessian begins as that of the attraction to neighbours
-    at the distance zero.
+    A step is halved until the loss decreases enough or the step is shorter than the last one may be. The inverse
+    Hessian begins as that of the attraction to neighbours at the distance zero. ``arrived`` says which rows ended at a
+    minimum before the last step.
     """
     d = Y.shape[1]
     y, trial, gradient, after = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    direction, change, part, scaled = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-    inverse, image = np.empty((d, d)), np.empty(d)
+    direction, change, image, inverse = np.empty(d), np.empty(d), np.empty(d), np.empty((d, d))
+    lists = _lists(near, listed, in_map, d)
+    room = _room(d, max(near.shape[1], listed.shape[1], in_map.shape[1]))
     for r in range(lo, hi):
         for c in range(d):
             y[c] = Y[r, c]
-        own = near[r], p[r], a[r], listed[r], in_map[r], target[r], lam[r], apart[r], skipped[r]
-        value = loss(y, *own, shared, gradient, part, scaled)
-        fresh = True
+        _fill(lists, near[r], a[r], listed[r], in_map[r], shared[0])
+        own = p[r], a[r], target[r], lam[r], apart[r], skipped[r]
+        value = loss(y, lists, *own, shared, gradient, room)
+        fresh, arrived[r] = True, True
         for _ in range(steps):
             if fresh:
                 for c in range(d):
@@ -405,9 +461,9 @@ def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, 
             for _ in range(HALVINGS):
                 for c in range(d):
                     trial[c] = y[c] + step * direction[c]
-                moved = loss(trial, *own, shared, after, part, scaled)
-                if moved <= value + ARMIJO * step * slope:
-                    accepted = True
+                moved = loss(trial, lists, *own, shared, after, room)
+                accepted = moved <= value + ARMIJO * step * slope
+                if accepted or step * length < SMALL * a[r]:
                     break
                 step *= 0.5
             if not accepted:
@@ -440,5 +496,7 @@ def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, 
                             - image[c] * direction[e]
                             - direction[c] * image[e]
                         ) / product
+        else:
+            arrived[r] = False
         for c in range(d):
             Y[r, c] = y[c]
