@@ -131,16 +131,10 @@ def edges(lengths: Tensor, neighbors: Tensor) -> tuple[NDArray[Any], NDArray[Any
     return a, b, along, np.arange(len(along))
 
 
-def gaps(Y: Tensor) -> Callable[[Array], Array]:
-    """Return a function of places, which computes the distance of each to the nearest point of a map."""
+def gaps(Y: Tensor, places: Array) -> Array:
+    """Return the distances of places (m, d) to the nearest point of a map."""
     among = Among(Y)
     with torch.cuda.device_of(Y):
         index = MapIndex.of(among.rows - among.mean)
-
-    def of_places(places: Array) -> Array:
-        at = among.scaled(sent(places, Y.device)) - among.mean
-        with torch.cuda.device_of(Y):
-            found, _ = index.nearest(at, 1)
-        return np.asarray(host(among.restored(found[:, 0])))
-
-    return of_places
+        found, _ = index.nearest(among.scaled(sent(places, Y.device)) - among.mean, 1)
+    return host(among.restored(found[:, 0]))

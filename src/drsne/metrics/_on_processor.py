@@ -121,9 +121,8 @@ def edges(lengths: Array, neighbors: NDArray[Any]) -> tuple[NDArray[Any], NDArra
     return np.repeat(np.arange(n), k), np.ascontiguousarray(neighbors).ravel(), along, np.argsort(along, kind="stable")
 
 
-def gaps(Y: Array) -> Callable[[Array], Array]:
-    """Return a function of places, which computes the distance of each to the nearest point of a map."""
+def gaps(Y: Array, places: Array) -> Array:
+    """Return the distances of places (m, d) to the nearest point of a map."""
     from scipy.spatial import cKDTree
 
-    tree = cKDTree(Y)
-    return lambda places: np.asarray(tree.query(places)[0])
+    return np.asarray(cKDTree(Y).query(places)[0])

@@ -166,11 +166,9 @@ def _crossing(Y: Any, a: Rows, b: Rows, wide: Array) -> tuple[NDArray[np.intp], 
     some = long[:: -(-len(long) // _MAX_LINES)]
     with np.errstate(divide="ignore"):
         steps = np.minimum(np.ceil(2.0 * span[some] / wide[some]), _MAX_PLACES).astype(np.intp)
-    gaps, crossing = among(Y).gaps(Y), []
-    for count in np.unique(steps):
-        lines = some[steps == count]
-        share = (np.arange(1, count) / count)[:, None]
-        places = begin[lines, None] * (1.0 - share) + end[lines, None] * share  # (lines, count - 1, d)
-        empty = gaps(places.reshape(-1, Y.shape[1])).reshape(len(lines), -1)
-        crossing.append(lines[empty.max(axis=1) > wide[lines]])
-    return np.concatenate(crossing), len(long) / len(some)
+    first = np.cumsum(steps - 1) - (steps - 1)  # where the places of each line begin
+    line = np.repeat(np.arange(len(some)), steps - 1)
+    share = ((np.arange(len(line)) - first[line] + 1) / steps[line])[:, None]
+    places = begin[some][line] * (1.0 - share) + end[some][line] * share
+    empty = np.maximum.reduceat(among(Y).gaps(Y, places), first)
+    return some[empty > wide[some]], len(long) / len(some)
