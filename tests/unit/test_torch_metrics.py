@@ -96,14 +96,16 @@ def test_data_that_need_double_precision():
     X, Y = pair()
     X[::2, 0] += 1e5
     X[:5] += 1e11
+    for score in (metrics.density_rank_correlation, metrics.concentration_correlation, metrics.fragmentation):
+        assert score(X, Y, device=DEVICE) == pytest.approx(score(X, Y), abs=1e-9)
+
+
+def test_data_and_map_are_not_changed():
+    X, Y = pair()
     before = X.copy(), Y.copy()
-    X = np.round(X * 2**12) / 2**12  # exact differences
-    expected = metrics.density_rank_correlation(X, Y)
-    assert metrics.density_rank_correlation(X, Y, device=DEVICE) == pytest.approx(expected, abs=1e-9)
-    expected = metrics.concentration_correlation(X, Y)
-    assert metrics.concentration_correlation(X, Y, device=DEVICE) == pytest.approx(expected, abs=1e-9)
-    assert metrics.evaluate(*before, device=DEVICE).keys() == metrics.evaluate(*before).keys()
-    np.testing.assert_array_equal(Y, before[1])  # nothing is changed in place
+    metrics.evaluate(X, Y, device=DEVICE)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Y, before[1])
 
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
@@ -166,7 +168,6 @@ def test_maps_that_are_divided_into_cells(d_map):
 
 def test_small_blocks_give_the_same_scores(monkeypatch):
     X, Y = pair()
-    X[100:110], Y[100:110] = X[100], Y[100]
     options = {"max_samples": 70, "random_state": 0, "device": DEVICE}
     expected = metrics.evaluate(X, Y, **options)
     monkeypatch.setattr(_on_device, "_BLOCK_BYTES", dict.fromkeys(("cpu", "cuda"), 3 * 8 * len(X)))

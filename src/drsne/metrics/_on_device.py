@@ -94,8 +94,13 @@ def nearest_distances(Y: Tensor, k: int, rows: Rows) -> Array:
     return nearest(Y, k, rows=rows).distances
 
 
-def ranks(D: Tensor, neighbors: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the rank of each neighbour in its row of distances, counted from 1."""
+def ranks(D: Tensor, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the ranks of neighbours of ``rows`` among all points but the row itself, counted from 1.
+
+    ``D`` are the distances from the rows to all points. It may be overwritten.
+    """
+    D.scatter_(1, sent(rows, D.device)[:, None], torch.inf)
+    numbers = torch.arange(D.shape[1], device=D.device)
     listed = sent(neighbors.astype(np.int64), D.device)
     values = D.gather(1, listed)
     before = torch.empty_like(listed)
@@ -103,7 +108,6 @@ def ranks(D: Tensor, neighbors: NDArray[Any]) -> NDArray[np.intp]:
         value = values[:, c, None]
         before[:, c] = torch.lt(D, value).sum(dim=1)
         tied = torch.nonzero(torch.le(D, value).sum(dim=1) > before[:, c] + 1)[:, 0]
-        numbers = torch.arange(D.shape[1], device=D.device)
         for some in tied.split(max(1, len(D) // 8)):  # few rows at a time, because these are copied
             equal = (D[some] == value[some]) & (numbers < listed[some, c, None])
             before[some, c] += equal.sum(dim=1)

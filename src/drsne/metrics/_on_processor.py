@@ -93,8 +93,12 @@ def nearest_distances(Y: Array, k: int, rows: Rows) -> Array:
         return nearest(Y, k, metric="euclidean", workers=workers, rows=rows).distances
 
 
-def ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the rank of each neighbour in its row of distances, counted from 1."""
+def ranks(D: Array, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the ranks of neighbours of ``rows`` among all points but the row itself, counted from 1.
+
+    ``D`` are the distances from the rows to all points. It may be overwritten.
+    """
+    D[np.arange(len(rows)), rows] = np.inf
     counts, tied = np.empty(neighbors.shape, dtype=np.intp), np.empty(len(D), dtype=bool)
     below(D, neighbors, np.argsort(np.take_along_axis(D, neighbors, axis=1), axis=1), counts, tied)
     # As in scikit-learn, ties are ordered by sorting the row.

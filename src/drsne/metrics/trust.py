@@ -129,8 +129,7 @@ def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Wor
     def excess(places: Rows) -> Any:
         block = rows[places]
         D = space.distances(block)
-        D[np.arange(len(block)), block] = np.inf
-        return np.maximum(among(D).ranks(D, neighbors[places]) - k, 0).sum(axis=0)
+        return np.maximum(among(D).ranks(D, block, neighbors[places]) - k, 0).sum(axis=0)
 
     parts = space.blocks(np.arange(len(rows)))
     per_map = np.sum(in_turn(workers, excess, parts), axis=0).reshape(-1, k).sum(axis=1)
