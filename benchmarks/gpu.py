@@ -93,9 +93,9 @@ def fit(
     return model, seconds
 
 
-def scored(X: np.ndarray, Y: np.ndarray, samples: int) -> dict[str, float]:
-    """Return the five scores of a map."""
-    some = {"max_samples": samples, "random_state": 0}
+def scored(X: np.ndarray, Y: np.ndarray, samples: int, device: str | None) -> dict[str, float]:
+    """Return the five scores of a map, computed on the device of the fit."""
+    some = {"max_samples": samples, "random_state": 0, "device": device}
     found = (
         metrics.trustworthiness(X, Y, 10, **some),
         metrics.continuity(X, Y, 10, **some),
@@ -175,7 +175,7 @@ def measure(n: int, seeds: list[int]) -> None:
                 if n == 1_000_000:
                     errors = {f"{boxes} boxes": force_error(model.embedding_, None, boxes) for boxes in (50, 130)}
                     row["fixed_kernel_errors"] = {"tree": force_error(model.embedding_, None), **errors}
-                row |= scored(X, model.embedding_, 2000 if n <= 1_000_000 else 500)
+                row |= scored(X, model.embedding_, 2000 if n <= 1_000_000 else 500, "cuda")
         finally:  # an interruption of the scores keeps the times
             ROWS.append(row)
 
@@ -196,7 +196,7 @@ def compare(seeds: list[int], devices: list[str]) -> None:
                     X, seed, "cuda" if device == "cuda" else None, near=tuple(exact) if device == "exact" else None
                 )
                 row |= {"total_s": round(seconds, 2), "kl": round(model.kl_divergence_, 4)}
-                row |= scored(X, model.embedding_, 2000)
+                row |= scored(X, model.embedding_, 2000, "cuda" if device == "cuda" else None)
                 print(row, flush=True)
                 ROWS.append(row)
 

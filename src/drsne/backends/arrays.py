@@ -61,6 +61,32 @@ def along_rows(table: Any, columns: Any) -> Any:
     return np.take_along_axis(table, columns, axis=1) if isinstance(table, np.ndarray) else table.gather(1, columns)
 
 
+def taken(values: Any, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return some rows of an array as a NumPy array."""
+    if isinstance(values, np.ndarray):
+        return np.asarray(values[rows])
+    return host(values[same_kind(rows.astype(np.int64), values)])
+
+
+def divided(values: Any, unit: float) -> Any:
+    """Return values divided by a number whose inverse may overflow."""
+    return values / unit if isinstance(values, np.ndarray) else values / values.new_full((), unit)
+
+
+def medians(table: Any) -> Any:
+    """Return the median of every row of a table."""
+    if isinstance(table, np.ndarray):
+        return np.median(table, axis=1)
+    m = table.shape[1]
+    ascending = table.sort(dim=1).values
+    return 0.5 * (ascending[:, (m - 1) // 2] + ascending[:, m // 2])
+
+
+def inner(a: Any, b: Any) -> float:
+    """Return the sum of the products of the entries of two arrays."""
+    return float(np.vdot(a, b) if isinstance(a, np.ndarray) else a.reshape(-1).dot(b.reshape(-1)))
+
+
 def norm(values: Any) -> float:
     """Return the Euclidean norm of all entries. It does not depend on the number of BLAS threads."""
     if isinstance(values, np.ndarray):

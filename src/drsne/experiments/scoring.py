@@ -12,8 +12,9 @@ from drsne.anomaly import detectors, evaluate_anomaly
 from drsne.experiments.methods import Array, Workspace
 from drsne.metrics import concentration, density
 from drsne.metrics._inputs import euclidean
+from drsne.metrics._on_processor import own_neighbors
 from drsne.metrics.fragmentation import torn_share
-from drsne.metrics.trust import kept, own_neighbors
+from drsne.metrics.trust import kept
 
 MAIN = (("trustworthiness", 10), ("concentration_correlation", 29), ("density_rank_correlation", 30))  # in the paper
 ANOMALY = "anomaly"  # stands for the AUPRC and AUROC of every detector

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from drsne import checks
+from drsne.backends import arrays, choice
 from drsne.backends.numba.threads import Workers
+from drsne.metrics import _on_processor
 from drsne.neighbors.precomputed import check_precomputed
 from drsne.neighbors.search import check_metric
 from drsne.precision import unit_scale
@@ -18,18 +20,21 @@ from drsne.precision import unit_scale
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
-_BLOCK_BYTES = 16 * 2**20  # largest number of bytes for a block of distances
 _MAX_BLOCK = 256  # largest number of rows in a block
 # Points are centred if their distance from the origin is more than this many times their extent. Otherwise, distances
 # computed from inner products would lose digits.
 _FAR_AWAY = 2.0**10
 
 
-def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
-    """Return ``X`` and ``Y`` as float64 after checking their shapes. A precomputed ``X`` must be a full matrix."""
+def check_pair(X: Any, Y: Any, metric: Any = "euclidean", device: Any = None) -> tuple[Any, Any]:
+    """Return ``X`` and ``Y`` as float64 after checking their shapes. A precomputed ``X`` must be a full matrix.
+
+    With a ``device``, they are returned as tensors.
+    """
     from sklearn.utils import check_array
 
     check_metric(metric)
+    place = _checked_device(device, metric)
     for name, values in (("X", X), ("Y", Y)):
         checks.refuse_other_data(name, values)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
@@ -45,7 +50,35 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean") -> tuple[Any, Array]:
                 "X must contain the distances between all samples if metric='precomputed'; got a sparse neighbour "
                 "graph. Pass a full distance matrix, or pass the data with another metric."
             )
-    return X, np.require(Y, requirements=["W"])
+    Y = np.require(Y, requirements=["W"])
+    if place is None:
+        return X, Y
+    from drsne.metrics import _on_device
+
+    return _on_device.received(X, metric, place), _on_device.received(Y, "euclidean", place)
+
+
+def _checked_device(device: Any, metric: Any) -> str | None:
+    """Return the name of a device, or raise an error if it is not there or does not support the metric."""
+    if device is None:
+        return None
+    _, place = choice.resolve("torch", device)
+    if not isinstance(metric, str) or metric not in (*_EUCLIDEAN, "cosine"):
+        allowed = ", ".join(repr(name) for name in _EUCLIDEAN)
+        raise ValueError(
+            f"metric must be {allowed} or 'cosine' if a device is given; got {metric!r} with device={place!r}. Pass "
+            "device=None to compute the scores on the processor."
+        )
+    return place
+
+
+def among(A: Any) -> Any:
+    """Return the module that compares points with all others: on the device of a tensor, or on the processor."""
+    if isinstance(A, np.ndarray) or issparse(A):
+        return _on_processor
+    from drsne.metrics import _on_device
+
+    return _on_device
 
 
 def is_precomputed(metric: Any) -> bool:
@@ -76,7 +109,13 @@ class Space(NamedTuple):
 
     n: int
     scale: float  # factor by which the distances were divided
-    distances: Callable[[Rows], Array]  # distances from the given rows to all points; the caller may change the array
+    # Distances from the given rows to all points, an array or a tensor. The caller may change it.
+    distances: Callable[[Rows], Any]
+    block_bytes: int  # largest number of bytes for a block of distances
+
+    def blocks(self, rows: Rows) -> list[Rows]:
+        """Return ``rows`` in blocks, so that the distances from a block to all points need little memory."""
+        return list(blocks(rows, self.n, self.block_bytes))
 
 
 def euclidean(A: Any, *, centred: bool = False) -> Space:
@@ -86,10 +125,8 @@ def euclidean(A: Any, *, centred: bool = False) -> Space:
     products. Otherwise they are centred only if ``centred`` is True, because equal distances stay exactly equal without
     centring.
     """
-    from sklearn.metrics import pairwise_distances
-
     scale = unit_scale(A.data if issparse(A) else A)
-    A = A / scale
+    A = A / scale if issparse(A) else arrays.divided(A, scale)
     if issparse(A) and _extent(A) * _FAR_AWAY < 1.0:  # no entry is zero, so a dense array needs no more memory
         A = A.toarray()
     if not issparse(A):
@@ -98,7 +135,7 @@ def euclidean(A: Any, *, centred: bool = False) -> Space:
         if centred or extent * _FAR_AWAY < 1.0:
             A = moved / extent
             scale *= extent
-    return Space(A.shape[0], scale, lambda rows: np.asarray(pairwise_distances(A[rows], A)))
+    return Space(A.shape[0], scale, among(A).distances(A), among(A).block_bytes(A))
 
 
 def _extent(A: Any) -> float:
@@ -108,32 +145,20 @@ def _extent(A: Any) -> float:
 
 def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
     """Return the space of the data for any metric of the estimators. A precomputed ``X`` contains distances."""
-    from sklearn.metrics import pairwise_distances
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
-
     if isinstance(metric, str) and metric in _EUCLIDEAN:
         return euclidean(X, centred=centred)
+    room = among(X).block_bytes(X)
     if is_precomputed(metric):
         unit = unit_scale(X)
-        return Space(X.shape[0], unit, lambda rows: np.asarray(X[rows] / unit))
-    options = {}
-    if metric == "seuclidean":  # use the variances of all rows, not those of a block
-        options["V"] = X.var(axis=0, ddof=1)
-    elif metric == "mahalanobis":
-        options["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(X.T)))
-    X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
-
-    def distances(rows: Rows) -> Array:
-        with np.errstate(all="ignore"):  # scores that need finite distances check this themselves
-            return np.asarray(pairwise_distances(X[rows], X, metric=metric, **options), dtype=np.float64)
-
+        return Space(X.shape[0], unit, lambda rows: np.asarray(X[rows] / unit), room)
+    distances = among(X).distances(X, metric)
     unit = unit_scale(distances(np.arange(1)))
-    return Space(X.shape[0], unit, lambda rows: np.asarray(distances(rows) / unit))
+    return Space(X.shape[0], unit, lambda rows: distances(rows) / unit, room)
 
 
-def blocks(rows: Rows, n_samples: int) -> Iterator[Rows]:
-    """Split ``rows`` into blocks, so that the distances from a block to all samples need little memory."""
-    step = max(1, min(_MAX_BLOCK, _BLOCK_BYTES // (8 * n_samples)))
+def blocks(rows: Rows, n_samples: int, block_bytes: int) -> Iterator[Rows]:
+    """Split ``rows`` into blocks, so that a table with ``n_samples`` numbers for each row needs little memory."""
+    step = max(1, min(_MAX_BLOCK, block_bytes // (8 * n_samples)))
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
 

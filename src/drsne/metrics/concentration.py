@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne.backends.arrays import divided, taken
 from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, blocks, check_neighbors, check_pair, pearson, sampled_rows
+from drsne.metrics._inputs import Array, Rows, among, blocks, check_neighbors, check_pair, pearson, sampled_rows
 from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
 _FLOOR = 1e-8  # smallest radius, as a fraction of the median radius; points with k duplicates have the radius 0
@@ -24,6 +24,7 @@ def concentration_correlation(
     metric: Any = "euclidean",
     max_samples: int | None = None,
     random_state: Any = None,
+    device: Any = None,
 ) -> float:
     """Return the Pearson correlation between the log concentrations in the data and in the map.
 
@@ -43,6 +44,9 @@ def concentration_correlation(
         Use a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
         Seed or generator used to draw the random sample.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
 
     Returns
     -------
@@ -57,22 +61,23 @@ def concentration_correlation(
     >>> round(concentration_correlation(X, 2 * X, n_neighbors=5), 12)
     1.0
     """
-    data, low = check_pair(X, Y, metric)
+    data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
-        graph = nearest(data, k, metric=metric, workers=workers, rows=rows)
+        graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
     return correlation(graph, low, rows)
 
 
-def correlation(graph: KnnGraph, Y: Array, rows: Rows) -> float:
-    """Compute the score from the nearest neighbours of ``rows`` in the data."""
-    Y = Y / unit_scale(Y)
+def correlation(graph: KnnGraph, Y: Any, rows: Rows) -> float:
+    """Compute the score from the nearest neighbours of ``rows`` in the data. ``Y`` is an array or a tensor."""
+    Y = divided(Y, unit_scale(Y))
     radii, start = np.empty(len(rows)), 0
-    for block in blocks(rows, graph.indices.shape[1] * Y.shape[1]):
+    for block in blocks(rows, graph.indices.shape[1] * Y.shape[1], among(Y).block_bytes(Y)):
         stop = start + len(block)
         neighbors = graph.indices[start:stop]
-        radii[start:stop] = np.sqrt(((Y[block][:, None] - Y[neighbors]) ** 2).sum(axis=2)).mean(axis=1)
+        away = taken(Y, block)[:, None] - taken(Y, neighbors)
+        radii[start:stop] = np.sqrt((away**2).sum(axis=2)).mean(axis=1)
         start = stop
     return pearson(_log(graph.distances.mean(axis=1)), _log(radii))
 

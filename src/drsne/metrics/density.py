@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, pearson, sampled_rows
-from drsne.neighbors.search import nearest
-from drsne.precision import rounded, unit_scale
+from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, pearson, sampled_rows
+from drsne.precision import rounded
 
 
 def density_rank_correlation(
@@ -22,6 +21,7 @@ def density_rank_correlation(
     metric: Any = "euclidean",
     max_samples: int | None = None,
     random_state: Any = None,
+    device: Any = None,
 ) -> float:
     """Return the Spearman correlation between the distances to the k-th neighbour in the data and in the map.
 
@@ -41,6 +41,9 @@ def density_rank_correlation(
         Use a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
         Seed or generator used to draw the random sample.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
 
     Returns
     -------
@@ -55,32 +58,24 @@ def density_rank_correlation(
     >>> density_rank_correlation(X, -X, n_neighbors=5)
     1.0
     """
-    data, low = check_pair(X, Y, metric)
+    data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
-        radius = nearest(data, k, metric=metric, workers=workers, rows=rows).distances[:, -1]
-    return correlation(radius, low, k, rows)
+        graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
+    return correlation(graph.distances[:, -1], low, k, rows)
 
 
-def correlation(radius: Array, Y: Array, k: int, rows: Rows) -> float:
+def correlation(radius: Array, Y: Any, k: int, rows: Rows) -> float:
     """Compute the score from the distances of ``rows`` to their k-th neighbours in the data."""
     return correlations(radius[:, None], Y, (k,), rows)[0]
 
 
-def correlations(radii: Array, Y: Array, ks: Sequence[int], rows: Rows) -> list[float]:
+def correlations(radii: Array, Y: Any, ks: Sequence[int], rows: Rows) -> list[float]:
     """Return the score for each k in ``ks`` with one neighbour search. Column c of ``radii`` belongs to ``ks[c]``."""
     from scipy.stats import rankdata
-    from sklearn.neighbors import NearestNeighbors
 
-    Y = Y / unit_scale(Y)
-    largest = max(ks)
-    if Y.shape[1] <= 3:  # a tree is fast in few dimensions; the first neighbour it finds is the point itself
-        tree = NearestNeighbors(n_neighbors=largest + 1, algorithm="kd_tree").fit(Y)
-        distances = tree.kneighbors(Y[rows])[0][:, 1:]
-    else:
-        with Workers() as workers:
-            distances = nearest(Y, largest, metric="euclidean", workers=workers, rows=rows).distances
+    distances = among(Y).nearest_distances(Y, max(ks), rows)
     # Equal distances may differ slightly if their terms were summed in a different order. Rounding makes them equal.
     return [
         pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(distances[:, k - 1]))))

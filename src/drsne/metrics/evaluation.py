@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne.backends.arrays import host
 from drsne.backends.numba.threads import Workers
 from drsne.metrics import concentration, density
-from drsne.metrics._inputs import Array, Rows, check_pair, euclidean, sampled_rows, space_of
+from drsne.metrics._inputs import Array, Rows, among, check_pair, euclidean, in_turn, sampled_rows, space_of
 from drsne.metrics.fragmentation import N_NEIGHBORS, torn_share
 from drsne.metrics.separation import silhouette
 from drsne.metrics.stress import of_maps as stress_of_maps
-from drsne.metrics.trust import kept, own_neighbors
+from drsne.metrics.trust import kept
 from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.search import nearest
 
 NAMES = (
     "trustworthiness",
@@ -41,6 +41,7 @@ def evaluate(
     random_state: Any = None,
     *,
     metric: Any = "euclidean",
+    device: Any = None,
 ) -> dict[str, float]:
     """Return all scores of a map.
 
@@ -59,6 +60,10 @@ def evaluate(
     metric : str or callable, default="euclidean"
         The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
         distance matrix.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+        The scores then differ only by rounding, and by the order of ties.
 
     Returns
     -------
@@ -75,21 +80,22 @@ def evaluate(
     >>> sorted(evaluate(X, X[:, :2]))[:3]
     ['concentration_correlation', 'continuity', 'density_rank_correlation']
     """
-    data, low = check_pair(X, Y, metric)
+    data, low = check_pair(X, Y, metric, device)
     seed = _seed(random_state)
     rows = sampled_rows(len(low), max_samples, seed)
     with Workers() as workers:
-        scores = {name: float(values[0]) for name, values in of_maps(data, [low], rows, workers, metric=metric).items()}
+        found = of_maps(data, [low], rows, workers if device is None else None, metric=metric)
+    scores = {name: float(values[0]) for name, values in found.items()}
     if labels is not None:
-        scores["silhouette"] = silhouette(low, labels, max_samples=max_samples, random_state=seed)
+        scores["silhouette"] = silhouette(host(low), labels, max_samples=max_samples, random_state=seed)
     return scores
 
 
 def of_maps(
     X: Any,
-    maps: Sequence[Array],
+    maps: Sequence[Any],
     rows: Rows,
-    workers: Workers,
+    workers: Workers | None,
     *,
     n_pairwise: int | None = None,
     metric: Any = "euclidean",
@@ -97,13 +103,14 @@ def of_maps(
 ) -> dict[str, Array]:
     """Return the scores of several maps of the same data. The distances in the data are computed only once.
 
-    The scores are means over ``rows``. Continuity and stress need all distances in every map, so they use only
-    ``n_pairwise`` of these rows. ``near`` contains the neighbours of all points in the data, if they are known.
+    Data and maps are arrays, or tensors on the same device, which need no ``workers``. The scores are means over
+    ``rows``. Continuity and stress need all distances in every map, so they use only ``n_pairwise`` of these rows.
+    ``near`` contains the neighbours of all points in the data, if they are known.
     """
     n = X.shape[0]
     k, few = min(_DENSITY_NEIGHBORS, n - 1), max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
     if near is None or near.indices.shape[1] < k:
-        graph = nearest(X, k, metric=metric, workers=workers, rows=rows)
+        graph = among(X).nearest(X, k, metric=metric, workers=workers, rows=rows)
     else:
         graph = KnnGraph(near.indices[rows, :k], near.distances[rows, :k])
     places = sampled_rows(len(rows), n_pairwise, 0)
@@ -112,13 +119,13 @@ def of_maps(
     radii = np.ascontiguousarray(graph.distances[:, [k - 1 for k in ks]])
     edges = graph.first(N_NEIGHBORS)
 
-    def of_map(Y: Array) -> tuple[Any, ...]:
-        neighbors = own_neighbors(Y, few, rows)
+    def of_map(Y: Any) -> tuple[Any, ...]:
+        neighbors = among(Y).own_neighbors(Y, few, rows)
         continuity = kept(euclidean(Y), pairwise_neighbors, few, pairwise_rows)[0]
         cc = concentration.correlation(graph, Y, rows)
         return neighbors, continuity, cc, *density.correlations(radii, Y, ks, rows), torn_share(edges, Y, rows)
 
-    neighbors, continuity, cc, rho, local_rho, torn = zip(*workers.each(of_map, maps), strict=True)
+    neighbors, continuity, cc, rho, local_rho, torn = zip(*in_turn(workers, of_map, maps), strict=True)
     threads = None if callable(metric) else workers  # a function that the user passes may not be thread-safe
     return {
         "trustworthiness": kept(space_of(X, metric), np.hstack(neighbors), few, rows, threads),

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from drsne.backends.arrays import divided, host, medians, namespace, taken
 from drsne.backends.numba.kernels import linkage
 from drsne.backends.numba.kernels._turns import whole
 from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, check_neighbors, check_pair, sampled_rows
+from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, sampled_rows
 from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.search import nearest
 from drsne.precision import unit_scale
 
 N_NEIGHBORS = 10  # number of neighbours in the data
@@ -42,6 +42,7 @@ def fragmentation(
     metric: Any = "euclidean",
     max_samples: int | None = None,
     random_state: Any = None,
+    device: Any = None,
 ) -> float:
     """Return the fraction of neighbours in the data that the map shows in separate pieces.
 
@@ -67,6 +68,9 @@ def fragmentation(
         Use the neighbours of a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
         Seed or generator used to draw the random sample.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
 
     Returns
     -------
@@ -84,17 +88,17 @@ def fragmentation(
     >>> round(fragmentation(X, X), 2), fragmentation(X, heaps) > 0.8
     (0.0, True)
     """
-    data, low = check_pair(X, Y, metric)
+    data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     searched = rows if len(rows) < len(low) else None  # if None, an approximate search is allowed
     with Workers() as workers:
-        graph = nearest(data, k, metric=metric, workers=workers, rows=searched)
+        graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=searched)
     return torn_share(graph, low, rows)
 
 
-def torn_share(graph: KnnGraph, Y: Array, rows: Rows) -> float:
-    """Compute the score from the nearest neighbours of ``rows`` in the data."""
+def torn_share(graph: KnnGraph, Y: Any, rows: Rows) -> float:
+    """Compute the score from the nearest neighbours of ``rows`` in the data. ``Y`` is an array or a tensor."""
     ends, torn, wide, scaled = _unconnected(graph, Y, rows)
     across, checked = _crossing(scaled, ends[0][~torn], ends[1][~torn], wide[~torn])
     return float((torn.sum() + len(across) * checked) / len(torn))
@@ -108,7 +112,7 @@ def torn_pairs(X: ArrayLike, Y: ArrayLike, *, metric: Any = "euclidean") -> tupl
     data, low = check_pair(X, Y, metric)
     rows = np.arange(len(low))
     with Workers() as workers:
-        graph = nearest(data, check_neighbors(N_NEIGHBORS, len(low)), metric=metric, workers=workers)
+        graph = among(data).nearest(data, check_neighbors(N_NEIGHBORS, len(low)), metric=metric, workers=workers)
     ends, torn, wide, scaled = _unconnected(graph, low, rows)
     others = np.flatnonzero(~torn)
     across, checked = _crossing(scaled, ends[0][others], ends[1][others], wide[others])
@@ -116,12 +120,12 @@ def torn_pairs(X: ArrayLike, Y: ArrayLike, *, metric: Any = "euclidean") -> tupl
     return np.column_stack([each[found] for each in ends]), float((torn.sum() + len(across) * checked) / len(torn))
 
 
-def _unconnected(graph: KnnGraph, Y: Array, rows: Rows) -> tuple[tuple[Any, Any], Any, Array, Array]:
+def _unconnected(graph: KnnGraph, Y: Any, rows: Rows) -> tuple[tuple[Any, Any], Any, Array, Any]:
     """Return pairs of neighbours, which of them no chain connects, the widths of their gaps, and the scaled map."""
     third = graph.distances[:, min(_THIRD, graph.distances.shape[1]) - 1, None]
     place, column = np.nonzero(graph.distances <= _APART * third)
     ends = rows[place].astype(np.int64), graph.indices[place, column].astype(np.int64)
-    linked = _linked(Y / unit_scale(Y))
+    linked = _linked(divided(Y, unit_scale(Y)))
     wide = _AREA ** (1.0 / Y.shape[1]) * np.maximum(linked.spacing[ends[0]], linked.spacing[ends[1]])
     steps = np.empty(len(wide))
     linkage.widest_steps(linked.parent, linked.length, *ends, steps, whole(len(wide)))
@@ -131,47 +135,40 @@ def _unconnected(graph: KnnGraph, Y: Array, rows: Rows) -> tuple[tuple[Any, Any]
 class _Linked(NamedTuple):
     """A map with its local spacings, and a forest that joins the points, starting with the shortest steps."""
 
-    Y: Array  # (n, d)
+    Y: Any  # (n, d), an array or a tensor
     spacing: Array  # (n,)
     parent: NDArray[np.int64]  # (n,)
     length: Array  # (n,), length of the step to the parent
 
 
-def _linked(Y: Array) -> _Linked:
-    from scipy.spatial import cKDTree
-
+def _linked(Y: Any) -> _Linked:
     n = len(Y)
     k = min(_LINKED, n - 1)
-    distances, neighbors = (found[:, 1:] for found in cKDTree(Y).query(Y, k + 1))
+    distances, neighbors = among(Y).surroundings(Y, k)
     third = distances[:, min(_THIRD, k) - 1]
-    spacing = np.maximum(third, np.median(third[neighbors[:, :_AROUND]], axis=1))
+    spacing = namespace(Y).maximum(third, medians(third[neighbors[:, :_AROUND]]))
     parent, size, length = np.arange(n), np.ones(n, np.int64), np.full(n, np.inf)
-    rows, lengths = np.repeat(np.arange(n), k), np.ascontiguousarray(distances).ravel()
-    columns = np.ascontiguousarray(neighbors).ravel()
-    linkage.link(rows, columns, lengths, np.argsort(lengths, kind="stable"), parent, size, length)
-    return _Linked(Y, spacing, parent, length)
+    linkage.link(*among(Y).edges(distances, neighbors), parent, size, length)
+    return _Linked(Y, host(spacing), parent, length)
 
 
-def _crossing(Y: Array, a: Rows, b: Rows, wide: Array) -> tuple[NDArray[np.intp], float]:
+def _crossing(Y: Any, a: Rows, b: Rows, wide: Array) -> tuple[NDArray[np.intp], float]:
     """Return which lines from ``a`` to ``b`` pass through an empty ball of radius ``wide``.
 
     The places that are checked on a line are half of this radius apart. If there are very many lines, only every m-th
     line is checked. The second result is the number of lines for which each line that was checked stands.
     """
-    from scipy.spatial import cKDTree
-
-    span = np.sqrt(((Y[a] - Y[b]) ** 2).sum(axis=1))
+    begin, end = taken(Y, a), taken(Y, b)
+    span = np.sqrt(((begin - end) ** 2).sum(axis=1))
     long = np.flatnonzero(span > 2.0 * wide)  # an end of a shorter line would lie inside the ball
     if len(long) == 0:
         return np.empty(0, np.intp), 1.0
     some = long[:: -(-len(long) // _MAX_LINES)]
     with np.errstate(divide="ignore"):
         steps = np.minimum(np.ceil(2.0 * span[some] / wide[some]), _MAX_PLACES).astype(np.intp)
-    tree, crossing = cKDTree(Y), []
-    for count in np.unique(steps):
-        lines = some[steps == count]
-        share = (np.arange(1, count) / count)[:, None]
-        places = Y[a[lines], None] * (1.0 - share) + Y[b[lines], None] * share  # (lines, count - 1, d)
-        empty = tree.query(places.reshape(-1, Y.shape[1]))[0].reshape(len(lines), -1)
-        crossing.append(lines[empty.max(axis=1) > wide[lines]])
-    return np.concatenate(crossing), len(long) / len(some)
+    first = np.cumsum(steps - 1) - (steps - 1)  # where the places of each line begin
+    line = np.repeat(np.arange(len(some)), steps - 1)
+    share = ((np.arange(len(line)) - first[line] + 1) / steps[line])[:, None]
+    places = begin[some][line] * (1.0 - share) + end[some][line] * share
+    empty = np.maximum.reduceat(among(Y).gaps(Y, places), first)
+    return some[empty > wide[some]], len(long) / len(some)

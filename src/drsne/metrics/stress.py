@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne.backends.arrays import divided, inner
 from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, Space, blocks, check_pair, in_turn, sampled_rows, space_of
+from drsne.metrics._inputs import Array, Rows, Space, among, check_pair, in_turn, sampled_rows, space_of
 from drsne.precision import unit_scale
 
 
@@ -21,6 +22,7 @@ def stress(
     metric: Any = "euclidean",
     max_samples: int | None = None,
     random_state: Any = None,
+    device: Any = None,
 ) -> float:
     """Return the stress ``sqrt(sum (D_X - D_Y)^2 / sum D_X^2)`` over all pairs. 0 is best.
 
@@ -38,6 +40,9 @@ def stress(
         Use the distances from a random sample of this many points to all points. If None, use all points.
     random_state : int or RandomState, default=None
         Seed or generator used to draw the random sample.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
 
     Returns
     -------
@@ -52,31 +57,29 @@ def stress(
     >>> round(stress(X, 3 * X), 12), round(stress(X, 3 * X, scaled=True), 7)
     (2.0, 0.0)
     """
-    data, points = check_pair(X, Y, metric)
+    data, points = check_pair(X, Y, metric, device)
     rows = sampled_rows(len(points), max_samples, random_state)
     return float(of_maps(space_of(data, metric, centred=True), [points], rows, scaled)[0])
 
 
 def of_maps(
-    space: Space, maps: Sequence[Array], rows: Rows, scaled: bool = False, workers: Workers | None = None
+    space: Space, maps: Sequence[Any], rows: Rows, scaled: bool = False, workers: Workers | None = None
 ) -> Array:
-    """Return the stress of several maps of the same data."""
-    from sklearn.metrics import pairwise_distances
-
+    """Return the stress of several maps of the same data, arrays or tensors."""
     # Scaling prevents overflow in squares. Centring improves the accuracy of distances from inner products.
     scales = [unit_scale(Y) for Y in maps]
-    unit = [Y / scale for Y, scale in zip(maps, scales, strict=True)]
-    unit = [Y - Y.mean(axis=0) for Y in unit]
+    unit = [divided(Y, scale) for Y, scale in zip(maps, scales, strict=True)]
+    in_maps = [among(Y).distances(Y - Y.mean(axis=0)) for Y in unit]
 
     def sums(block: Rows) -> Array:
         D = space.distances(block)
-        products = np.full((3, len(maps)), np.vdot(D, D))
-        for m, Y in enumerate(unit):
-            E = pairwise_distances(Y[block], Y)
-            products[1:, m] = np.vdot(E, E), np.vdot(D, E)
+        products = np.full((3, len(maps)), inner(D, D))
+        for m, distances in enumerate(in_maps):
+            E = distances(block)
+            products[1:, m] = inner(E, E), inner(D, E)
         return products
 
-    highs, low, both = np.sum(in_turn(workers, sums, list(blocks(rows, space.n))), axis=0)
+    highs, low, both = np.sum(in_turn(workers, sums, space.blocks(rows)), axis=0)
     high = float(highs[0])
     if not 0.0 < high < np.inf:
         return np.full(len(maps), np.nan)

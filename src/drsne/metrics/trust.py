@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
-from drsne.backends.numba.kernels.ranks import below
 from drsne.backends.numba.threads import Workers
 from drsne.metrics._inputs import (
     Array,
     Rows,
     Space,
-    blocks,
+    among,
     check_neighbors,
     check_pair,
     euclidean,
@@ -22,10 +20,6 @@ from drsne.metrics._inputs import (
     sampled_rows,
     space_of,
 )
-from drsne.neighbors.search import nearest
-from drsne.precision import unit_scale
-
-_MAX_TREE_DIMENSIONS = 15  # largest number of dimensions for which a tree is used
 
 
 def trustworthiness(
@@ -36,6 +30,7 @@ def trustworthiness(
     metric: Any = "euclidean",
     max_samples: int | None = None,
     random_state: Any = None,
+    device: Any = None,
 ) -> float:
     """Return the extent to which neighbours in the map are also neighbours in the data. 1 is best.
 
@@ -55,6 +50,9 @@ def trustworthiness(
         Average over a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
         Seed or generator used to draw the random sample.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
 
     Returns
     -------
@@ -69,10 +67,10 @@ def trustworthiness(
     >>> trustworthiness(X, X[:, :2], n_neighbors=2)
     1.0
     """
-    data, low = check_pair(X, Y, metric)
+    data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low), half=True)
     rows = sampled_rows(len(low), max_samples, random_state)
-    return float(kept(space_of(data, metric), own_neighbors(low, k, rows), k, rows)[0])
+    return float(kept(space_of(data, metric), among(low).own_neighbors(low, k, rows), k, rows)[0])
 
 
 def continuity(
@@ -83,6 +81,7 @@ def continuity(
     metric: Any = "euclidean",
     max_samples: int | None = None,
     random_state: Any = None,
+    device: Any = None,
 ) -> float:
     """Return the extent to which neighbours in the data are also neighbours in the map. 1 is best.
 
@@ -101,6 +100,9 @@ def continuity(
         Average over a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
         Seed or generator used to draw the random sample.
+    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
 
     Returns
     -------
@@ -115,10 +117,10 @@ def continuity(
     >>> continuity(X, X[:, :2], n_neighbors=2)
     1.0
     """
-    data, low = check_pair(X, Y, metric)
+    data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low), half=True)
     rows = sampled_rows(len(low), max_samples, random_state)
-    return float(kept(euclidean(low), own_neighbors(data, k, rows, metric), k, rows)[0])
+    return float(kept(euclidean(low), among(data).own_neighbors(data, k, rows, metric), k, rows)[0])
 
 
 def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Workers | None = None) -> Array:
@@ -127,43 +129,8 @@ def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Wor
     def excess(places: Rows) -> Any:
         block = rows[places]
         D = space.distances(block)
-        D[np.arange(len(block)), block] = np.inf
-        return np.maximum(_ranks(D, neighbors[places]) - k, 0).sum(axis=0)
+        return np.maximum(among(D).ranks(D, block, neighbors[places]) - k, 0).sum(axis=0)
 
-    parts = list(blocks(np.arange(len(rows)), space.n))
+    parts = space.blocks(np.arange(len(rows)))
     per_map = np.sum(in_turn(workers, excess, parts), axis=0).reshape(-1, k).sum(axis=1)
     return np.asarray(1.0 - 2.0 * per_map / float(len(rows) * k * (2 * space.n - 3 * k - 1)))
-
-
-def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDArray[np.intp]:
-    """Return the k nearest neighbours of ``rows`` of ``A``, not counting the rows themselves.
-
-    Maps have few dimensions, so scikit-learn's tree is used, which also determines the order of ties. Data with more
-    dimensions use the exact search of this package. The brute-force search of scikit-learn uses OpenMP, which hangs in
-    a forked process.
-    """
-    from sklearn.neighbors import NearestNeighbors
-
-    plain = isinstance(metric, str) and metric == "euclidean"
-    if issparse(A) or not plain or A.shape[1] > _MAX_TREE_DIMENSIONS:
-        with Workers() as workers:
-            return nearest(A, k, metric=metric, workers=workers, rows=rows).indices.astype(np.intp)
-    A = A / unit_scale(A)
-    tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A)
-    nearest_rows = tree.kneighbors(A[rows], return_distance=False)
-    own = nearest_rows == rows[:, None]
-    own[~own.any(axis=1), 0] = True  # with many duplicates, the result may not contain the row itself
-    return np.asarray(nearest_rows[~own].reshape(len(rows), k))
-
-
-def _ranks(D: Array, neighbors: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the rank of each neighbour in its row of distances, counted from 1."""
-    counts, tied = np.empty(neighbors.shape, dtype=np.intp), np.empty(len(D), dtype=bool)
-    below(D, neighbors, np.argsort(np.take_along_axis(D, neighbors, axis=1), axis=1), counts, tied)
-    # As in scikit-learn, ties are ordered by sorting the row.
-    for r in np.flatnonzero(tied):
-        order = np.argsort(D[r])
-        position = np.empty(len(order), dtype=np.intp)
-        position[order] = np.arange(len(order))
-        counts[r] = position[neighbors[r]]
-    return counts + 1

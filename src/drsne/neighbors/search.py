@@ -111,7 +111,11 @@ def nearest(
     With ``method="uncompiled"``, little data are searched without compiled code. The last bits of the distances can
     then differ. Other data are searched as with "auto".
     """
-    graph = _search(X, k, metric, rows, method, workers)
+    return checked(_search(X, k, metric, rows, method, workers), metric)
+
+
+def checked(graph: KnnGraph, metric: Any) -> KnnGraph:
+    """Return neighbours, or raise an error if a distance is negative or not finite."""
     worst = graph.distances.min(initial=0.0), graph.distances.max(initial=0.0)
     if worst[0] < 0 or not np.isfinite(worst).all():
         raise ValueError(

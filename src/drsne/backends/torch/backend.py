@@ -90,9 +90,7 @@ class TorchBackend:
     def nearest(self, X: Any, k: int, *, cosine: bool) -> neighbors.Found:
         """Return the ``k`` nearest neighbours of every row of a NumPy array."""
         if cosine:
-            rows = self.received(X)
-            rows = rows / rows.abs().amax(dim=1, keepdim=True)
-            rows = rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True)
+            rows = neighbors.unit_rows(self.received(X))
             rows, unit = rows - rows.mean(dim=0), 1.0
         else:
             rows, unit = self._rows(X)

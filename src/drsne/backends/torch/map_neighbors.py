@@ -15,7 +15,7 @@ from drsne.backends.torch.division import LEAF
 
 _FEW = 8192  # number of points below which all distances are computed
 _LARGEST_TREE = 3  # largest number of dimensions of a map that is divided into cells
-_DISTANCES = 2**26  # largest number of distances in memory
+_DISTANCES = {"cpu": 2**22, "cuda": 2**26}  # largest number of distances in memory
 _COMPARED = 2**24  # largest number of boxes that are compared with each other at a time
 _TIES = 8  # number of further points among which ties are broken
 
@@ -43,7 +43,7 @@ def nearest_in_map(Y: Tensor, k: int) -> Tensor:
 def _by_all_distances(Y: Tensor, k: int) -> Tensor:
     n = len(Y)
     out = torch.empty((n, k), dtype=torch.int32, device=Y.device)
-    step = max(1, _DISTANCES // n)
+    step = max(1, _DISTANCES[Y.device.type] // n)
     for lo in range(0, n, step):
         rows = torch.arange(lo, min(n, lo + step), device=Y.device)
         square = _squares(Y[rows].T[:, None], Y.T[:, None])[0]
@@ -62,7 +62,7 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
     while run < 2 * k:
         run *= 2
     reach = torch.empty(at.n_leaves, dtype=places.dtype, device=device)
-    step = max(1, _DISTANCES // (LEAF * run))
+    step = max(1, _DISTANCES[device.type] // (LEAF * run))
     for lo in range(0, at.n_leaves, step):
         leaf = torch.arange(lo, min(at.n_leaves, lo + step), device=device)
         begin = (leaf * LEAF // run * run).clamp(max=n - run)
@@ -134,7 +134,7 @@ class MapIndex(NamedTuple):
         if self.boxes is None or 8 * k > n:
             parts = [
                 self._ranked(_squares(some.T[:, None], self.points[:, None])[0], self.numbers, k)
-                for some in Y.split(max(1, _DISTANCES // n))
+                for some in Y.split(max(1, _DISTANCES[Y.device.type] // n))
             ]
             return torch.cat([each[0] for each in parts]), torch.cat([each[1] for each in parts])
         order = cells.structure(Y).order
@@ -199,7 +199,7 @@ def _batches(places: Tensor, candidates: cells.Lists) -> Iterator[tuple[Tensor, 
     sizes = sorted_counts.tolist()
     lo = 0
     while lo < len(sizes):
-        hi = _last_of_batch(sizes, lo)
+        hi = _last_of_batch(sizes, lo, _DISTANCES[device.type])
         most, leaf = sizes[hi - 1], by_count[lo:hi]
         column = torch.arange(most, device=device)
         there = column < counts[leaf][:, None]
@@ -240,7 +240,7 @@ def _squares(own: Tensor, others: Tensor) -> Tensor:
     return square
 
 
-def _last_of_batch(sizes: list[int], lo: int) -> int:
-    """Return the end of a batch of leaves whose distances fit into memory, and whose sizes differ little."""
+def _last_of_batch(sizes: list[int], lo: int, most: int) -> int:
+    """Return the end of a batch of leaves with at most so many distances, and whose sizes differ little."""
     hi = bisect_right(sizes, max(sizes[lo] * 5 // 4, sizes[lo] + 2))
-    return min(hi, lo + max(1, _DISTANCES // (sizes[hi - 1] * LEAF * LEAF)))
+    return min(hi, lo + max(1, most // (sizes[hi - 1] * LEAF * LEAF)))

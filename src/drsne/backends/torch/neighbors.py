@@ -40,6 +40,12 @@ def full_precision() -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
+def unit_rows(X: Tensor) -> Tensor:
+    """Return rows scaled to unit length. A row of zeros becomes nan."""
+    X = X / X.abs().amax(dim=1, keepdim=True)
+    return X / torch.linalg.vector_norm(X, dim=1, keepdim=True)
+
+
 class Found(NamedTuple):
     """The neighbours of every row, nearest first, and the recall of an approximate search."""
 

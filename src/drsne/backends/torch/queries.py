@@ -38,32 +38,36 @@ def search_among(X: Array, device: Any) -> Callable[[Array, int], tuple[NDArray[
 
     Rows at the same distance are sorted by their number.
     """
-    rows = sent(X, device)
-    first = unit_scale(rows)
-    rows = rows / rows.new_full((), first)  # a division: the inverse of the unit may overflow
-    mean = rows.mean(dim=0)
-    second = unit_scale(rows - mean)
-    rows, mean = rows / second, mean / second
-    among = _Among(rows, mean)
+    among = Among(sent(X, device))
 
     def search(Q: Array, k: int) -> tuple[NDArray[np.int32], Array]:
-        own = sent(Q, device)
-        own = own / own.new_full((), first) / second
         with full_precision():
-            indices, squares = among.nearest(own, k)
-        return arrays.host(indices.to(torch.int32)), arrays.host(squares.sqrt() * second * first)
+            indices, squares = among.nearest(among.scaled(sent(Q, device)), k)
+        return arrays.host(indices.to(torch.int32)), arrays.host(among.restored(squares.sqrt()))
 
     return search
 
 
-class _Among:
+class Among:
     """Rows in units of about their spread, and the factors of products with other rows."""
 
-    def __init__(self, rows: Tensor, mean: Tensor) -> None:
-        centred = rows - mean
-        self.rows, self.mean, self.block = rows, mean, _DIFFERENCES[rows.device.type]
+    def __init__(self, X: Tensor) -> None:
+        self._first = unit_scale(X)
+        rows = X / X.new_full((), self._first)  # a division: the inverse of the unit may overflow
+        mean = rows.mean(dim=0)
+        self._second = unit_scale(rows - mean)
+        self.rows, self.mean, self.block = rows / self._second, mean / self._second, _DIFFERENCES[X.device.type]
+        centred = self.rows - self.mean
         self.norms = (centred * centred).sum(dim=1)
         self.single = centred.to(torch.float32)
+
+    def scaled(self, Q: Tensor) -> Tensor:
+        """Return other rows in the same units."""
+        return Q / Q.new_full((), self._first) / self._second
+
+    def restored(self, distances: Tensor) -> Tensor:
+        """Return distances in the units of the data."""
+        return distances * self._second * self._first
 
     def nearest(self, own: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the numbers of the k nearest rows (m, k), and their squared distances."""
@@ -94,13 +98,13 @@ class _Among:
         centred = own - self.mean
         D = torch.addmm((self.norms * (1.0 - doubt)).to(real), centred.to(real), factors.T, alpha=-2.0)
         near = smallest(D, min(k + _EXTRA, n))
-        indices, squares = self._measured(own, near, k)
+        indices, squares = self.measured(own, near, k)
         if near.shape[1] == n:
             return indices, squares, torch.ones(len(own), dtype=torch.bool, device=own.device)
         bound = D.gather(1, near).amax(dim=1).to(torch.float64) + (1.0 - doubt) * (centred * centred).sum(dim=1)
         return indices, squares, squares[:, -1] < bound
 
-    def _measured(self, own: Tensor, near: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    def measured(self, own: Tensor, near: Tensor, k: int) -> tuple[Tensor, Tensor]:
         """Return the k nearest of the candidates ``near`` (m, c) by exact distances, nearest first."""
         squares = torch.empty(near.shape, dtype=torch.float64, device=own.device)
         near = near.sort(dim=1).values  # ties go to the smallest number

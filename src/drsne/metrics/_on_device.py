@@ -1,0 +1,144 @@
+"""Comparisons of points with all others on a device of PyTorch, in double precision.
+
+Points are tensors, and all other arguments and results are NumPy arrays, unless they have an entry for each pair.
+Neighbours at the same distance are sorted by their number, and so are ranks. With ``metric="cosine"``, points have unit
+length. The functions are those of ``_on_processor``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from torch import Tensor
+
+from drsne.backends.arrays import host
+from drsne.backends.torch.forest import spanning
+from drsne.backends.torch.map_neighbors import MapIndex, nearest_in_map
+from drsne.backends.torch.neighbors import full_precision, unit_rows
+from drsne.backends.torch.queries import Among, sent
+from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.search import checked
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.intp]
+_BLOCK_BYTES = {"cpu": 16 * 2**20, "cuda": 2**30}  # largest number of bytes for a block of distances
+
+
+def received(X: Any, metric: str, device: str) -> Tensor:
+    """Return data or a map as a tensor. Only the directions of rows matter to cosine distances."""
+    if issparse(X):
+        raise ValueError(
+            f"X must be dense if a device is given; got a sparse matrix with device={device!r}. Pass device=None, or "
+            "X.toarray() if that fits into memory."
+        )
+    points = sent(X, device)
+    if metric != "cosine":
+        return points
+    empty = int((points == 0.0).all(dim=1).sum())
+    if empty:
+        raise ValueError(
+            f"X must have no rows of zeros with metric='cosine' and device={device!r}; got {empty}. Pass device=None, "
+            "or drop these rows."
+        )
+    return unit_rows(points)
+
+
+def block_bytes(A: Tensor) -> int:
+    """Return the largest number of bytes for a block of distances."""
+    return _BLOCK_BYTES[A.device.type]
+
+
+def distances(A: Tensor, metric: str = "euclidean") -> Callable[[Rows], Tensor]:
+    """Return a function that computes the distances from the given rows to all rows of ``A``."""
+    if metric == "cosine":
+        return lambda rows: torch.mm(A[sent(rows, A.device)], A.T).neg_().add_(1.0).clamp_(0.0, 2.0)
+    norms = (A * A).sum(dim=1)
+
+    def of_rows(rows: Rows) -> Tensor:
+        some = sent(rows, A.device)
+        squares = torch.addmm(norms, A[some], A.T, alpha=-2.0)
+        return squares.add_(norms[some, None]).clamp_(min=0.0).sqrt_()
+
+    return of_rows
+
+
+def nearest(X: Tensor, k: int, *, metric: str = "euclidean", workers: Any = None, rows: Rows | None = None) -> KnnGraph:
+    """Return the k nearest neighbours of ``rows``, or of all rows, without the rows themselves."""
+    own = torch.arange(len(X), device=X.device) if rows is None else sent(rows, X.device)
+    among = Among(X)
+    with full_precision():
+        # With many duplicates, the rows found may not contain the row itself. The last one is then left out.
+        found, squares = among.nearest(among.rows[own], k + 1)
+    others = found != own[:, None]
+    others[others.all(dim=1), k] = False
+    lengths = among.restored(squares[others].reshape(-1, k).sqrt())
+    graph = KnnGraph(
+        host(found[others].reshape(-1, k).to(torch.int32)),
+        host(0.5 * lengths**2 if metric == "cosine" else lengths),
+    )
+    return checked(graph, metric)
+
+
+def own_neighbors(A: Tensor, k: int, rows: Rows, metric: str = "euclidean") -> NDArray[np.intp]:
+    """Return the k nearest neighbours of ``rows`` of ``A``, not counting the rows themselves."""
+    return nearest(A, k, metric=metric, rows=rows).indices.astype(np.intp)
+
+
+def nearest_distances(Y: Tensor, k: int, rows: Rows) -> Array:
+    """Return the distances of ``rows`` of a map to their k nearest neighbours, (m, k)."""
+    return nearest(Y, k, rows=rows).distances
+
+
+def ranks(D: Tensor, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the ranks of neighbours of ``rows`` among all points but the row itself, counted from 1.
+
+    ``D`` are the distances from the rows to all points. It may be overwritten.
+    """
+    D.scatter_(1, sent(rows, D.device)[:, None], torch.inf)
+    numbers = torch.arange(D.shape[1], device=D.device)
+    listed = sent(neighbors.astype(np.int64), D.device)
+    values = D.gather(1, listed)
+    before = torch.empty_like(listed)
+    for c in range(listed.shape[1]):
+        value = values[:, c, None]
+        before[:, c] = torch.lt(D, value).sum(dim=1)
+        tied = torch.nonzero(torch.le(D, value).sum(dim=1) > before[:, c] + 1)[:, 0]
+        for some in tied.split(max(1, len(D) // 8)):  # few rows at a time, because these are copied
+            equal = (D[some] == value[some]) & (numbers < listed[some, c, None])
+            before[some, c] += equal.sum(dim=1)
+    return host(before) + 1
+
+
+def surroundings(Y: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """Return the distances of all points of a map to their k nearest neighbours, and these neighbours."""
+    among = Among(Y)
+    with torch.cuda.device_of(Y):
+        # The division into cells is in single precision, so points are centred.
+        near = nearest_in_map(among.rows - among.mean, k).to(torch.int64)
+    near, squares = among.measured(among.rows, near, k)
+    return among.restored(squares.sqrt()), near
+
+
+def edges(lengths: Tensor, neighbors: Tensor) -> tuple[NDArray[Any], NDArray[Any], Array, NDArray[np.intp]]:
+    """Return both ends and the lengths of edges to neighbours (n, k), and the order of ascending lengths.
+
+    These are the edges that join two trees if all edges are visited in this order. No others matter for linking points.
+    """
+    n, k = neighbors.shape
+    points = torch.arange(n, device=neighbors.device).repeat_interleave(k)
+    a, b, along = (host(each) for each in spanning(points, neighbors.reshape(-1), lengths.reshape(-1), n))
+    return a, b, along, np.arange(len(along))
+
+
+def gaps(Y: Tensor, places: Array) -> Array:
+    """Return the distances of places (m, d) to the nearest point of a map."""
+    among = Among(Y)
+    with torch.cuda.device_of(Y):
+        index = MapIndex.of(among.rows - among.mean)
+        found, _ = index.nearest(among.scaled(sent(places, Y.device)) - among.mean, 1)
+    return host(among.restored(found[:, 0]))

@@ -1,0 +1,241 @@
+"""Scores that are computed by PyTorch, on the device of DRSNE_TEST_DEVICE (the CPU if it is not set)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from on_backends import DEVICE
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+from drsne import metrics
+from drsne.backends import choice
+from drsne.metrics import _on_processor
+
+torch = pytest.importorskip("torch")
+
+from drsne.backends.torch import map_neighbors, queries  # noqa: E402
+from drsne.backends.torch.forest import spanning  # noqa: E402
+from drsne.metrics import _on_device  # noqa: E402
+
+SCORES = (
+    metrics.trustworthiness,
+    metrics.continuity,
+    metrics.concentration_correlation,
+    metrics.density_rank_correlation,
+    metrics.fragmentation,
+    metrics.stress,
+)
+
+
+def pair(n=400, d=6, d_map=2, seed=0):
+    """Return groups of different densities, and a map in which some neighbours are torn apart."""
+    rng = np.random.default_rng(seed)
+    kind = rng.integers(4, size=n)
+    X = 6 * rng.normal(size=(4, d))[kind] + rng.normal(size=(n, d)) * np.array([0.2, 0.5, 1.0, 2.0])[kind, None]
+    Y = X[:, :d_map] + 0.3 * rng.normal(size=(n, d_map))
+    Y[::9] += 25.0
+    return X, Y
+
+
+def assert_the_same(X, Y, **options):
+    expected = metrics.evaluate(X, Y, **options)
+    found = metrics.evaluate(X, Y, device=DEVICE, **options)
+    assert found == pytest.approx(expected, rel=0, abs=1e-9, nan_ok=True)
+    assert all(type(value) is float for value in found.values())
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, {"max_samples": 70, "random_state": 3}], ids=["all", "sampled"])
+@pytest.mark.parametrize("d_map", [1, 2, 3, 5])
+def test_scores_are_those_of_the_processor(d_map, options):
+    X, Y = pair(d_map=d_map)
+    scores = assert_the_same(X, Y, labels=X[:, 0] > 0, **options)
+    assert scores["fragmentation"] > 0.05
+    assert scores["trustworthiness"] < 0.999
+
+
+@pytest.mark.parametrize(
+    ("factor", "shift", "shift_of_map"),
+    [
+        (1e-290, 0.0, 0.0),
+        (1e150, 0.0, 0.0),
+        (1.0, 1e6, 0.0),
+        (1.0, 0.0, 1e6),
+        (1e3, 1e6, 1e6),
+        (5e-324 * 2**60, 0.0, 0.0),
+    ],
+)
+def test_scales_and_data_far_from_the_origin(factor, shift, shift_of_map):
+    X, Y = pair()
+    assert_the_same(factor * (X + shift), Y + shift_of_map)
+    assert_the_same(X + shift, factor * (Y + shift_of_map), max_samples=70, random_state=0)
+
+
+def test_cosine_distances():
+    X, Y = pair()
+    found = assert_the_same(X, Y, metric="cosine")
+    assert_the_same(X, Y, metric="cosine", max_samples=70, random_state=0)
+    for factor in (1e-300, 1e300):
+        scores = metrics.evaluate(factor * X, Y, metric="cosine", device=DEVICE)
+        assert scores == pytest.approx(found, abs=1e-9)
+
+
+def test_synonyms_of_the_euclidean_metric_and_other_types():
+    X, Y = pair()
+    assert_the_same(X.astype(np.float32), Y.tolist(), metric="minkowski")
+    Y.flags.writeable = False
+    assert_the_same(X, Y, metric="l2")
+
+
+def test_data_that_need_double_precision():
+    """Distances within the groups are lost in products of single precision, and partly in those of double precision."""
+    X, Y = pair()
+    X[::2, 0] += 1e5
+    X[:5] += 1e11
+    for score in (metrics.density_rank_correlation, metrics.concentration_correlation, metrics.fragmentation):
+        assert score(X, Y, device=DEVICE) == pytest.approx(score(X, Y), abs=1e-9)
+
+
+def test_data_and_map_are_not_changed():
+    X, Y = pair()
+    before = X.copy(), Y.copy()
+    metrics.evaluate(X, Y, device=DEVICE)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Y, before[1])
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+def test_single_scores(score):
+    X, Y = pair()
+    for options in ({}, {"max_samples": 50, "random_state": 0}):
+        found = score(X, Y, device=DEVICE, **options)
+        assert found == pytest.approx(score(X, Y, **options), abs=1e-9)
+        assert found == pytest.approx(metrics.evaluate(X, Y, device=DEVICE, **options)[score.__name__], abs=1e-12)
+    assert metrics.stress(X, 3 * Y, scaled=True, device=DEVICE) == pytest.approx(
+        metrics.stress(X, Y, scaled=True), abs=1e-9
+    )
+
+
+def by_hand(X, Y, k):
+    """Return the trustworthiness if equal distances are sorted by the number of the row."""
+    n = len(X)
+    orders = []
+    for A in (X, Y):
+        D = ((A[:, None] - A[None]) ** 2).sum(axis=2)
+        np.fill_diagonal(D, np.inf)
+        orders.append(np.argsort(D, axis=1, kind="stable"))
+    ranks = np.argsort(orders[0], axis=1) + 1
+    excess = np.maximum(np.take_along_axis(ranks, orders[1][:, :k], axis=1) - k, 0)
+    return 1.0 - 2.0 * excess.sum() / (n * k * (2 * n - 3 * k - 1))
+
+
+def test_ties_go_to_the_smallest_number():
+    rng = np.random.default_rng(0)
+    X, Y = rng.integers(4, size=(300, 4)).astype(float), rng.integers(12, size=(300, 2)).astype(float)
+    X[50:150] = X[50]  # more duplicates than the number of neighbours that are compared exactly
+    for k in (3, 10):
+        assert metrics.trustworthiness(X, Y, k, device=DEVICE) == pytest.approx(by_hand(X, Y, k), abs=1e-12)
+        assert metrics.continuity(X, Y, k, device=DEVICE) == pytest.approx(by_hand(Y, X, k), abs=1e-12)
+
+
+def test_duplicates():
+    """The order of ties does not change these scores."""
+    X, Y = (np.repeat(each, 3, axis=0) for each in pair(150))
+    found, expected = (metrics.evaluate(X, Y, device=device) for device in (DEVICE, None))
+    for name in set(expected) - {"trustworthiness", "continuity"}:
+        assert found[name] == pytest.approx(expected[name], abs=1e-9)
+    assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_undefined_scores_are_nan():
+    X, Y = pair(40)
+    same = metrics.evaluate(np.ones((40, 3)), Y, device=DEVICE)
+    assert np.isnan([same["concentration_correlation"], same["stress"]]).all()
+    assert np.isnan(metrics.concentration_correlation(X, np.zeros((40, 2)), device=DEVICE))
+    assert np.isfinite(list(assert_the_same(X[:5], Y[:5]).values())).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d_map", [1, 2, 3])
+def test_maps_that_are_divided_into_cells(d_map):
+    X, Y = pair(8500, d_map=d_map)
+    assert_the_same(X, Y + 1e6, max_samples=40, random_state=0)
+
+
+def test_small_blocks_give_the_same_scores(monkeypatch):
+    X, Y = pair()
+    options = {"max_samples": 70, "random_state": 0, "device": DEVICE}
+    expected = metrics.evaluate(X, Y, **options)
+    monkeypatch.setattr(_on_device, "_BLOCK_BYTES", dict.fromkeys(("cpu", "cuda"), 3 * 8 * len(X)))
+    for module, name in ((queries, "_PRODUCTS"), (queries, "_DIFFERENCES"), (map_neighbors, "_DISTANCES")):
+        monkeypatch.setattr(module, name, dict.fromkeys(("cpu", "cuda"), 3 * len(X)))
+    assert metrics.evaluate(X, Y, **options) == pytest.approx(expected, abs=1e-12)
+
+
+def test_edges_that_join_points_by_the_shortest_steps():
+    rng = np.random.default_rng(0)
+    n, m = 500, 900
+    ends, lengths = rng.integers(n, size=(2, m)), rng.integers(1, 60, m).astype(float)
+    a, b, along = (
+        each.cpu().numpy() for each in spanning(*(torch.as_tensor(v, device=DEVICE) for v in (*ends, lengths)), n)
+    )
+    shortest = np.full((n, n), np.inf)
+    np.minimum.at(shortest, (np.minimum(*ends), np.maximum(*ends)), lengths)
+    graph = sp.csr_matrix(np.where(np.isinf(shortest), 0.0, shortest))
+    graph.setdiag(0.0)
+    graph.eliminate_zeros()
+    assert along.sum() == minimum_spanning_tree(graph).sum()
+    assert (np.diff(along) >= 0).all()
+    count, of_forest = connected_components(sp.csr_matrix((np.ones(len(a)), (a, b)), (n, n)), directed=False)
+    expected, of_graph = connected_components(graph, directed=False)
+    assert count == expected == n - len(a)
+    np.testing.assert_array_equal(of_forest, of_graph)
+
+
+def test_both_modules_have_the_same_functions():
+    assert all(callable(getattr(_on_device, name)) for name in _on_processor.__all__)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (lambda X: X, {"metric": "manhattan"}, r"metric must be .*'cosine'.*'manhattan'.*device=None"),
+        (lambda X: X, {"metric": lambda a, b: 0.0}, r"metric must be .*function.*device=None"),
+        (lambda X: X @ X.T, {"metric": "precomputed"}, r"metric must be .*'precomputed'.*device=None"),
+        (sp.csr_matrix, {}, r"X must be dense .*device=None"),
+        (lambda X: X * (np.arange(len(X)) > 1)[:, None], {"metric": "cosine"}, r"X must have no rows of zeros .*got 2"),
+        (lambda X: np.vstack([1.2e308 * np.array([[1, -1, 1, 0, 0, 0]]), X[1:]]), {}, r"Distances must be finite"),
+    ],
+)
+def test_data_that_a_device_does_not_support(change, options, message):
+    X, Y = pair(60)
+    for score in (*SCORES[1:4], metrics.evaluate):
+        with pytest.raises(ValueError, match=message):
+            score(change(X), Y, device=DEVICE, **options)
+
+
+def test_wrong_and_missing_devices(monkeypatch):
+    X, Y = pair(60)
+    for device in ("gpu", "cuda:", 0):
+        with pytest.raises(ValueError, match="device must be"):
+            metrics.evaluate(X, Y, device=device)
+    with pytest.raises(ValueError, match=r"device='cuda:99' is not there: .* Pass device=None"):
+        metrics.evaluate(X, Y, device="cuda:99")
+    monkeypatch.setattr(choice.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'drsne\[torch\]'"):
+        metrics.stress(X, Y, device="cpu")
+
+
+@pytest.mark.slow
+def test_without_a_device_torch_is_not_loaded():
+    code = (
+        "import sys, numpy as np, drsne; from drsne import metrics; X = np.random.default_rng(0).normal(size=(60, 3)); "
+        "metrics.evaluate(X, X[:, :2]); assert 'torch' not in sys.modules; "
+        "metrics.evaluate(X, X[:, :2], device='cpu'); assert 'torch' in sys.modules; print('done')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "done", done.stderr
