@@ -451,3 +451,14 @@ def test_fits_free_the_memory_of_the_device(X):
         fitted(X, random_state=seed, engine="tree")
     torch.cuda.synchronize()
     assert torch.cuda.memory_allocated() <= before
+
+
+def test_the_type_of_pairs_is_that_of_numpy():
+    from drsne.precision import scaled_pair_type
+
+    Y, scales = np.random.default_rng(9).normal(size=(50, 2)), np.exp(np.linspace(-1, 1, 50))
+    for extent, least, largest in ((1, 1, 1), (1e4, 1, 1), (1, 1e-4, 1), (1, 1, 1e4), (1e3, 1e-2, 1), (1e-13, 1, 1)):
+        places, changed = extent * Y, scales.copy()
+        changed[3], changed[7] = least * changed[3], largest * changed[7]
+        sent = (torch.as_tensor(each, device=DEVICE) for each in (places, changed))
+        assert scaled_pair_type(*sent, "single") == scaled_pair_type(places, changed, "single")
