@@ -7,6 +7,7 @@ the map.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -57,9 +58,12 @@ def scaled_pair_type(Y: Any, scales: Any, precision: str) -> Any:
 
     Single precision must also resolve the smallest scale.
     """
-    least = float(scales.min())
-    extent = _extent(Y)
-    if least < SMALLEST_SCALE or scales.max() > LARGEST_SCALE or extent > WIDEST_SINGLE * least:
+    if isinstance(Y, np.ndarray):
+        extent, least, largest = _extent(Y), float(scales.min()), float(scales.max())
+    else:  # all bounds at once, because the processor waits for a GPU whenever it reads a number
+        low, high, least, largest = sys.modules["torch"].stack((*Y.aminmax(), *scales.aminmax())).tolist()
+        extent = high - low
+    if least < SMALLEST_SCALE or largest > LARGEST_SCALE or extent > WIDEST_SINGLE * least:
         return np.float64
     return _resolving_type(extent, precision)
 

@@ -131,7 +131,7 @@ def test_an_interrupt_keeps_the_last_map(X):
 
 
 def test_wrong_devices_and_backends(X):
-    for device in ("gpu", "cuda:", "cuda:x", "", 0):
+    for device in ("gpu", "cuda:", "cuda:x", "cuda:00", "cuda:\u0661", "", 0):
         with pytest.raises(ValueError, match="device must be"):
             DRSNE(backend="torch", device=device).fit(X)
     with pytest.raises(ValueError, match="backend must be"):
@@ -157,6 +157,24 @@ def test_a_device_without_enough_memory(X, monkeypatch):
     with pytest.raises(MemoryError, match=r"needs about 0\.0 GB \(CUDA out of memory\)\. Lower perplexity"):
         model.fit(X)
     assert model.embedding_ is before
+
+
+def test_the_free_memory_of_a_gpu(X, monkeypatch):
+    """It includes what PyTorch keeps after a fit. Without a device, PyTorch uses the GPU, so its memory counts."""
+    from drsne.estimators import memory
+
+    for backend, device in (("torch", None), ("numba", "cuda")):
+        params = DRSNE(backend=backend, device=device).get_params()
+        needed = drsne.memory_estimate(10**6, 50, device="cuda")
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+        monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 2**30 + 10)
+        monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 10)
+        for free in (0, needed - 2**30, needed):
+            monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device, free=free: (free, 2**38))
+            found = memory.shortage(np.broadcast_to(X[:1, :1], (10**6, 50)), params)
+            assert found == (None if free else (needed, 2**30))
+        assert drsne.memory_estimate(10**6, 50, backend=backend, device=device) == needed
 
 
 def test_names_of_backends_and_devices(monkeypatch):
@@ -433,3 +451,14 @@ def test_fits_free_the_memory_of_the_device(X):
         fitted(X, random_state=seed, engine="tree")
     torch.cuda.synchronize()
     assert torch.cuda.memory_allocated() <= before
+
+
+def test_the_type_of_pairs_is_that_of_numpy():
+    from drsne.precision import scaled_pair_type
+
+    Y, scales = np.random.default_rng(9).normal(size=(50, 2)), np.exp(np.linspace(-1, 1, 50))
+    for extent, least, largest in ((1, 1, 1), (1e4, 1, 1), (1, 1e-4, 1), (1, 1, 1e4), (1e3, 1e-2, 1), (1e-13, 1, 1)):
+        places, changed = extent * Y, scales.copy()
+        changed[3], changed[7] = least * changed[3], largest * changed[7]
+        sent = (torch.as_tensor(each, device=DEVICE) for each in (places, changed))
+        assert scaled_pair_type(*sent, "single") == scaled_pair_type(places, changed, "single")

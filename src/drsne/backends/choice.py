@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from drsne import checks
 
 NAMES = ("numba", "torch")
+_DEVICE = re.compile("(cpu|cuda)(:(0|[1-9][0-9]*))?")
 _INSTALL = "Install PyTorch with pip install 'drsne[torch]', or pass backend='numba' and device=None."
 
 
@@ -18,10 +20,8 @@ def named(backend: str, device: Any) -> tuple[str, str | None]:
     checks.choice("backend", backend, NAMES)
     if device is not None and not isinstance(device, str):
         device = str(device)  # such as a torch.device
-    kind, _, number = (device or "").partition(":")
-    if device is not None and (
-        kind not in ("cpu", "cuda") or (number and not number.isdigit()) or device.endswith(":")
-    ):
+    kind = (device or "").partition(":")[0]
+    if device is not None and not _DEVICE.fullmatch(device):
         raise ValueError(
             f"device must be None, 'cpu', 'cuda' or a numbered GPU such as 'cuda:1'; got {device!r}. Pass one of these."
         )

@@ -28,11 +28,15 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
 
     On a GPU, it is the memory of the GPU.
     """
-    return on_gpu(n, d, params) if _uses_gpu(params) else _on_processor(n, d, params)
+    return _on_processor(n, d, params) if _gpu(params) is None else on_gpu(n, d, params)
 
 
-def _uses_gpu(params: dict[str, Any]) -> bool:
-    return str(choice.named(params["backend"], params["device"])[1]).startswith("cuda")
+def _gpu(params: dict[str, Any]) -> str | None:
+    """Return the name of the GPU of a fit, or None. Without a device, PyTorch uses the first GPU if there is one."""
+    backend, device = choice.named(params["backend"], params["device"])
+    if backend == "torch" and device is None:
+        device = choice.at_hand(backend, device)[1]
+    return device if device is not None and device.startswith("cuda") else None
 
 
 def on_gpu(n: int, d: int, params: dict[str, Any]) -> int:
@@ -125,10 +129,12 @@ def shortage(X: Any, params: dict[str, Any]) -> tuple[int, int] | None:
     """
     n, d = X.shape
     d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # only the stored values of sparse data take memory
-    if _uses_gpu(params):
-        from torch.cuda import mem_get_info
+    device = _gpu(params)
+    if device is not None:
+        from torch import cuda
 
-        needed, free = on_gpu(n, d, params), mem_get_info(choice.named(params["backend"], params["device"])[1])[0]
+        kept = cuda.memory_reserved(device) - cuda.memory_allocated(device)  # PyTorch keeps freed memory for later fits
+        needed, free = on_gpu(n, d, params), cuda.mem_get_info(device)[0] + kept
         return None if needed <= free else (needed, free)
     present = n * d * 8 * (2 if params["pca_components"] is None else 1)
     total, needed = available(), _on_processor(n, d, params) - _BASE - present
@@ -141,7 +147,7 @@ def warn_if_short(X: Any, params: dict[str, Any]) -> None:
     if found is not None:
         needed, free = found
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
-        of = "of the GPU" if _uses_gpu(params) else "of memory"
+        of = "of memory" if _gpu(params) is None else "of the GPU"
         checks.warn(
             f"This fit needs about {needed / 1e9:.1f} GB {of}; only {free / 1e9:.1f} GB are free. Lower {sizes}, "
             "pass pca_components if the data have many features, or fit a sample."

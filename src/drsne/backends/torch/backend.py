@@ -18,6 +18,7 @@ from torch import Tensor
 from drsne.backends import NeighborList, PairList, arrays
 from drsne.backends.torch import map_neighbors, neighbors, preparation, steps
 from drsne.backends.torch.cells import compiled
+from drsne.backends.torch.kernels import FUSED
 from drsne.backends.torch.tree import TorchTree, pair_dtype
 from drsne.precision import unit_scale
 
@@ -134,7 +135,9 @@ class TorchBackend:
             found = torch.empty_like(Y)
             scales = Y if inverse_scales is None else inverse_scales
             grid = (-(-n // _ROWS),)
-            kernels.attraction_2d[grid](Y, scales, *pairs, base, found, n, adaptive, _ROWS, _BLOCK, num_warps=1)
+            kernels.attraction_2d[grid](
+                Y, scales, *pairs, base, found, n, adaptive, _ROWS, _BLOCK, num_warps=1, **FUSED
+            )
             return found.to(torch.float64), None
         forces = torch.empty(Y.shape, dtype=torch.float64, device=Y.device)
         mass = 0.0
@@ -207,7 +210,9 @@ class TorchBackend:
             from drsne.backends.torch.kernels import concentration as kernels
 
             grid = (-(-n // _ROWS),)
-            kernels.lengths_2d[grid](Y, neighbors, floor, lengths, directions, n, m, _ROWS, _BLOCK, num_warps=1)
+            kernels.lengths_2d[grid](
+                Y, neighbors, floor, lengths, directions, n, m, _ROWS, _BLOCK, num_warps=1, **FUSED
+            )
             return
         step = max(1, _PAIRS // neighbors.shape[1])
         for lo in range(0, len(Y), step):
@@ -225,7 +230,7 @@ class TorchBackend:
 
             grid = (-(-n // _ROWS),)
             kernels.pull_back_2d[grid](
-                Y, near.offsets, near.listed_by, slope, floor, forces, n, _ROWS, _BLOCK, num_warps=1
+                Y, near.offsets, near.listed_by, slope, floor, forces, n, _ROWS, _BLOCK, num_warps=1, **FUSED
             )
             return
         for lo, hi, begin, end in _row_ranges(near.offsets):
@@ -325,7 +330,7 @@ def _over_all(
         targets, sources = (_TARGETS, _SOURCES) if len(points) >= _MANY else _OF_FEW
         grid = (-(-len(points) // targets),)
         kernels.repulsion_2d[grid](
-            places, u, points, base, sums, len(points), n, inverse is not None, targets, sources, num_warps=4
+            places, u, points, base, sums, len(points), n, inverse is not None, targets, sources, num_warps=4, **FUSED
         )
         return sums[0].to(torch.float64), sums[1:].T.to(torch.float64)
     step = max(1, _ALL_PAIRS // n)

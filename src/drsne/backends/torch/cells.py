@@ -19,6 +19,7 @@ from torch import Tensor
 
 from drsne.backends.torch import division, wide_leaves
 from drsne.backends.torch.division import LEAF
+from drsne.backends.torch.kernels import ROUNDED
 
 FAN = 4  # number of nodes in a node of the next level
 N_SUMMED = 16  # number of columns in the summary of a node
@@ -174,7 +175,7 @@ def _with_parts(places: Tensor, slots: Tensor, extents: Tensor) -> tuple[Tensor,
 
         sizes = torch.empty((len(wide), 2**_CUTS), dtype=torch.int32, device=slots.device)
         if len(wide):
-            cut[(len(wide),)](places, slots, wide, sizes, places.shape[1], _CUTS, LEAF, num_warps=1)
+            cut[(len(wide),)](places, slots, wide, sizes, places.shape[1], _CUTS, LEAF, num_warps=1, **ROUNDED)
     else:
         inside = slots.view(-1, LEAF)[wide]
         order, sizes = wide_leaves.divided(places[inside].permute(2, 0, 1), _CUTS)
@@ -268,10 +269,11 @@ def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> 
     counts = torch.zeros((2, n_walks), dtype=torch.int64, device=device)
     fixed = place, _inside(at), opening, spreading, walks.contiguous(), stacks
     sizes = n_walks, n_leaves, at.n_above, height, FAN, _VISITED
-    visit[(programs,)](*fixed, *counts, *counts, *sizes, False)
+    # Both programs must decide alike, so products and sums are not fused: that could differ between the two.
+    visit[(programs,)](*fixed, *counts, *counts, *sizes, False, **ROUNDED)
     starts = torch.nn.functional.pad(counts.cumsum(dim=1), (1, 0))
     far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
-    visit[(programs,)](*fixed, *starts, far, near, *sizes, True)
+    visit[(programs,)](*fixed, *starts, far, near, *sizes, True, **ROUNDED)
     starts = starts[:, of_leaf].contiguous()
     return Lists(starts[0], far), Lists(starts[1], near)
 

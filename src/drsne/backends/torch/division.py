@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from drsne.backends.torch.kernels import ROUNDED
+
 LEAF = 32  # number of points in a leaf
 SMALL_CELL = 1024  # number of points in the cells that are divided again
 _COUNTED_FROM = 2**22  # smallest number of points for which large cells are halved by counting
@@ -75,20 +77,21 @@ def counted(values: Tensor, slots: Tensor, size: int, until: int) -> tuple[Tenso
     while size > until:
         cells = whole // size
         bounds = torch.empty((blocks, d, 2), dtype=values.dtype, device=device)
-        kernels.bounds[(blocks,)](values, bounds, whole, d, _BLOCK)
+        kernels.bounds[(blocks,)](values, bounds, whole, d, _BLOCK, **ROUNDED)
         bounds = bounds.reshape(cells, -1, d, 2)
         axis = (bounds[..., 1].amax(dim=1) - bounds[..., 0].amin(dim=1)).argmax(dim=1).to(torch.int32)
-        median, left = torch.zeros(cells, dtype=torch.int64, device=device), torch.full((cells,), size // 2).to(device)
+        median = torch.zeros(cells, dtype=torch.int64, device=device)
+        left = torch.full_like(median, size // 2)
         for shift in _SHIFTS:
             bins = torch.empty((blocks, _BINS), dtype=torch.int32, device=device)
-            kernels.histogram[(blocks,)](values, axis, median, bins, whole, size, shift, _BLOCK, _BINS)
+            kernels.histogram[(blocks,)](values, axis, median, bins, whole, size, shift, _BLOCK, _BINS, **ROUNDED)
             reached = bins.reshape(cells, -1, _BINS).sum(dim=1).cumsum(dim=1)
             found = (reached < left[:, None]).sum(dim=1, keepdim=True)
             left = left - torch.nn.functional.pad(reached, (1, 0)).gather(1, found)[:, 0]
             median = median * _BINS + found[:, 0]
         # ``left`` of the points at the median belong to the lower half.
         counts = torch.empty((blocks, 2), dtype=torch.int32, device=device)
-        kernels.count[(blocks,)](values, axis, median, counts, whole, size, _BLOCK)
+        kernels.count[(blocks,)](values, axis, median, counts, whole, size, _BLOCK, **ROUNDED)
         less, equal = counts.reshape(cells, -1, 2).unbind(dim=2)
         before = equal.cumsum(dim=1) - equal
         taken = torch.minimum((left[:, None] - before).clamp(min=0), equal)
@@ -96,7 +99,8 @@ def counted(values: Tensor, slots: Tensor, size: int, until: int) -> tuple[Tenso
         begin = (lower.cumsum(dim=1) - lower).reshape(-1)
         new_values, new_slots = torch.empty_like(values), torch.empty_like(slots)
         kernels.part[(blocks,)](
-            values, slots, axis, median, taken.reshape(-1), begin, new_values, new_slots, whole, size, d, _BLOCK
+            *(values, slots, axis, median, taken.reshape(-1), begin, new_values, new_slots, whole, size, d, _BLOCK),
+            **ROUNDED,
         )
         values, slots, size = new_values, new_slots, size // 2
     return slots, values
@@ -108,5 +112,6 @@ def _divided_cells(places: Tensor, corner: Tensor, slots: Tensor, size: int) -> 
 
     found, extents = torch.empty_like(slots), places.new_empty(len(slots) // LEAF)
     n, d = places.shape
-    divide[(len(slots) // size,)](places, corner, slots, found, extents, n, d, size // LEAF, LEAF, num_warps=4)
+    sizes = n, d, size // LEAF, LEAF
+    divide[(len(slots) // size,)](places, corner, slots, found, extents, *sizes, num_warps=4, **ROUNDED)
     return found, extents

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from drsne.backends.placing import Limits, Rows, Shared
 from drsne.backends.torch.cells import TRITON
+from drsne.backends.torch.kernels import FUSED
 from drsne.backends.torch.tree import TorchTree
 
 _PAIRS = {"cpu": 2**15, "cuda": 2**25}  # largest number of pairs that plain PyTorch sums at a time; few fit the cache
@@ -79,7 +80,7 @@ def _compiled_sums(field: Field, y: Tensor, a: Tensor) -> Tensor:
     sums = torch.empty((parts, 1 + d, m), dtype=torch.float64, device=y.device)
     grid = (-(-m // _TARGETS), parts)
     points = field.shrunk, field.scales, field.masses
-    kernels.field[grid](y.contiguous(), a, *points, sums, m, n, size, d, _TARGETS, _SOURCES, num_warps=4)
+    kernels.field[grid](y.contiguous(), a, *points, sums, m, n, size, d, _TARGETS, _SOURCES, num_warps=4, **FUSED)
     return row_sums(sums.permute(1, 2, 0))
 
 

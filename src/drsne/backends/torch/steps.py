@@ -25,7 +25,7 @@ def momentum_step(
         gradient = units[:, None] * gradient
     if min_gain is not None:
         uphill = torch.sign(step) == torch.sign(gradient) if grow_from_rest else step * gradient >= 0.0
-        gains.copy_(torch.where(uphill, gains * 0.8, gains + 0.2)).clamp_(min=min_gain)
+        torch.clamp(torch.where(uphill, gains * 0.8, gains + 0.2), min=min_gain, out=gains)
         gradient = gains * gradient
     return step.mul_(momentum).add_(gradient, alpha=-rate)
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from drsne.backends.torch import cells
 from drsne.backends.torch.cells import FAN, N_SUMMED, Lists, Structure
 from drsne.backends.torch.division import LEAF
+from drsne.backends.torch.kernels import FUSED
 from drsne.precision import pair_type, scaled_pair_type
 
 _BLOCK = 64  # number of far nodes that a program reads at a time
@@ -67,13 +68,13 @@ def summed_cells(
         runs = at.order, at.runs.first, at.runs.count
         sizes = n, n_leaves, at.n_leaves, at.n_above, d, scales is not None, masses is not None
         kernels.leaf_moments[(-(-n_leaves // _NODES),)](
-            *given, *runs, points, summed, bounds, *sizes, LEAF, _NODES, N_SUMMED
+            *given, *runs, points, summed, bounds, *sizes, LEAF, _NODES, N_SUMMED, **FUSED
         )
         for level in range(1, len(at.levels)):
             below, first = at.offsets[level - 1 : level + 1]
             inside, size = at.levels[level - 1 : level + 1]
             grid = (-(-size // _NODES),)
-            kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED)
+            kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED, **FUSED)
     else:
         points[0] = Y[at.order, 0]
         points[1] = Y[at.order, 1] if d == 2 else 0.0
@@ -106,10 +107,12 @@ def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
         leaf, start, end, of_leaf = pieces
         runs = at.runs.first, at.runs.own
         partial = torch.empty((len(leaf), 3, LEAF), dtype=points.dtype, device=points.device)
-        kernels.near_sums[(len(leaf),)](*points, *runs, leaf, start, end, near.cells, partial, LEAF, num_warps=4)
+        kernels.near_sums[(len(leaf),)](
+            *points, *runs, leaf, start, end, near.cells, partial, LEAF, num_warps=4, **FUSED
+        )
         out = at.order, potential, forces, at.n_leaves, at.n_above, d
         kernels.leaf_sums[(len(at.runs.first),)](
-            *points, *runs, found.summed, *far, of_leaf, partial, *out, LEAF, _BLOCK, N_SUMMED, num_warps=2
+            *points, *runs, found.summed, *far, of_leaf, partial, *out, LEAF, _BLOCK, N_SUMMED, num_warps=2, **FUSED
         )
     else:
         sums_of_points = _plain_sums(found, far, near)

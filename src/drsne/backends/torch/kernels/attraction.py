@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def attraction_2d(
     y, u, indptr, columns, values, base, forces, n, ADAPTIVE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
 ):

@@ -53,7 +53,7 @@ def _halved(places, corner, out, point, n, D: tl.constexpr, CELLS: tl.constexpr,
     return tl.load(out + tl.arange(0, CELLS * SIZE))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def divide(places, corner, slots, out, extents, n, D: tl.constexpr, LEAVES: tl.constexpr, LEAF: tl.constexpr):
     """Write the points of a cell of LEAVES leaves leaf by leaf, and the largest extent of every leaf.
 

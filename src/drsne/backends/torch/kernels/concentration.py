@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["lengths", "directions"])
 def lengths_2d(y, neighbors, floor, lengths, directions, n, m, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Write the sum of the distances from ROWS points to their m neighbours, and the gradients of these sums."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -32,7 +32,7 @@ def lengths_2d(y, neighbors, floor, lengths, directions, n, m, ROWS: tl.constexp
     tl.store(directions + 2 * i + 1, tl.sum(gy, axis=1), mask=ok)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["forces"])
 def pull_back_2d(y, offsets, listed_by, slope, floor, forces, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Write the forces on ROWS points that come from the lengths of the points that list them."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)

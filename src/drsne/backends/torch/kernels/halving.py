@@ -28,7 +28,7 @@ def bounds(values, out, whole, D: tl.constexpr, BLOCK: tl.constexpr):
         tl.store(to + 2 * c + 1, tl.max(value, axis=0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["shift"])
 def histogram(values, axis, known, bins, whole, size, shift, BLOCK: tl.constexpr, BINS: tl.constexpr):
     """Write how often each value of some bits occurs in a block, among the points whose higher bits are ``known``."""
     key, cell = _keys(values, axis, whole, size, BLOCK)

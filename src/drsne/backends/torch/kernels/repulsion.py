@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n_points", "n"])
 def repulsion_2d(
     y, u, points, base, sums, n_points, n, ADAPTIVE: tl.constexpr, TARGETS: tl.constexpr, SOURCES: tl.constexpr
 ):

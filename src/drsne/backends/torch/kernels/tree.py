@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n", "n_all", "n_leaves", "n_above"])
 def leaf_moments(
     places,
     scales,
@@ -89,7 +89,7 @@ def leaf_moments(
     tl.store(to + 5, hb, mask=ok)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["first_child", "n_children", "first", "n_nodes"])
 def parent_moments(
     summed, bounds, first_child, n_children, first, n_nodes, FAN: tl.constexpr, NODES: tl.constexpr, WIDTH: tl.constexpr
 ):
@@ -139,7 +139,7 @@ def parent_moments(
     tl.store(to + 5, hb, mask=ok)
 
 
-@triton.jit
+@triton.jit(do_not_specialize_on_alignment=["x", "y", "b", "mass"])
 def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, partial, LEAF: tl.constexpr):
     """Write the sums for the points of a leaf over the points of some near leaves."""
     piece = tl.program_id(0)
@@ -176,7 +176,10 @@ def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, parti
     tl.store(at + 2 * LEAF, tl.sum(vy, axis=1))
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=["n_leaves", "n_above"],
+    do_not_specialize_on_alignment=["x", "y", "b", "mass"],
+)
 def leaf_sums(
     x,
     y,
@@ -330,7 +333,10 @@ def leaf_sums(
         tl.store(forces + point * D + 1, gy.to(tl.float64), mask=mine)
 
 
-@triton.jit
+@triton.jit(
+    do_not_specialize=["n_walks", "n_leaves", "n_above", "height"],
+    do_not_specialize_on_alignment=["far_start", "near_start", "far", "near"],
+)
 def visit(
     place,
     inside,
@@ -345,7 +351,7 @@ def visit(
     n_walks,
     n_leaves,
     n_above,
-    HEIGHT: tl.constexpr,
+    height,
     FAN: tl.constexpr,
     BLOCK: tl.constexpr,
     FILL: tl.constexpr,
@@ -353,12 +359,12 @@ def visit(
     """Count or list the far nodes and near leaves of the leaves of some walks.
 
     ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
-    has a stack of HEIGHT nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are too
-    close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves. Without
-    FILL, the numbers of cells are written to ``far`` and ``near``. With FILL, the cells are written there, from the
-    places ``far_start`` and ``near_start`` of the walk on.
+    has a stack of ``height`` nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are
+    too close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves.
+    Without FILL, the numbers of cells are written to ``far`` and ``near``. With FILL, the cells are written there, from
+    the places ``far_start`` and ``near_start`` of the walk on.
     """
-    stack = stacks + tl.program_id(0) * HEIGHT
+    stack = stacks + tl.program_id(0) * height
     lane = tl.arange(0, BLOCK)
     for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
         target = tl.load(walks + 3 * walk)

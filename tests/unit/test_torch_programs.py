@@ -1,0 +1,87 @@
+"""The compilation of the Triton programs for a GPU, which needs no GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from on_backends import DEVICE
+from on_triton import recorded
+
+pytest.importorskip("torch")
+pytest.importorskip("triton")
+
+# All programs, for numbers of points that are multiples of 16 and others, as they are on a GPU.
+LAUNCHES = """
+import numpy as np
+from drsne.backends import PairList
+from drsne.backends.torch import backend, cells, division, row_losses, tree
+cells.compiled = backend.compiled = lambda values: True
+cells._TOP, cells._WIDE, cells._VISITORS, division._BLOCK = 2, 0.9, 2, 32
+rng, on = np.random.default_rng(0), backend.TorchBackend("cpu")
+division.counted(torch.rand((3, 128)), torch.arange(128), 128, 32)
+for n in (96, 99, 113):
+    Y, scales, masses = torch.tensor(rng.normal(size=(n, 2))), torch.rand(n) + 0.5, torch.rand(n) + 0.5
+    for given in ((None, None), (scales, masses)):
+        at = cells.structure(Y if given[0] is None else cells.raised(Y, scales))
+        assert len(at.runs.wide)
+        tree.sums(tree.summed_cells(Y, given[0], at, torch.float32, given[1]), 0.2, 0.25, 2)
+        on.repulsion(Y, smoothing=0.0, scales=given[0], precision="single")
+    y, near = Y.float(), torch.tensor(rng.integers(0, n, (n, 3)), dtype=torch.int32)
+    pairs = PairList(torch.arange(0, 3 * n + 1, 3), near.reshape(-1), torch.rand(3 * n))
+    lengths, directions = torch.empty((2, n), dtype=torch.float64), torch.empty((2, n, 2))
+    for share in (0, 1):
+        on.lengths(y, near, 0.0, lengths[share], directions[share])
+        on.pull_back(y, on.neighbor_list(near), scales, 0.0, directions[share])
+    for each in (None, scales):
+        on.attraction(y, pairs, 1.1, 0.0, each)
+for d in (1, 2, 3):
+    field = row_losses.Field(torch.rand((d, 32)).double(), *(torch.rand(s).double() for s in ((d, 32), 32, 32)), 1.0)
+    for m in (1, 16, 33):
+        row_losses._compiled_sums(field, torch.rand((m, d)).double(), torch.rand(m).double())
+print("the same")
+"""
+
+# Prints the number of versions of each program with the same constants and options.
+COMPILED = """
+import json, sys, warnings
+import torch, triton
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+warnings.simplefilter("error", UserWarning)
+class Driver:
+    get_current_target = lambda self: GPUTarget("cuda", 90, 32)
+    get_current_device = lambda self: 0
+    get_current_stream = lambda self, device=None: 0
+driver.set_active(Driver())
+def given(argument):
+    if not isinstance(argument, list):
+        return argument
+    kind, beyond = argument
+    return torch.empty(64, dtype=getattr(torch, kind))[beyond:]  # PyTorch aligns the first one
+found = {}
+for module, name, arguments, options in json.load(sys.stdin):
+    program = getattr(__import__(module, fromlist=[name]), name)
+    kernel = program.warmup(*map(given, arguments), grid=(1,), **options)
+    kernel = kernel.result() if hasattr(kernel, "result") else kernel
+    constants = [value for value, each in zip(arguments, program.params) if each.is_constexpr]
+    kinds = [each[0] for each in arguments if isinstance(each, list)]
+    found.setdefault(json.dumps([name, constants, kinds, options]), set()).add(kernel.hash)
+print(json.dumps({name: len(hashes) for name, hashes in found.items()}))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(DEVICE != "cpu", reason="records programs that the interpreter runs")
+def test_programs_are_compiled_once_for_data_of_any_size(tmp_path):
+    """Without a warning of Triton. A second version would be compiled during a later fit, which takes seconds."""
+    launches = recorded(LAUNCHES, tmp_path / "launches.json")
+    names = {name for _, name, _, _ in launches}
+    assert {"divide", "cut", "visit", "leaf_sums", "near_sums", "part", "field", "attraction_2d"} <= names
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED], input=json.dumps(launches), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert {name: count for name, count in json.loads(done.stdout).items() if count > 1} == {}
