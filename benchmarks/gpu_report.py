@@ -132,8 +132,8 @@ def _profiles(rows: list[dict[str, Any]]) -> list[str]:
     out = [
         "## What an iteration spends its time on\n\nFrom one fit of each size. 'Iteration' is the number of the first "
         "of the iterations that were measured. Their milliseconds are those without the profiler. The parts of an "
-        "iteration do not overlap. 'Busy' is the time in which a program runs on the device, and 'idle' is the share of "
-        "the rest. The profiler saw other iterations, which follow those of the parts, so both can differ a little."
+        "iteration do not overlap. 'Busy' is the time in which a program runs on the device, and 'idle' is the share "
+        "of the rest. The profiler saw other iterations, which follow those of the parts, so both can differ a little."
     ]
     for row in sorted(rows, key=lambda row: row["n"]):
         device, windows = row["device"].removeprefix(PROFILED), row["windows"]
