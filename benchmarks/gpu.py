@@ -1,18 +1,27 @@
-"""Time and score whole fits on a GPU at default settings, and compare their scores with those of the CPU.
+"""Time, score and profile whole fits on a GPU at default settings, and compare their scores with those of the CPU.
 
-    python benchmarks/gpu.py [--sizes 70000 280000 1000000 10000000] [--seeds 0 1 2]
+    python benchmarks/gpu.py [--sizes 70000 280000 1000000 10000000] [--seeds 0 1 2] [--again]
+    python benchmarks/gpu.py --sizes --profile 1000000  measure what the iterations of one fit spend their time on
     python benchmarks/gpu.py --sizes --scores [--devices cuda cpu exact] [--seeds 0 1 2]
     python benchmarks/gpu.py --report                   write only the tables
+    python benchmarks/gpu.py --sizes 2000 --profile 2000 --device cpu   try the program without a GPU
 
 The rules, fixed before the first run:
 
 - The time of a fit includes everything from a NumPy array to the map as a NumPy array: ``DRSNE(device="cuda").fit(X)``.
-  A smaller fit has compiled the Triton programs before. Three fits up to 1,000,000 points, one for more.
+  Before, a fit of every k-th row (20,000 in all) or, up to 100,000 points, of the same rows has compiled the Triton
+  programs. Three fits up to 1,000,000 points, one for more.
 - Data: MNIST (50 principal components) for 70,000 points, Covertype for 280,000, and 100 Gaussians in 50 dimensions for
   more, all in double precision.
 - The parts of a fit are those that it logs with verbose=2, in the last of the fits.
 - The floor of an iteration is the time to read the stored pairs once, and to read and write 24 numbers of each point,
-  at 4.3 TB/s, the measured speed of a copy on an H200.
+  at the measured speed of a copy on the device (4.3 TB/s on an H200).
+- The floor of a whole fit is the sum of four times: (1) to copy the rows to the device, and the map and the stored
+  pairs (8 bytes each) back, at the measured speed of a copy of a NumPy array; (2) of the matrix products of the search
+  in single precision, at the measured speed of a product of large matrices: of all pairs of rows up to 300,000 rows,
+  and of each row with 16,384 others for more; (3) to read the 90 neighbours of every point with their distances once,
+  and to write the stored pairs once; (4) the floors of all iterations. A floor assumes that nothing waits for anything
+  else, that nothing is read twice, and that the repulsion, whose sums are not in it, costs nothing.
 - The error of the forces is that of the tree at the final map, for 256 points, against sums over all pairs. At
   1,000,000 points, it is compared with that of meshes of a fixed number of boxes per axis (50 and 130, as in other
   programs for GPUs), each with three nodes per axis. These have no adaptive kernel, so the fixed kernel is used there.
@@ -20,8 +29,13 @@ The rules, fixed before the first run:
 - ``--scores`` compares the means of the scores of three seeds with those of the CPU on Digits, Fashion-MNIST and MNIST.
   Up to 300,000 rows, the GPU compares all rows in the search for neighbours, but the CPU does so only up to 50,000. For
   70,000 rows, the CPU is therefore also run with exact neighbours.
+- A profile is that of one more fit (``gpu_profile.py``): of 24 iterations at the beginning, in the middle and at the
+  end of t-SNE, and in the middle of the iterations with the density term. These are timed. The programs on the device
+  are listed for the 24 iterations that follow.
 
-Each fit is a line of results/gpu.jsonl, written when it ends.
+Each fit is a line of results/gpu.jsonl, written when it ends, and again with each score. Fits that were made by the
+same version of the package are not repeated without ``--again``. Maps are kept in a temporary folder, so that the
+scores of a stopped study can be added later.
 """
 
 from __future__ import annotations
@@ -29,12 +43,17 @@ from __future__ import annotations
 import argparse
 import logging
 import re
+import tempfile
 import time
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from data import digits, large
-from report import Results, table, write
+from gpu_report import NAMES, PARTS, PROFILED, ROWS, SCORED, SCORES, SIZES, data_name, done, write_report
+from report import sources
 
 import drsne
 from drsne import datasets, metrics
@@ -42,19 +61,7 @@ from drsne.logs import LOGGER
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 from drsne.neighbors.search import knn
 
-SIZES = (70_000, 280_000, 1_000_000, 10_000_000)
-DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points
-BANDWIDTH = 4.3e12  # bytes per second
-NAMES = {"cuda": "cuda", "cpu": "cpu", "exact": "cpu, exact neighbours"}
-ROWS = Results("gpu", "data", "n", "seed", "device")
-SCORES = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
-PARTS = {
-    "neighbours": r"Found .*",
-    "affinities": r"Calibrated .*",
-    "initial map": r"Made the initial map",
-    "t-SNE": r"(\d+) iterations of t-SNE.*",
-    "with density": r"(\d+) iterations with the density term.*",
-}
+SMALL = 100_000  # largest number of points for which a fit of the same data compiles
 
 
 class _Log(logging.Handler):
@@ -80,7 +87,8 @@ def fit(
     X: np.ndarray, seed: int, device: str | None, log: _Log | None = None, near: Any = None
 ) -> tuple[drsne.DRSNE, float]:
     """Return a fitted model and the seconds that the fit took."""
-    model = drsne.DRSNE(random_state=seed, n_jobs=-1, device=device, neighbors=near)
+    backend = "numba" if device is None else "torch"
+    model = drsne.DRSNE(random_state=seed, n_jobs=-1, device=device, backend=backend, neighbors=near)
     if log is not None:
         LOGGER.addHandler(log)
         LOGGER.setLevel(logging.DEBUG)
@@ -106,13 +114,13 @@ def scored(X: np.ndarray, Y: np.ndarray, samples: int, device: str | None) -> di
     return {name: round(float(value), 5) for name, value in zip(SCORES, found, strict=True)}
 
 
-def force_error(Y: np.ndarray, scales: np.ndarray | None, boxes: int | None = None) -> float:
+def force_error(Y: np.ndarray, scales: np.ndarray | None, device: str, boxes: int | None = None) -> float:
     """Return the error of the forces of the tree, or of a fixed mesh, relative to the forces of some points."""
     from drsne.backends.torch.backend import TorchBackend
     from drsne.engines._check import Sample
     from drsne.engines.tree import TreeEngine
 
-    backend = TorchBackend("cuda")
+    backend = TorchBackend(device)
     places = backend.received(Y.astype(np.float64))
     places, rho = places - places.mean(dim=0), None if scales is None else backend.received(scales)
     if boxes is None:
@@ -153,44 +161,128 @@ def mesh_forces(Y: np.ndarray, boxes: int) -> np.ndarray:
     return np.stack([mass * y - potential(y) for y in Y.T], axis=1)
 
 
-def measure(n: int, seeds: list[int]) -> None:
-    """Fit data of one size, and write a row for each seed."""
+@lru_cache(maxsize=1)
+def data(n: int) -> np.ndarray:
+    """Return the data of this size."""
+    return np.asarray(large(data_name(n), n), dtype=np.float64)
+
+
+def device_name(device: str) -> str:
+    """Return the name under which the rows of a device are kept."""
     import torch
 
-    name = DATA.get(n, "gaussians")
-    X = np.asarray(large(name, n), dtype=np.float64)
-    fit(X[:: max(1, n // 20_000)], 0, "cuda")  # compiles
-    for seed in seeds:
-        torch.cuda.reset_peak_memory_stats()
-        log = _Log()
-        model, seconds = fit(X, seed, "cuda", log)
-        row: dict[str, Any] = {"data": name, "n": n, "seed": seed, "device": torch.cuda.get_device_name()}
-        row |= {"total_s": round(seconds, 2), "parts": log.seconds, "iterations": log.iterations}
-        row |= {"peak_gb": round(torch.cuda.max_memory_allocated() / 1e9, 2), "recall": model.knn_recall_}
-        row |= {"pairs": int(model.affinities_.nnz), "kl": round(model.kl_divergence_, 4)}
-        print(row, flush=True)
-        try:
-            if seed == seeds[-1]:
-                row["force_error"] = force_error(model.embedding_, model.scales_)
-                if n == 1_000_000:
-                    errors = {f"{boxes} boxes": force_error(model.embedding_, None, boxes) for boxes in (50, 130)}
-                    row["fixed_kernel_errors"] = {"tree": force_error(model.embedding_, None), **errors}
-                row |= scored(X, model.embedding_, 2000 if n <= 1_000_000 else 500, "cuda")
-        finally:  # an interruption of the scores keeps the times
-            ROWS.append(row)
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else f"{device}, PyTorch"
 
 
-def compare(seeds: list[int], devices: list[str]) -> None:
+def wait(device: str) -> None:
+    """Wait until a device has finished."""
+    import torch
+
+    if device.startswith("cuda"):
+        torch.cuda.synchronize(device)
+
+
+@lru_cache(maxsize=1)
+def rates(device: str) -> dict[str, float]:
+    """Return the bytes per second of copies on the device and to it, and the operations per second of products."""
+    import torch
+
+    large_enough = device.startswith("cuda")
+    rows, size = (8192, 2**29) if large_enough else (1024, 2**24)
+
+    def fastest(run: Callable[[], Any]) -> float:
+        seconds = []
+        for _ in range(6):
+            wait(device)
+            start = time.perf_counter()
+            run()
+            wait(device)
+            seconds.append(time.perf_counter() - start)
+        return min(seconds)
+
+    values = torch.ones(size, dtype=torch.float64, device=device)
+    others, host = torch.empty_like(values), np.ones(size // 4)
+    matrix = torch.rand((rows, rows), device=device)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    found = {
+        "copy": 16 * size / fastest(lambda: others.copy_(values)),
+        "to_device": 2 * size / fastest(lambda: torch.tensor(host, device=device)),
+        "product": 2 * rows**3 / fastest(lambda: matrix @ matrix),
+    }
+    torch.set_float32_matmul_precision(before)
+    return {name: float(f"{rate:.3g}") for name, rate in found.items()}
+
+
+def compile_programs(X: np.ndarray, device: str) -> None:
+    """Make a fit that compiles what later fits use."""
+    fit(X if len(X) <= SMALL else X[:: len(X) // 20_000], 0, device)
+
+
+def measure(n: int, seeds: list[int], device: str, again: bool) -> None:
+    """Fit data of one size, and write a row for each seed. Add the scores of the last one."""
+    rows = [{"data": data_name(n), "n": n, "seed": seed, "device": device_name(device)} for seed in seeds]
+    missing = [row for row in rows if again or done(row) is None]
+    if missing:
+        compile_programs(data(n), device)
+    for row in missing:
+        print(_timed(row, device), flush=True)
+    last = done(rows[-1])
+    if last is not None and "cc" not in last and _map_file(last).exists():
+        _add_scores(last, device)
+
+
+def _timed(row: dict[str, Any], device: str) -> dict[str, Any]:
+    """Make a fit, write its row and keep its map."""
+    import torch
+
+    X, log = data(row["n"]), _Log()
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats(device)
+    model, seconds = fit(X, row["seed"], device, log)
+    row = row | {"total_s": round(seconds, 2), "parts": log.seconds, "iterations": log.iterations}
+    if device.startswith("cuda"):
+        row["peak_gb"] = round(torch.cuda.max_memory_allocated(device) / 1e9, 2)
+    row |= {"recall": model.knn_recall_, "pairs": int(model.affinities_.nnz), "kl": round(model.kl_divergence_, 4)}
+    row |= {"columns": X.shape[1], "sources": sources(), "drsne": drsne.__version__}
+    ROWS.append(row)  # the measurement of the rates and the scores may be stopped
+    _map_file(row).parent.mkdir(exist_ok=True)
+    np.savez(_map_file(row), Y=model.embedding_, scales=model.scales_)
+    del model
+    return ROWS.append(row | {"rates": rates(device)})
+
+
+def _map_file(row: dict[str, Any]) -> Path:
+    return Path(tempfile.gettempdir()) / "drsne_gpu_maps" / f"{ROWS.key(row)}-{sources()}.npz"
+
+
+def _add_scores(row: dict[str, Any], device: str) -> None:
+    """Add the errors of the forces and the scores to the row of a fit whose map was kept, one after the other."""
+    n = row["n"]
+    with np.load(_map_file(row)) as kept:
+        Y, scales = kept["Y"], kept["scales"]
+    if "force_error" not in row:
+        row = ROWS.append(row | {"force_error": force_error(Y, scales, device)})
+    if n == 1_000_000 and "fixed_kernel_errors" not in row:
+        errors = {"tree": force_error(Y, None, device)}
+        errors |= {f"{boxes} boxes": force_error(Y, None, device, boxes) for boxes in (50, 130)}
+        row = ROWS.append(row | {"fixed_kernel_errors": errors})
+    row = ROWS.append(row | scored(data(n), Y, 2000 if n <= 1_000_000 else 500, device))
+    print({name: row[name] for name in SCORES}, flush=True)
+
+
+def compare(seeds: list[int], devices: list[str], again: bool) -> None:
     """Fit three data sets on the GPU and on the CPU, and write a row for each fit."""
-    done = ROWS.keys()
+    there = set() if again else ROWS.keys()
     sets = {"digits": digits(), "mnist": large("mnist", 70_000), "fashion_mnist": _reduced("fashion_mnist")}
     for name, X in sets.items():
         X = np.asarray(X, dtype=np.float64)
         exact = knn(X, 90, method="exact", n_jobs=-1) if "exact" in devices and len(X) >= APPROXIMATE_FROM else None
         for seed in seeds:
             for device in devices:
-                row = {"data": name, "n": len(X), "seed": seed, "device": "scores on " + NAMES[device]}
-                if ROWS.key(row) in done or (device == "exact" and exact is None):
+                row = {"data": name, "n": len(X), "seed": seed, "device": SCORED + NAMES[device]}
+                if ROWS.key(row) in there or (device == "exact" and exact is None):
                     continue
                 model, seconds = fit(
                     X, seed, "cuda" if device == "cuda" else None, near=tuple(exact) if device == "exact" else None
@@ -208,72 +300,39 @@ def _reduced(name: str) -> np.ndarray:
     return X @ np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :50]
 
 
-def report() -> None:
-    """Write the tables."""
-    rows = ROWS.read()
-    timed = [row for row in rows if not row["device"].startswith("scores")]
-    lines, scores = [], []
-    for n in SIZES:
-        mine = [row for row in timed if row["n"] == n]
-        if not mine:
-            continue
-        last, seconds = mine[-1], sorted(row["total_s"] for row in mine)
-        step = 1e3 * last["parts"]["t-SNE"] / last["iterations"]["t-SNE"]
-        floor = 1e3 * (8 * last["pairs"] + 24 * 8 * n) / BANDWIDTH
-        middle = seconds[len(seconds) // 2]
-        parts = [f"{last['parts'].get(part, 0.0):.2f}" for part in PARTS]
-        recall = "exact" if last["recall"] is None else f"{last['recall']:.3f}"
-        error = f"{last['force_error']:.4f}" if "force_error" in last else "-"
-        total = f"{middle:.1f} ({seconds[0]:.1f} to {seconds[-1]:.1f})" if len(seconds) > 1 else f"{middle:.1f}"
-        lines.append(
-            [f"{n:,}", last["data"], total, *parts, f"{step:.2f}", f"{floor:.2f}", last["peak_gb"], recall, error]
-        )
-        if "cc" in last:
-            scores.append([f"{n:,}", *(f"{last[name]:.4f}" for name in SCORES)])
-    header = ["n", "data", "s, median (range)", *PARTS, "ms per t-SNE iteration", "floor, ms", "GB", "recall", "error"]
-    parts_of_report = [
-        "The rules:\n\n" + (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit")[0],
-        "## Whole fits\n\nSeconds, with the parts of the last fit. 'Error' is that of the forces.",
-        table(header, lines),
-        "## Scores of these fits",
-        table(["n", *SCORES], scores),
-    ]
-    meshes = [row["fixed_kernel_errors"] for row in timed if "fixed_kernel_errors" in row]
-    if meshes:
-        parts_of_report += [
-            "## Errors of the forces of the fixed kernel, at the map of 1,000,000 points",
-            table(["sums over", "error"], [[name, f"{error:.4f}"] for name, error in meshes[-1].items()]),
-        ]
-    compared = [row for row in rows if row["device"].startswith("scores")]
-    if compared:
-        body = []
-        for name in dict.fromkeys(row["data"] for row in compared):
-            for device in NAMES.values():
-                mine = [row for row in compared if row["data"] == name and row["device"] == f"scores on {device}"]
-                if mine:
-                    means = [f"{np.mean([row[score] for row in mine]):.4f}" for score in SCORES]
-                    spread = [f"{np.std([row[score] for row in mine]):.4f}" for score in SCORES]
-                    both = [f"{m} ({s})" for m, s in zip(means, spread, strict=True)]
-                    body.append([name, device, len(mine), *both, f"{np.median([row['total_s'] for row in mine]):.1f}"])
-        parts_of_report += [
-            "## GPU and CPU\n\nMeans of the scores over seeds (standard deviations), and the median of the seconds. "
-            "The first fit on the CPU compiles.",
-            table(["data", "device", "seeds", *SCORES, "s"], body),
-        ]
-    devices = ", ".join(dict.fromkeys(row["device"] for row in timed))
-    write("gpu", f"Fits on a GPU ({devices})", "python benchmarks/gpu.py", *parts_of_report)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES), help="numbers of points that are fitted")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--device", default="cuda", help="device of PyTorch; cpu tries the program without a GPU")
+    parser.add_argument("--again", action="store_true", help="repeat fits that this version has made")
+    parser.add_argument("--profile", type=int, nargs="+", default=[], help="numbers of points whose fits are profiled")
+    parser.add_argument("--scores", action="store_true", help="compare the scores of the GPU and of the CPU")
+    parser.add_argument("--devices", nargs="+", choices=list(NAMES), default=list(NAMES), help="devices of --scores")
+    parser.add_argument("--report", action="store_true", help="write only the tables")
+    options = parser.parse_args()
+    if not options.report:
+        for n in sorted({*options.sizes, *options.profile}):
+            if n in options.sizes:
+                measure(n, options.seeds if n <= 1_000_000 else options.seeds[:1], options.device, options.again)
+            if n in options.profile:
+                profile(n, options.device, options.again)
+        if options.scores:
+            compare(options.seeds, options.devices, options.again)
+    write_report((__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit")[0])
+
+
+def profile(n: int, device: str, again: bool) -> None:
+    """Profile one fit of this size, and write a row."""
+    from gpu_profile import profiled
+
+    row = {"data": data_name(n), "n": n, "seed": 0, "device": PROFILED + device_name(device)}
+    if again or done(row) is None:
+        compile_programs(data(n), device)
+        log = _Log()
+        found = profiled(lambda: fit(data(n), 0, device, log), log.seconds, device)
+        ROWS.append(row | found | {"sources": sources(), "drsne": drsne.__version__})
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--scores", action="store_true")
-    parser.add_argument("--devices", nargs="+", choices=list(NAMES), default=list(NAMES))
-    parser.add_argument("--report", action="store_true")
-    options = parser.parse_args()
-    for size in [] if options.report else options.sizes:
-        measure(size, options.seeds if size <= 1_000_000 else options.seeds[:1])
-    if options.scores:
-        compare(options.seeds, options.devices)
-    report()
+    main()

@@ -1,18 +1,21 @@
 """The pipeline for data larger than memory: times, memory per worker, equal bytes, and scores against a direct fit.
 
-    python benchmarks/larger_than_memory.py table   --rows 4000000 --folder big
+    python benchmarks/larger_than_memory.py table   --rows 4000000 --folder big [--workers 2]
     python benchmarks/larger_than_memory.py cluster --rows 4000000 --folder big [--workers 2] [--memory 1GB]
+    python benchmarks/larger_than_memory.py cluster --rows 4000000 --folder big --workers 16 --device cuda --threads 16
     python benchmarks/larger_than_memory.py one     --rows 4000000 --folder big [--threads 2]
     python benchmarks/larger_than_memory.py compare --rows 4000000 --folder big
     python benchmarks/larger_than_memory.py direct  --rows 300000  --folder middle
     python benchmarks/larger_than_memory.py report
 
-``table`` generates the data block by block: 40 groups of 3 to 8 dimensions in 50 columns, whose scales span two
-decades. ``cluster`` runs the pipeline on workers of one thread with a memory limit, and ``one`` in one process.
-``compare`` checks that both wrote the same bytes and every row once. ``direct`` fits all rows at once, and scores both
-maps on the same rows. Every call adds a row to results/distributed.jsonl, from which ``report`` writes distributed.md.
-The runs resume, so times are complete only if the run was not interrupted; the field ``fresh`` says so. (The program is
-not called distributed.py, because that is the name of a package of Dask, which it would hide.)
+``table`` generates the data block by block, in one process for each worker: 40 groups of 3 to 8 dimensions in 50
+columns, whose scales span two decades. ``cluster`` runs the pipeline on workers of one thread with a memory limit, and
+``one`` in one process. With ``--device``, a GPU fits the landmarks; all rows are placed on the processor. ``compare``
+checks that both wrote the same bytes and every row once. ``direct`` fits all rows at once, and scores both maps on the
+same rows. Every call adds a row to results/distributed.jsonl, from which ``report`` writes distributed.md. The runs
+resume, so times are complete only if the run was not interrupted; the field ``fresh`` says so. If a run takes longer
+than your session lasts, start it with ``setsid nohup`` and look at its log. (The program is not called distributed.py,
+because that is the name of a package of Dask, which it would hide.)
 """
 
 from __future__ import annotations
@@ -31,12 +34,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from report import Results, host, table, write
+from threadpoolctl import threadpool_limits
 
 import drsne
 from drsne import DRSNE, distributed, metrics
 from drsne.distributed.sources import parquet_files
 
-ROWS = Results("distributed", "what", "rows", "landmarks", "workers", "coverage")
+ROWS = Results("distributed", "what", "rows", "landmarks", "workers", "coverage", "device")
 GROUPS, COLUMNS, DECADES = 40, 50, 2.0
 SCORES = (
     "trustworthiness",
@@ -69,7 +73,8 @@ def write_block(path: Path, number: int, n: int) -> None:
     """Write a block of rows to a file, unless it exists."""
     if path.exists():
         return
-    names, X = [f"x{column}" for column in range(COLUMNS)], block(number, n)
+    with threadpool_limits(1):  # other processes make other blocks at the same time
+        names, X = [f"x{column}" for column in range(COLUMNS)], block(number, n)
     table = pa.table(dict(zip(names, X.T, strict=True)))
     pq.write_table(table, path.with_suffix(".new"), row_group_size=32_768)
     path.with_suffix(".new").rename(path)
@@ -83,7 +88,7 @@ def make_table(options: argparse.Namespace) -> None:
     starts = range(0, options.rows, options.partition)
     sizes = [min(options.partition, options.rows - start) for start in starts]
     paths = [folder / f"part.{number}.parquet" for number in range(len(sizes))]
-    with ProcessPoolExecutor(options.threads) as processes:
+    with ProcessPoolExecutor(options.workers) as processes:
         list(processes.map(write_block, paths, range(len(sizes)), sizes))
     print(f"{options.rows} rows in {len(paths)} files of {folder} ({time.perf_counter() - begin:.0f} s)", flush=True)
 
@@ -151,6 +156,7 @@ def row(options: argparse.Namespace, what: str, **more: Any) -> dict[str, Any]:
             "landmarks": options.landmarks,
             "coverage": options.coverage,
             "workers": options.workers if what == "cluster" else 0,
+            "device": device_name(options.device) if what in ("cluster", "one") else None,
             "host": host(),
             "drsne": drsne.__version__,
             **more,
@@ -158,6 +164,16 @@ def row(options: argparse.Namespace, what: str, **more: Any) -> dict[str, Any]:
     )
     print(json.dumps(made, indent=1))
     return made
+
+
+def device_name(device: str | None) -> str | None:
+    """Return the name of the device that fits the landmarks, or None for the processor."""
+    if device is None or not device.startswith("cuda"):
+        return device
+    import torch
+
+    name: str = torch.cuda.get_device_name(device)
+    return name
 
 
 def on_cluster(options: argparse.Namespace) -> None:
@@ -233,10 +249,13 @@ def write_report() -> None:
         if each["what"] in ("cluster", "one"):
             megabytes = each.get("megabytes_per_worker", {"": [each.get("megabytes", 0)]})
             how = f"{each['workers']} workers" if each["workers"] else f"1 process, {each['threads']} threads"
+            how += f", map of the landmarks on {each['device']}" if each.get("device") else ""
             seconds = [f"{each['seconds'].get(stage, 0.0):.0f}" for stage in (*STAGES[1:], "total")]
             error = each["found"]["concentration"]
             accuracy = f"{error['bias']:.3f} ({error['standard_error_of_bias']:.3f})"
-            runs.append([*size, how, *seconds, max(map(max, megabytes.values())), accuracy])
+            runs.append(
+                [*size, how, *seconds, each.get("memory_limit", "-"), max(map(max, megabytes.values())), accuracy]
+            )
         elif each["what"] == "compare":
             same.append([*size, each["files"], len(each["different_files"])])
         elif each["what"] == "direct":
@@ -249,9 +268,9 @@ def write_report() -> None:
         "python benchmarks/larger_than_memory.py",
         f"The data are 40 groups with 50 columns, whose scales span two decades. The runs were made on:\n\n{machines}",
         "## Runs\n\nSeconds of every stage, the largest memory of a worker (or of the process) in megabytes, and the "
-        "mean error of the log concentrations of rows that are not landmarks, with its standard error. On the machine "
-        "with two cores, workers had a limit of 1 GB.",
-        table(["rows", "landmarks", "how", *STAGES[1:], "total", "MB", "bias"], runs),
+        "mean error of the log concentrations of rows that are not landmarks, with its standard error. 'Limit' is the "
+        "memory limit of a worker.",
+        table(["rows", "landmarks", "how", *STAGES[1:], "total", "limit", "MB", "bias"], runs),
         "## Are the bytes of the workers those of one process?",
         table(["rows", "landmarks", "files", "files that differ"], same),
         "## Scores of landmarks and placed rows, against a fit of all rows",
@@ -270,10 +289,12 @@ def main() -> None:
     parser.add_argument("--partition", type=int, default=100_000, help="number of rows of a file")
     parser.add_argument("--landmarks", type=int, default=20_000)
     parser.add_argument("--coverage", type=float, default=2.0)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--workers", type=int, default=2, help="number of workers, and of processes that make the table"
+    )
     parser.add_argument("--memory", default="1GB", help="memory limit of a worker")
     parser.add_argument("--threads", type=int, default=2, help="threads of this process")
-    parser.add_argument("--device", help="device that fits the landmarks, for example cuda; needs --coverage 0")
+    parser.add_argument("--device", help="device of PyTorch that fits the landmarks, for example cuda")
     parser.add_argument("--sample", type=int, default=5_000, help="number of rows that are scored against a direct fit")
     options = parser.parse_args()
     if options.what == "report":

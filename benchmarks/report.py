@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -10,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import drsne
 from drsne import markdown
 from drsne.experiments.rows import Row, Rows, key
 
@@ -18,7 +20,7 @@ RESULTS = Path(__file__).parent / "results"
 
 def machine() -> str:
     """Return processor, cores, system and versions, that of this package included, in one line."""
-    return f"{host()}; drsne {version('drsne')} at {_commit()}"
+    return f"{host()}; drsne {drsne.__version__} at {_commit()}"
 
 
 def host() -> str:
@@ -44,6 +46,14 @@ def _commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "no commit"
     return done.stdout.strip()
+
+
+def sources() -> str:
+    """Return a digest of the files of the package, which identifies the code also where there is no repository."""
+    folder, digest = Path(drsne.__file__).parent, hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -1,0 +1,222 @@
+"""The rows of gpu.py, gpu_profile.py and gpu_peers.py, the floors of the times, and the tables of results/gpu.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from report import Results, sources, table, write
+
+SIZES = (70_000, 280_000, 1_000_000, 10_000_000)
+DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points, and parts of MNIST for fewer
+ASKED = {70_000: 3.0, 1_000_000: 12.0, 10_000_000: 120.0}  # seconds
+NAMES = {"cuda": "cuda", "cpu": "cpu", "exact": "cpu, exact neighbours"}
+SCORED, PROFILED, PEER = "scores on ", "profile on ", "peer on "  # how the devices of rows that are not fits begin
+ROWS = Results("gpu", "data", "n", "seed", "device")
+SCORES = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
+PARTS = {
+    "neighbours": r"Found .*",
+    "affinities": r"Calibrated .*",
+    "initial map": r"Made the initial map",
+    "t-SNE": r"(\d+) iterations of t-SNE.*",
+    "with density": r"(\d+) iterations with the density term.*",
+}
+STAGES = (*(f"t-SNE, {part} third" for part in ("first", "second", "last")), "with density")  # of profiles
+# Rates of an H200, for rows without rates of their own: bytes per second of a copy on the device and of one to it, and
+# multiplications and additions per second of a product in single precision.
+RATES = {"copy": 4.3e12, "to_device": 1e10, "product": 5e13}
+NEIGHBORS = 90  # number of neighbours of a default fit
+ALL_PAIRS = 300_000  # largest number of rows of which all pairs are compared
+SEARCHED = 8 * 2048  # smallest number of rows to which a row is compared in larger data
+
+
+def data_name(n: int) -> str:
+    """Return the name of the data of this size."""
+    return DATA.get(n, "gaussians" if n > min(DATA) else "mnist")
+
+
+def done(row: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the row of the same run with the same version of the package, or None if there is none."""
+    found = {each["key"]: each for each in ROWS.read()}.get(ROWS.key(row))
+    return found if found is not None and found.get("sources") == sources() else None
+
+
+def floor_of_iteration(row: dict[str, Any]) -> float:
+    """Return the seconds in which an iteration can move its bytes."""
+    return (8 * row["pairs"] + 24 * 8 * row["n"]) / _rates(row)["copy"]
+
+
+def floor(row: dict[str, Any]) -> float:
+    """Return the seconds that a whole fit takes at least, by the rule of gpu.py."""
+    n, d, rates = row["n"], row.get("columns", 50), _rates(row)
+    copies = (8 * n * d + 16 * n + 8 * row["pairs"]) / rates["to_device"]
+    products = 2.0 * d * n * (n if n <= ALL_PAIRS else SEARCHED) / rates["product"]
+    affinities = (12 * NEIGHBORS * n + 8 * row["pairs"]) / rates["copy"]
+    return float(copies + products + affinities + sum(row["iterations"].values()) * floor_of_iteration(row))
+
+
+def _rates(row: dict[str, Any]) -> dict[str, float]:
+    return {**RATES, **row.get("rates", {})}
+
+
+def write_report(rules: str) -> None:
+    """Write the tables."""
+    rows = ROWS.read()
+    timed = _of_one_version([row for row in rows if not row["device"].startswith((SCORED, PROFILED, PEER))])
+    parts = ["The rules:\n\n" + rules, *_fits(timed)]
+    for begin, section in ((PROFILED, _profiles), (PEER, _peers), (SCORED, _compared)):
+        mine = [row for row in rows if row["device"].startswith(begin)]
+        if mine:
+            parts += section(mine) if begin != PEER else section(mine, timed)
+    devices = ", ".join(dict.fromkeys(row["device"] for row in timed))
+    write("gpu", f"Fits on a GPU ({devices})", "python benchmarks/gpu.py", *parts)
+
+
+def _of_one_version(timed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the fits of each size that were made by the version of the package of the last one."""
+    newest = {(row["device"], row["n"]): row.get("sources") for row in ROWS.rows.read()}
+    return [row for row in timed if row.get("sources") == newest[row["device"], row["n"]]]
+
+
+def _fits(timed: list[dict[str, Any]]) -> list[str]:
+    lines, scores = [], []
+    for n, device in sorted({(row["n"], row["device"]) for row in timed}):
+        mine = [row for row in timed if (row["n"], row["device"]) == (n, device)]
+        last, seconds = mine[-1], sorted(row["total_s"] for row in mine)
+        of_parts = [f"{last['parts'].get(part, 0.0):.2f}" for part in PARTS]
+        steps = [f"{1e3 * last['parts'][part] / count:.2f}" for part, count in sorted(last["iterations"].items())]
+        steps += ["-"] * (2 - len(steps))  # t-SNE comes first
+        recall = "exact" if last["recall"] is None else f"{last['recall']:.3f}"
+        error = f"{last['force_error']:.4f}" if "force_error" in last else "-"
+        lines.append(
+            [
+                f"{n:,}",
+                last["data"],
+                _median(seconds),
+                f"{ASKED[n]:.0f}" if n in ASKED else "-",
+                f"{floor(last):.2f}",
+                *of_parts,
+                *steps,
+                f"{1e3 * floor_of_iteration(last):.2f}",
+                last.get("peak_gb", "-"),
+                recall,
+                error,
+            ]
+        )
+        scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
+    header = ["n", "data", "s, median (range)", "asked", "floor", *PARTS]
+    header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
+    out = [
+        "## Whole fits\n\nSeconds, with the parts of the last fit, and milliseconds of its iterations. 'Asked' is the "
+        "goal that was set for an H200, and 'error' is that of the forces.",
+        table(header, lines),
+        "## Scores of these fits",
+        table(["n", *SCORES], scores),
+    ]
+    meshes = [row["fixed_kernel_errors"] for row in timed if "fixed_kernel_errors" in row]
+    if meshes:
+        out += [
+            "## Errors of the forces of the fixed kernel, at the map of 1,000,000 points",
+            table(["sums over", "error"], [[name, f"{error:.4f}"] for name, error in meshes[-1].items()]),
+        ]
+    return out
+
+
+def _median(seconds: list[float]) -> str:
+    middle = f"{seconds[len(seconds) // 2]:.1f}"
+    return f"{middle} ({seconds[0]:.1f} to {seconds[-1]:.1f})" if len(seconds) > 1 else middle
+
+
+def _profiles(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the section about what an iteration spends its time on."""
+    out = [
+        "## What an iteration spends its time on\n\nFrom one fit of each size. 'Iteration' is the number of the first "
+        "of the iterations that were measured. Their milliseconds are those without the profiler. The parts of an "
+        "iteration do not overlap. 'Busy' is the time in which a program runs on the device, and 'idle' is the share "
+        "of the rest. The profiler saw other iterations, which follow those of the parts, so both can differ a little."
+    ]
+    for row in sorted(rows, key=lambda row: row["n"]):
+        device, windows = row["device"].removeprefix(PROFILED), row["windows"]
+        out.append(f"### {row['n']:,} points of {row['data']} on {device}\n\n{_phases(row)}")
+        names = list(dict.fromkeys(name for window in windows for name in window["parts"]))
+        names.sort(key=lambda name: -max(window["parts"].get(name, 0.0) for window in windows))
+        lines = []
+        for window in windows:
+            busy, ms = window["busy_ms"], window["ms"]
+            idle = "-" if busy is None else f"{100 * max(0.0, 1.0 - busy / ms):.0f} %"
+            line = [window["phase"], window["iteration"], f"{ms:.2f}", "-" if busy is None else f"{busy:.2f}", idle]
+            lines.append([*line, *(f"{window['parts'].get(name, 0.0):.2f}" for name in names)])
+        out.append(table(["phase", "iteration", "ms", "busy", "idle", *names], lines))
+        out += [_programs(window) for window in windows]
+        if row["events"]:
+            out.append(_counts(row))
+    return out
+
+
+def _phases(row: dict[str, Any]) -> str:
+    seconds = ", ".join(f"{name} {row['parts'].get(name, 0.0):.2f} s" for name in PARTS)
+    return f"Parts of the fit, without the time of the profiler itself: {seconds}."
+
+
+def _programs(window: dict[str, Any]) -> str:
+    lines = [[f"`{each['name']}`", f"{each['calls']:.1f}", f"{each['ms']:.3f}"] for each in window["programs"]]
+    title = f"The longest programs, {window['phase']} from iteration {window['profiled']}, per iteration:"
+    others = f"All {window['kinds']} kinds of programs: {window['calls']:.0f} calls per iteration."
+    return f"{title}\n\n{table(['program', 'calls', 'ms'], lines)}\n\n{others}"
+
+
+def _counts(row: dict[str, Any]) -> str:
+    """Return the table of what does not depend on the device."""
+    found = [(window["phase"], window["iteration"], window["cells"]) for window in row["windows"] if window["cells"]]
+    names = list(found[0][2]) if found else []
+    cells = [[phase, iteration, *(f"{of[name]:,.1f}" for name in names)] for phase, iteration, of in found]
+    kinds = list(dict.fromkeys(name for of in row["events"].values() for name in of))
+    stages = [stage for stage in STAGES if stage in row["events"]]
+    events = [[stage, *(f"{row['events'][stage].get(name, 0.0):.1f}" for name in kinds)] for stage in stages]
+    return (
+        f"Cells at the end of these iterations:\n\n{table(['phase', 'iteration', *names], cells)}\n\n"
+        f"How often this happens in 100 iterations:\n\n{table(['iterations', *kinds], events)}"
+    )
+
+
+def _peers(rows: list[dict[str, Any]], timed: list[dict[str, Any]]) -> list[str]:
+    """Return the section about other packages on the same device, beside our fits."""
+    lines = []
+    for n in sorted({row["n"] for row in rows}):
+        ours = [row for row in timed if row["n"] == n]
+        if ours:
+            scored = next((row for row in reversed(ours) if "cc" in row), ours[-1])
+            seconds = _median(sorted(row["total_s"] for row in ours))
+            lines.append([f"{n:,}", "DRSNE", "-", seconds, *_scores_of(scored), ours[-1].get("peak_gb", "-")])
+        for row in (each for each in rows if each["n"] == n):
+            seconds = f"{row['total_s']:.1f}" if "total_s" in row else row["error"]
+            search = row.get("search", "-")
+            lines.append([f"{n:,}", row["method"], search, seconds, *_scores_of(row), row.get("peak_gb", "-")])
+    versions = ", ".join(dict.fromkeys(f"{row['package']} {row['version']}" for row in rows if "version" in row))
+    return [
+        "## Other packages on the same device\n\n"
+        f"Seconds from array to array, by the rules of `gpu_peers.py` ({versions}).",
+        table(["n", "method", "search", "s", *SCORES, "GB"], lines),
+    ]
+
+
+def _scores_of(row: dict[str, Any]) -> list[str]:
+    return [f"{row[name]:.4f}" if name in row else "-" for name in SCORES]
+
+
+def _compared(compared: list[dict[str, Any]]) -> list[str]:
+    """Return the section about the scores of the GPU and of the CPU."""
+    body = []
+    for name in dict.fromkeys(row["data"] for row in compared):
+        for device in NAMES.values():
+            mine = [row for row in compared if row["data"] == name and row["device"] == f"{SCORED}{device}"]
+            if mine:
+                means = [f"{np.mean([row[score] for row in mine]):.4f}" for score in SCORES]
+                spread = [f"{np.std([row[score] for row in mine]):.4f}" for score in SCORES]
+                both = [f"{m} ({s})" for m, s in zip(means, spread, strict=True)]
+                body.append([name, device, len(mine), *both, f"{np.median([row['total_s'] for row in mine]):.1f}"])
+    return [
+        "## GPU and CPU\n\nMeans of the scores over seeds (standard deviations), and the median of the seconds. "
+        "The first fit on the CPU compiles.",
+        table(["data", "device", "seeds", *SCORES, "s"], body),
+    ]
