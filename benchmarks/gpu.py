@@ -6,7 +6,7 @@
     python benchmarks/gpu.py --report                   write only the tables
     python benchmarks/gpu.py --sizes 2000 --profile 2000 --device cpu   try the program without a GPU
 
-The rules, fixed before the first run:
+The rules:
 
 - The time of a fit includes everything from a NumPy array to the map as a NumPy array: ``DRSNE(device="cuda").fit(X)``.
   Before, a fit of every k-th row (20,000 in all) or, up to 100,000 points, of the same rows has compiled the Triton

@@ -106,9 +106,11 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
         scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
     header = ["n", "data", "s, median (range)", "asked", "floor", *PARTS]
     header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
+    early = [f"{n:,}" for n in sorted({row["n"] for row in timed if "sources" not in row})]
     out = [
         "## Whole fits\n\nSeconds, with the parts of the last fit, and milliseconds of its iterations. 'Asked' is the "
-        "goal that was set for an H200, and 'error' is that of the forces.",
+        "goal that was set for an H200, and 'error' is that of the forces."
+        + (f" The fits of {', '.join(early)} points were made at commit 6c3c63c." if early else ""),
         table(header, lines),
         "## Scores of these fits",
         table(["n", *SCORES], scores),
