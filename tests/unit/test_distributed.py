@@ -432,7 +432,7 @@ def test_dask_arrays(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table[["drsne1", "drsne2"]], model.transform(X.astype(np.float64)))
     assert not list((tmp_path / "map.work").rglob("*.npy"))
     assert drsne.distributed.fit(lazy, tmp_path / "map", **QUICK).scores == found.scores
-    with pytest.raises(ValueError, match="other settings"):
+    with pytest.raises(ValueError, match="another Dask array"):
         drsne.distributed.fit(lazy + 1, tmp_path / "map", **QUICK)
     broken = X.copy()
     broken[450, 2] = np.nan

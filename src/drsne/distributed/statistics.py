@@ -11,6 +11,7 @@ from drsne.distributed.sources import Part
 from drsne.distributed.work import Work
 
 STAGE = "statistics"
+_SIZES = 1e-100, 1e100  # squares of larger and smaller values would be infinite or zero
 _SPARE = 2.0  # factor on the share of rows that partitions contribute, so that the sample is always complete
 
 
@@ -19,6 +20,7 @@ def numbers(seed: int, stage: str, part: int) -> np.random.Generator:
     return np.random.default_rng([seed, *stage.encode(), part])
 
 
+@np.errstate(over="ignore", invalid="ignore")  # merge refuses values that are too large
 def summarize(part: Part, number: int, work: Work, seed: int, share: float) -> None:
     """Write the statistics of a partition, and its rows whose random number is below ``share``."""
     rng = numbers(seed, STAGE, number)
@@ -53,6 +55,7 @@ def share_for(size: int, n_rows: int) -> float:
     return min(1.0, _SPARE * size / n_rows)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def merge(work: Work, n_parts: int, size: int) -> None:
     """Write the statistics of all rows, and the ``size`` rows with the smallest random numbers."""
     count, mean, squares = 0, np.zeros(0), np.zeros(0)
@@ -73,7 +76,19 @@ def merge(work: Work, n_parts: int, size: int) -> None:
     first = np.lexsort((every["rows"], every["parts"], every["keys"]))[:size]
     first = first[np.lexsort((every["rows"][first], every["parts"][first]))]
     sample = {name: each[first] for name, each in every.items() if name != "keys"}
+    _check_sizes(sample["X"], squares)
     work.save(work.path(STAGE), {"count": count, "mean": mean, "variance": squares / max(1, count), **sample})
+
+
+def _check_sizes(sample: NDArray[Any], squares: NDArray[np.float64]) -> None:
+    """Raise an error if squared distances would overflow or underflow."""
+    largest = float(np.abs(sample).max(initial=0.0)) if np.isfinite(squares).all() else np.inf
+    if largest and not _SIZES[0] < largest < _SIZES[1]:
+        found = f"up to {largest:g}" if np.isfinite(largest) else "whose variances are not finite"
+        raise ValueError(
+            f"The largest values of source must be between {_SIZES[0]:g} and {_SIZES[1]:g} in size; got values "
+            f"{found}. Multiply all columns by the same factor, write the rows to another folder, and choose another output."
+        )
 
 
 def spread(n: int, wanted: int) -> NDArray[np.intp]:
