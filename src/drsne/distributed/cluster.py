@@ -49,7 +49,7 @@ def connected(client: Any) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"No scheduler answers at {client!r} ({' '.join(str(error).split())[:200]}). Start one with dask "
-            "scheduler, or pass client=None to run in this process."
+            "scheduler, or run without a cluster (client=None, or no --scheduler)."
         ) from error
     with made:
         yield made
