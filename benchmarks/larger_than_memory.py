@@ -273,7 +273,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", default="1GB", help="memory limit of a worker")
     parser.add_argument("--threads", type=int, default=2, help="threads of this process")
-    parser.add_argument("--device", help="device that fits the landmarks, for example cuda; needs --coverage 0")
+    parser.add_argument("--device", help="device that fits the landmarks, for example cuda")
     parser.add_argument("--sample", type=int, default=5_000, help="number of rows that are scored against a direct fit")
     options = parser.parse_args()
     if options.what == "report":

@@ -291,6 +291,44 @@ def test_a_scheduler_without_workers(expected, tmp_path):
     assert contents(found.output) == files
 
 
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "drsne":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+@pytest.mark.parametrize("kind", ["none", "another version"])
+def test_workers_that_cannot_import_this_version(expected, tmp_path, monkeypatch, kind):
+    data, _ = expected
+    if kind == "none":
+        (tmp_path / "sitecustomize.py").write_text(WITHOUT)
+    else:
+        (tmp_path / "drsne").mkdir()
+        (tmp_path / "drsne" / "__init__.py").write_text("__version__ = '0.0.1'")
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as started,
+        distributed.Client(started) as made,
+    ):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", started.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        worker = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, env=environment, cwd=tmp_path)
+        try:
+            made.wait_for_workers(1, timeout=60)
+            has = "none" if kind == "none" else r"0\.0\.1"
+            with pytest.raises(ImportError, match=rf"workers of the cluster must have drsne .* has {has}"):
+                drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+        finally:
+            worker.kill()
+            worker.wait()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 def test_workers_that_do_not_come_back(expected, tmp_path, monkeypatch):
     data, files = expected

@@ -622,5 +622,18 @@ def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "map" / ".part.1.parquet.x7.parquet").write_bytes(b"PAR1")
+    for name in (".manifest.json.x7.json", ".model.drsne.x7.drsne", "landmarks/.000001.npz.x7.npz"):
+        (tmp_path / "map.work" / name).write_bytes(b"")
     again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
     assert contents(again.output) == contents(found.output)
+    assert not list((tmp_path / "map.work").rglob(".*"))
+
+
+def test_every_stage_shows_its_progress(tmp_path, capsys):
+    write(tmp_path / "data", (150, 100))
+    drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK | {"verbose": 1})
+    out, err = capsys.readouterr()
+    for label in ("statistics", "landmarks", "concentration", "DR-SNE", "places", "scores"):
+        assert f"{label}: " in err
+        assert f"\n{label} |" in err
+    assert "250 rows, 150 landmarks" in out

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pydoc import locate
 from typing import Any
 
 from drsne import checks
@@ -37,6 +38,7 @@ def connected(client: Any) -> Iterator[Any]:
     distributed = package("distributed", "A cluster")
     if isinstance(client, distributed.Client):
         _check(client)
+        _check_workers(client)
         yield client
         return
     if not isinstance(client, str):
@@ -52,6 +54,7 @@ def connected(client: Any) -> Iterator[Any]:
             "scheduler, or run without a cluster (client=None, or no --scheduler)."
         ) from error
     with made:
+        _check_workers(made)
         yield made
 
 
@@ -67,6 +70,21 @@ def _check(client: Any) -> None:
             f"client must be connected to a scheduler; got one whose status is {client.status!r}. Make a new one with "
             "distributed.Client, or pass client=None to run in this process."
         )
+
+
+def _check_workers(client: Any) -> None:
+    """Raise an error if a worker has no drsne or another version, because it would only die when it gets a task."""
+    import drsne
+
+    # The function must be one that workers without drsne can receive. Workers that do not answer are left to Dask.
+    found = client.run(locate, "drsne.__version__", on_error="return") if client.status == "running" else {}
+    for worker, version in found.items():
+        if version is None or (isinstance(version, str) and version != drsne.__version__):
+            raise ImportError(
+                f"The workers of the cluster must have drsne {drsne.__version__}; {worker} has "
+                f"{'none' if version is None else version}. Install it there: pip install "
+                f"'drsne[{EXTRA}]=={drsne.__version__}'."
+            )
 
 
 @contextmanager

@@ -94,8 +94,8 @@ def fit(
     random_state : int, default=0
         Seed of the samples, and of the model if it has none of its own.
     client : distributed.Client, str or None, default=None
-        A Dask client or the address of a scheduler. The workers must see the files at the same paths. If None, all
-        stages run in this process. The output is the same, bit for bit.
+        A Dask client or the address of a scheduler. The workers must have the same version of drsne, and see the files
+        at the same paths. If None, all stages run in this process. The output is the same, bit for bit.
     n_jobs : int or None, default=None
         The number of threads of this process for the landmarks' map and, without a client, for all stages. Tasks on
         workers use one thread each.
