@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+import signal
 import sys
 from types import SimpleNamespace
 
@@ -83,3 +86,35 @@ def test_both_options_are_refused(capsys):
     words = ["reproduce", "main", "--quick", "--scheduler", "tcp://127.0.0.1:9", "--dask-workers", "2"]
     assert cli.main(words) == 2
     assert "cannot be used together" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["", "nonsense", "tcp://127.0.0.1:9"])
+def test_addresses_without_a_scheduler(tmp_path, capsys, address):
+    import dask
+
+    words = ["reproduce", "main", "--quick", "--datasets", "helix", "--methods", "pca", "--folder", str(tmp_path)]
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        assert cli.main([*words, "--scheduler", address]) == 1
+    err = capsys.readouterr().err
+    assert "No scheduler answers" in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_a_killed_worker(tmp_path):
+    mark = str(tmp_path / "killed")
+
+    def dies_once(X, value, seed):
+        try:
+            os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return X[:, :2] * value
+        return os.kill(os.getpid(), signal.SIGKILL)
+
+    method = Method(title="", parameter="weight", grid=(1, 2), maps=each(dies_once))
+    study = dataclasses.replace(STUDY, methods=("pca", "dying"), grids={}, variants={"dying": method})
+    with cluster.local(2) as client:
+        rows = run(study, Rows(tmp_path / "rows.jsonl"), verbose=0, client=client)
+    assert os.path.exists(mark)
+    assert not any(row["error"] for row in rows)
+    assert len({row["key"] for row in rows}) == len(rows) == len((tmp_path / "rows.jsonl").read_text().splitlines())

@@ -17,7 +17,7 @@ import cloudpickle  # noqa: E402
 from on_partitions import QUICK, SIZES, contents, write  # noqa: E402
 
 import drsne  # noqa: E402
-from drsne.distributed import cluster, concentration, landmarks, placing, spool, statistics  # noqa: E402
+from drsne.distributed import cluster, concentration, landmarks, placing, spool, stages, statistics  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
 
@@ -101,6 +101,60 @@ def test_a_killed_worker(expected, expendable, tmp_path, monkeypatch, stage):
     found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=expendable)
     assert os.path.exists(mark)
     assert results(found.output) == files
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_workers_that_are_killed_while_this_process_works(expected, expendable, tmp_path, monkeypatch):
+    """The landmarks' map and the scores are computed by the process that calls fit."""
+    data, files = expected
+
+    def after_a_kill(function):
+        def killing(*arguments):
+            for pid in expendable.run(os.getpid).values():
+                os.kill(pid, signal.SIGKILL)
+            return function(*arguments)
+
+        return killing
+
+    monkeypatch.setattr(stages.landmark_map, "fit", after_a_kill(stages.landmark_map.fit))
+    monkeypatch.setattr(stages.scores, "score", after_a_kill(stages.scores.score))
+    found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=expendable)
+    assert results(found.output) == files
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
+def test_a_scheduler_that_is_killed_while_this_process_works(expected, tmp_path, monkeypatch):
+    data, files = expected
+    process, address = start_cluster()
+    original = stages.landmark_map.fit
+
+    def killing(*arguments):
+        kill(process)
+        return original(*arguments)
+
+    monkeypatch.setattr(stages.landmark_map, "fit", killing)
+    with short_timeouts(), pytest.raises(ConnectionError, match=r"connection to the scheduler was lost.*start again"):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=address)
+    monkeypatch.undo()
+    assert contents(drsne.distributed.fit(data, tmp_path / "map", **QUICK).output) == files
+
+
+def test_clients_that_cannot_be_used(expected, tmp_path):
+    import asyncio
+
+    data, _ = expected
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as started:
+        closed = distributed.Client(started)
+        closed.close()
+        with pytest.raises(ConnectionError, match=r"status is 'closed'.*client=None"):
+            drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=closed)
+
+        async def use():
+            async with distributed.Client(started.scheduler_address, asynchronous=True) as made:
+                with pytest.raises(TypeError, match="asynchronous=True"):
+                    drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+
+        asyncio.run(use())
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
@@ -235,6 +289,44 @@ def test_a_scheduler_without_workers(expected, tmp_path):
             found = drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
         joins.join()
     assert contents(found.output) == files
+
+
+WITHOUT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "drsne":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+
+
+@pytest.mark.parametrize("kind", ["none", "another version"])
+def test_workers_that_cannot_import_this_version(expected, tmp_path, monkeypatch, kind):
+    data, _ = expected
+    if kind == "none":
+        (tmp_path / "sitecustomize.py").write_text(WITHOUT)
+    else:
+        (tmp_path / "drsne").mkdir()
+        (tmp_path / "drsne" / "__init__.py").write_text("__version__ = '0.0.1'")
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as started,
+        distributed.Client(started) as made,
+    ):
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", started.scheduler_address]
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        worker = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL, env=environment, cwd=tmp_path)
+        try:
+            made.wait_for_workers(1, timeout=60)
+            has = "none" if kind == "none" else r"0\.0\.1"
+            with pytest.raises(ImportError, match=rf"workers of the cluster must have drsne .* has {has}"):
+                drsne.distributed.fit(data, tmp_path / "map", **QUICK, client=made)
+        finally:
+            worker.kill()
+            worker.wait()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")

@@ -432,7 +432,7 @@ def test_dask_arrays(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table[["drsne1", "drsne2"]], model.transform(X.astype(np.float64)))
     assert not list((tmp_path / "map.work").rglob("*.npy"))
     assert drsne.distributed.fit(lazy, tmp_path / "map", **QUICK).scores == found.scores
-    with pytest.raises(ValueError, match="other settings"):
+    with pytest.raises(ValueError, match="another Dask array"):
         drsne.distributed.fit(lazy + 1, tmp_path / "map", **QUICK)
     broken = X.copy()
     broken[450, 2] = np.nan
@@ -622,5 +622,18 @@ def test_what_a_killed_worker_left_is_removed(finished, tmp_path):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "map" / ".part.1.parquet.x7.parquet").write_bytes(b"PAR1")
+    for name in (".manifest.json.x7.json", ".model.drsne.x7.drsne", "landmarks/.000001.npz.x7.npz"):
+        (tmp_path / "map.work" / name).write_bytes(b"")
     again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
     assert contents(again.output) == contents(found.output)
+    assert not list((tmp_path / "map.work").rglob(".*"))
+
+
+def test_every_stage_shows_its_progress(tmp_path, capsys):
+    write(tmp_path / "data", (150, 100))
+    drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK | {"verbose": 1})
+    out, err = capsys.readouterr()
+    for label in ("statistics", "landmarks", "concentration", "DR-SNE", "places", "scores"):
+        assert f"{label}: " in err
+        assert f"\n{label} |" in err
+    assert "250 rows, 150 landmarks" in out

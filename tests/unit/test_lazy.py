@@ -8,6 +8,7 @@ import pytest
 da = pytest.importorskip("dask.array", reason="places lazy rows")
 dd = pytest.importorskip("dask.dataframe", reason="places lazy rows")
 import pandas as pd  # noqa: E402
+import sklearn  # noqa: E402
 
 from drsne import DRSNE, DenSNE  # noqa: E402
 
@@ -34,13 +35,29 @@ def test_arrays(chunks, dtype):
         np.testing.assert_array_equal(found.compute(scheduler="sync"), getattr(MODEL, method)(new))
 
 
-def test_nothing_is_computed_before():
-    def fails(block):
-        if len(block):
-            raise AssertionError("computed")
-        return block
+def fails(block):
+    if len(block):
+        raise AssertionError("computed")
+    return block
 
+
+def test_nothing_is_computed_before():
     MODEL.transform(da.from_array(NEW, (20, 4)).map_blocks(fails, dtype=np.float64, meta=np.empty((0, 0))))
+
+
+def test_nothing_is_computed_before_if_pandas_is_the_output():
+    lazy = da.from_array(NEW, (20, 4))
+    with sklearn.config_context(transform_output="pandas"):
+        assert isinstance(MODEL.transform(NEW), pd.DataFrame)
+        MODEL.transform(lazy.map_blocks(fails, dtype=np.float64, meta=np.empty((0, 0))))
+        places = MODEL.transform(lazy)
+        computed = places.compute(scheduler="sync")
+    assert places.chunks == ((20, 20, 10), (2,))
+    np.testing.assert_array_equal(computed, MODEL.transform(NEW))
+    table = pd.DataFrame(NEW, columns=list("abcd"))
+    model = DRSNE(perplexity=8, density_neighbors=8, max_iter=50).fit(pd.DataFrame(X, columns=list("abcd")))
+    places = model.set_output(transform="pandas").transform(dd.from_pandas(table, npartitions=3))
+    pd.testing.assert_frame_equal(places.compute(scheduler="sync"), model.transform(table))
 
 
 def test_data_frames():
@@ -57,7 +74,7 @@ def test_data_frames():
     novelty = model.novelty(lazy).compute(scheduler="sync")
     pd.testing.assert_series_equal(novelty, pd.Series(model.novelty(table), table.index, name="novelty"))
     with pytest.raises(ValueError, match="feature names"):
-        model.transform(lazy.rename(columns={"a": "z"})).compute(scheduler="sync")
+        model.transform(lazy.rename(columns={"a": "z"}))
 
 
 @pytest.mark.parametrize("other", ["float32", "float16", "int8", "int64", "bool", "Float32", "float32[pyarrow]"])

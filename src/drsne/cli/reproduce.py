@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             checks.integer("--seeds", seed, at_least=0)
         if options.dask_workers is not None:
             checks.integer("--dask-workers", options.dask_workers, at_least=1)
-    if options.scheduler and options.dask_workers:
+    if options.scheduler is not None and options.dask_workers:
         raise UsageError("--scheduler and --dask-workers cannot be used together. Pass one of them.")
     if options.study == "all" and (options.datasets or options.methods):
         raise UsageError(
@@ -63,11 +63,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
     """Return a context with the client of the Dask cluster that the options name, or with None."""
-    if not options.scheduler and not options.dask_workers:
+    if options.scheduler is None and options.dask_workers is None:
         return nullcontext()
     from drsne.distributed import cluster
 
-    return cluster.connected(options.scheduler) if options.scheduler else cluster.local(options.dask_workers)
+    return cluster.local(options.dask_workers) if options.scheduler is None else cluster.connected(options.scheduler)
 
 
 def _reproduce(options: argparse.Namespace, jobs: int, client: Any) -> dict[str, Exception]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pydoc import locate
 from typing import Any
 
 from drsne import checks
@@ -36,6 +37,8 @@ def connected(client: Any) -> Iterator[Any]:
         return
     distributed = package("distributed", "A cluster")
     if isinstance(client, distributed.Client):
+        _check(client)
+        _check_workers(client)
         yield client
         return
     if not isinstance(client, str):
@@ -48,10 +51,40 @@ def connected(client: Any) -> Iterator[Any]:
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"No scheduler answers at {client!r} ({' '.join(str(error).split())[:200]}). Start one with dask "
-            "scheduler, or pass client=None to run in this process."
+            "scheduler, or run without a cluster (client=None, or no --scheduler)."
         ) from error
     with made:
+        _check_workers(made)
         yield made
+
+
+def _check(client: Any) -> None:
+    """Raise an error if a client cannot be used."""
+    if client.asynchronous:
+        raise TypeError(
+            "client must be a distributed.Client that waits for results; got one with asynchronous=True. Pass its "
+            "address, or make another one without that option."
+        )
+    if client.status not in ("running", "connecting"):
+        raise ConnectionError(
+            f"client must be connected to a scheduler; got one whose status is {client.status!r}. Make a new one with "
+            "distributed.Client, or pass client=None to run in this process."
+        )
+
+
+def _check_workers(client: Any) -> None:
+    """Raise an error if a worker has no drsne or another version, because it would only die when it gets a task."""
+    import drsne
+
+    # The function must be one that workers without drsne can receive. Workers that do not answer are left to Dask.
+    found = client.run(locate, "drsne.__version__", on_error="return") if client.status == "running" else {}
+    for worker, version in found.items():
+        if version is None or (isinstance(version, str) and version != drsne.__version__):
+            raise ImportError(
+                f"The workers of the cluster must have drsne {drsne.__version__}; {worker} has "
+                f"{'none' if version is None else version}. Install it there: pip install "
+                f"'drsne[{EXTRA}]=={drsne.__version__}'."
+            )
 
 
 @contextmanager
@@ -87,16 +120,11 @@ def run(
             done(number, function(*ready))
         return
     distributed = package("distributed", "A cluster")
-    seen = time.monotonic() if client.scheduler_info()["workers"] else None
-    if seen is None:
-        checks.warn(
-            f"The scheduler at {client.scheduler.address} has no workers, so nothing happens until some join. Start "
-            f"them with dask worker {client.scheduler.address}, or interrupt the call and pass client=None."
-        )
-    futures = dict(zip(_submitted(client, function, list(calls.values()), lazy), calls, strict=True))
-    alone = threading.Event()
-    stop = _watched(client, list(futures), seen, alone)
+    alone, stop, futures = threading.Event(), threading.Event(), {}
     try:
+        seen = _time_with_workers(client)
+        futures = dict(zip(_submitted(client, function, list(calls.values()), lazy), calls, strict=True))
+        _watch(client, list(futures), seen, alone, stop)
         for future, result in distributed.as_completed(futures, with_results=True):
             if future.status != "finished":  # futures are cancelled silently if the scheduler is gone
                 raise distributed.CancelledError(future.status)
@@ -115,13 +143,23 @@ def run(
         _cancel(client, list(futures))
 
 
-def _watched(client: Any, futures: list[Any], seen: float | None, alone: threading.Event) -> threading.Event:
+def _time_with_workers(client: Any) -> float | None:
+    """Return the present time if the scheduler has workers, and None with a warning if it has none."""
+    if client.status == "running" and not client.scheduler_info()["workers"]:
+        checks.warn(
+            f"The scheduler at {client.scheduler.address} has no workers, so nothing happens until some join. Start "
+            f"them with dask worker {client.scheduler.address}, or interrupt the call and pass client=None."
+        )
+        return None
+    return time.monotonic()
+
+
+def _watch(client: Any, futures: list[Any], seen: float | None, alone: threading.Event, stop: threading.Event) -> None:
     """Cancel the tasks if all workers were lost and none joins, because Dask would wait forever.
 
-    ``seen`` is the time at which there were workers, or None. First workers are waited for without a limit. The
-    returned event ends the watch.
+    ``seen`` is the time at which there were workers, or None. First workers are waited for without a limit. ``alone``
+    is set if the tasks are cancelled, and ``stop`` ends the watch.
     """
-    stop = threading.Event()
 
     def watch() -> None:
         last = seen
@@ -137,7 +175,6 @@ def _watched(client: Any, futures: list[Any], seen: float | None, alone: threadi
                 return
 
     threading.Thread(target=watch, daemon=True).start()
-    return stop
 
 
 def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]], lazy: bool) -> list[Any]:

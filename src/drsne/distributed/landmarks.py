@@ -58,8 +58,9 @@ class Coverage:
             return np.ones(len(rows))
         near = self._search(np.ascontiguousarray(rows, np.float64), self._k, workers)
         around = np.median(self._radii[near.indices], axis=1)
-        gap = near.distances[:, -1] / np.maximum(around, np.finfo(np.float64).tiny)
-        return np.asarray(np.minimum(np.maximum(gap / _GAP, 1.0) ** self._power, _MOST))
+        with np.errstate(over="ignore"):  # the gap of rows around duplicates can be infinite
+            gap = near.distances[:, -1] / np.maximum(around, np.finfo(np.float64).tiny)
+            return np.asarray(np.minimum(np.maximum(gap / _GAP, 1.0) ** self._power, _MOST))
 
 
 @lru_cache(maxsize=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from drsne import checks
-from drsne.distributed import landmark_map, scores, spool
+from drsne.distributed import landmark_map, scores, spool, statistics
 from drsne.distributed.cluster import connected, package
 from drsne.distributed.settings import check_columns, check_output, checked_model, identity
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
@@ -67,8 +67,10 @@ def fit(
     Parameters
     ----------
     source : folder, list of files or Dask array
-        A folder of Parquet files, a list of Parquet files, or a two-dimensional Dask array with known chunks. The
-        blocks of an array are written to the work folder once, because they are read several times.
+        A folder of Parquet files, a list of Parquet files, or a two-dimensional Dask array with known chunks. Files in
+        subfolders are not read. The blocks of an array are written to the work folder once, because they are read
+        several times. After an interruption, an array is recognised by its name, so make it in the same way again, or
+        pass ``name`` to :func:`dask.array.from_array`.
     output : str or path
         The folder for the results. It gets one Parquet file for each partition, with the columns ``drsne1``, ``drsne2``
         and so on (the places), ``concentration_data`` and ``concentration_map`` (log relative concentrations in the
@@ -92,8 +94,8 @@ def fit(
     random_state : int, default=0
         Seed of the samples, and of the model if it has none of its own.
     client : distributed.Client, str or None, default=None
-        A Dask client or the address of a scheduler. The workers must see the files at the same paths. If None, all
-        stages run in this process. The output is the same, bit for bit.
+        A Dask client or the address of a scheduler. The workers must have the same version of drsne, and see the files
+        at the same paths. If None, all stages run in this process. The output is the same, bit for bit.
     n_jobs : int or None, default=None
         The number of threads of this process for the landmarks' map and, without a client, for all stages. Tasks on
         workers use one thread each.
@@ -130,6 +132,8 @@ def fit(
     (300, 5)
     """
     begin = time.perf_counter()
+    if not isinstance(output, str | os.PathLike):
+        raise TypeError(f"output must be a folder; got {output!r}. Pass the name of a new folder.")
     output = Path(os.path.abspath(output))
     array = source if is_dask_array(source) else None
     package("pyarrow", "distributed.fit")
@@ -163,7 +167,7 @@ def fit(
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
     with work.exclusive():
-        work.claim(identity(estimator, settings), [part.identity() for part in parts])
+        work.claim(identity(estimator, settings), [part.identity() for part in parts], statistics.STAGE)
         with connected(client) as connection:
             run_all(replace(run, client=connection), array)
         found = work.load_json(scores.STAGE)

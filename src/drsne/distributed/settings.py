@@ -74,10 +74,17 @@ def check_output(output: Path, source: Any) -> None:
         )
 
 
+def _text(value: Any) -> str:
+    """Return a parameter as text. Equal numbers have the same text, also 10, 10.0 and those of NumPy."""
+    if isinstance(value, float | np.floating):
+        return repr(int(value) if float(value).is_integer() else float(value))
+    return repr(int(value)) if isinstance(value, np.integer) else repr(value)
+
+
 def identity(estimator: DRSNE, settings: dict[str, Any]) -> dict[str, Any]:
     """Return everything that the results depend on besides the data."""
     import drsne
 
-    params = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
+    params = {name: _text(value) for name, value in estimator.get_params(deep=False).items()}
     kept = {f"model.{name}": value for name, value in params.items() if name not in _CHANGE_NOTHING}
     return {**settings, **kept, "drsne": drsne.__version__}

@@ -17,6 +17,7 @@ from drsne.distributed.work import reading, unseen
 
 BLOCK = 32_768  # number of rows in memory at once
 _FOOTER = 65_536  # number of bytes at the end of a file that identify its contents, with its size
+_BUFFER = 262_144  # number of bytes of a column that are read at once
 _ENDINGS = (".parquet", ".pq")
 
 
@@ -62,7 +63,7 @@ class ParquetPart:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _FOOTER))
             digest = hashlib.sha256(stream.read()).hexdigest()
-        return {"name": self.name, "size": size, "end": digest}
+        return {"name": self.name, "rows": self.n_rows, "size": size, "end": digest}
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows as arrays, or raise an error that names the file and the column."""
@@ -86,7 +87,8 @@ class ParquetPart:
         from pyarrow.parquet import ParquetFile
 
         try:
-            with ParquetFile(self.path) as file:
+            # By default, Arrow keeps all that it has read of a file until the file is closed.
+            with ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER) as file:
                 for batch in file.iter_batches(BLOCK, columns=list(self.columns), use_threads=False):
                     out = np.empty((batch.num_rows, len(self.columns)), self.dtype)
                     for place, column in enumerate(self.columns):
@@ -114,6 +116,7 @@ class ArrayPart:
     path: str
     name: str
     n_rows: int
+    n_columns: int
     block: int
 
     def identity(self) -> dict[str, Any]:
@@ -130,7 +133,8 @@ class ArrayPart:
                 row, column = np.argwhere(~np.isfinite(some))[0]
                 raise ValueError(
                     f"Block {self.block} of the Dask array must be finite; got {some[row, column]} in row "
-                    f"{start + row}, column {column}. Fill missing values in, or drop their rows, and call fit again."
+                    f"{start + row}, column {column}. Fill missing values in, or drop their rows. Then remove the "
+                    f"folder {str(Path(self.path).parent.parent)!r}, and call fit again."
                 )
             yield some
 
@@ -166,10 +170,7 @@ def parquet_files(source: Any) -> list[Path]:
             return [folder]
         if not folder.is_dir():
             raise FileNotFoundError(f"source must be a folder or a list of Parquet files; {str(folder)!r} is neither.")
-        found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
-        if not found:
-            raise FileNotFoundError(f"source must have Parquet files; the folder {str(folder)!r} has none.")
-        return sorted(found, key=lambda path: _natural(path.name))
+        return _files_of(folder)
     if not isinstance(source, list | tuple):
         raise TypeError(
             f"source must be a folder, a list of Parquet files or a Dask array; got {type(source).__name__}. Use "
@@ -188,6 +189,22 @@ def parquet_files(source: Any) -> list[Path]:
     return files
 
 
+def _files_of(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder, and raise an error rather than leave out those of folders in it."""
+    found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
+    inner = next((path for path in found if path.is_dir()), None)
+    if not found:
+        inner = next((path.parent for end in _ENDINGS for path in folder.glob(f"*/**/*{end}")), None)
+    if inner is not None:
+        raise ValueError(
+            f"source must have its Parquet files in one folder; {str(folder)!r} has the folder {str(inner)!r} with "
+            "others. Pass that folder, or move all files into one folder, with different names."
+        )
+    if not found:
+        raise FileNotFoundError(f"source must have Parquet files; the folder {str(folder)!r} has none.")
+    return sorted(found, key=lambda path: _natural(path.name))
+
+
 def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPart]:
     """Return the partitions, after a check that all files have the same types in the columns."""
     from pyarrow import ArrowException
@@ -199,6 +216,8 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
         try:
             metadata = read_metadata(path)
             schema = metadata.schema.to_arrow_schema()
+        except FileNotFoundError as error:  # such as a broken link
+            raise ValueError(unseen(str(path))) from error
         except (ArrowException, OSError, EOFError) as error:
             raise damaged(str(path), error) from error
         if not parts:
@@ -230,6 +249,11 @@ def _type(path: Path, schema: Any, name: str) -> Any:
         raise ValueError(
             f"{path} must have the column {name!r}; it has {', '.join(map(repr, schema.names[:10]))}. Write the file "
             "again with that column, or pass columns=[...]."
+        )
+    if (count := schema.names.count(name)) > 1:
+        raise ValueError(
+            f"{path} must have one column {name!r}; got {count}. Write the file again with different names, or leave "
+            "the column out with columns=[...]."
         )
     return schema.field(name).type
 
@@ -266,6 +290,6 @@ def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
     width = max(5, len(str(len(sizes) - 1)))
     names = [f"part-{block:0{width}d}" for block in range(len(sizes))]
     return [
-        ArrayPart(str(folder / f"{name}.npy"), f"{name}.parquet", int(size), block)
+        ArrayPart(str(folder / f"{name}.npy"), f"{name}.parquet", int(size), int(source.shape[1]), block)
         for block, (name, size) in enumerate(zip(names, sizes, strict=True))
     ]

@@ -30,7 +30,10 @@ def store(block: Any, part: ArrayPart) -> None:
     rows = np.asarray(block.toarray() if hasattr(block, "toarray") else block)  # some blocks are sparse
     rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
     path = Path(part.path)
-    if len(rows) != part.n_rows:
-        raise ValueError(f"Block {part.block} of the Dask array must have {part.n_rows} rows; got {len(rows)}.")
+    if rows.shape != (part.n_rows, part.n_columns):
+        raise ValueError(
+            f"Block {part.block} of the Dask array must have the shape {(part.n_rows, part.n_columns)}, as the array "
+            f"says; got {rows.shape}. Compute the array without drsne to find the step that changes it."
+        )
     with writing(path), replacing(path) as temporary, temporary.open("wb") as stream:
         np.save(stream, rows)

@@ -94,8 +94,8 @@ def run_all(run: Run, array: Any) -> None:
                 _spool(run, array)
         with run.timed(stage):
             function(run)
-    for path in (*run.work.folder.glob(f"{spool.STAGE}/*"), *run.work.folder.rglob(".*.npz")):
-        path.unlink(missing_ok=True)  # blocks of a Dask array, and files that killed workers have left
+    for path in (*run.work.folder.glob(f"{spool.STAGE}/*"), *run.work.folder.rglob(".*.*")):
+        path.unlink(missing_ok=True)  # blocks of a Dask array, and files that killed processes have left
 
 
 def _spool(run: Run, array: Any) -> None:
@@ -186,7 +186,9 @@ def _place(run: Run) -> None:
 
 def _scores(run: Run) -> None:
     if run.work.load_json(scores.STAGE) is None:
-        found = scores.score(run.work, run.parts, run.output, run.n_scored, run.n_checked, run.seed)
+        with ProgressBar(1, "scores", visible=bool(run.verbose), preparing="computing ...") as bar:
+            found = scores.score(run.work, run.parts, run.output, run.n_scored, run.n_checked, run.seed)
+            bar(1, {})
         run.work.save_json(scores.STAGE, found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from drsne.distributed.sources import Part
 from drsne.distributed.work import Work
 
 STAGE = "statistics"
+_SIZES = 1e-100, 1e100  # squares of larger and smaller values would be infinite or zero
 _SPARE = 2.0  # factor on the share of rows that partitions contribute, so that the sample is always complete
 
 
@@ -19,33 +20,50 @@ def numbers(seed: int, stage: str, part: int) -> np.random.Generator:
     return np.random.default_rng([seed, *stage.encode(), part])
 
 
+class _Moments(NamedTuple):
+    """The number of rows, the means of their columns, and the sums of squared differences from these means."""
+
+    n_rows: int = 0
+    mean: NDArray[np.float64] = np.zeros(0)
+    squares: NDArray[np.float64] = np.zeros(0)
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64]) -> _Moments:
+        """Return the moments of rows. Squares that overflow are infinite."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean = rows.mean(axis=0)
+            return cls(len(rows), mean, ((rows - mean) ** 2).sum(axis=0))
+
+    def plus(self, other: _Moments) -> _Moments:
+        """Return the moments of these and other rows together, by the parallel form of Welford's update."""
+        if not self.n_rows or not other.n_rows:
+            return self if other.n_rows == 0 else other
+        total = self.n_rows + other.n_rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            away = other.mean - self.mean
+            mean = self.mean + away * (other.n_rows / total)
+            return _Moments(total, mean, self.squares + other.squares + away**2 * (self.n_rows * other.n_rows / total))
+
+
 def summarize(part: Part, number: int, work: Work, seed: int, share: float) -> None:
     """Write the statistics of a partition, and its rows whose random number is below ``share``."""
-    rng = numbers(seed, STAGE, number)
-    count, mean, squares = 0, np.zeros(0), np.zeros(0)
+    rng, moments = numbers(seed, STAGE, number), _Moments()
     keys, rows, values = [], [], []
     for block in part.blocks():
-        some = block.astype(np.float64)
-        own_mean = some.mean(axis=0)
-        own_squares = ((some - own_mean) ** 2).sum(axis=0)
-        if count:  # the parallel form of Welford's update
-            total, away = count + len(some), own_mean - mean
-            squares = squares + own_squares + away**2 * (count * len(some) / total)
-            mean = mean + away * (len(some) / total)
-        else:
-            mean, squares = own_mean, own_squares
         key = rng.random(len(block))
         chosen = np.flatnonzero(key < share)
         keys.append(key[chosen])
-        rows.append(count + chosen)
+        rows.append(moments.n_rows + chosen)
         values.append(block[chosen])
-        count += len(block)
+        moments = moments.plus(_Moments.of(block.astype(np.float64)))
     sample = {
         "keys": np.concatenate([np.empty(0), *keys]),
         "rows": np.concatenate([np.empty(0, np.int64), *rows]),
         "X": np.concatenate(values) if values else np.empty((0, 0)),
     }
-    work.save(work.path(STAGE, number), {"count": count, "mean": mean, "squares": squares, **sample})
+    work.save(
+        work.path(STAGE, number), {"count": moments.n_rows, "mean": moments.mean, "squares": moments.squares, **sample}
+    )
 
 
 def share_for(size: int, n_rows: int) -> float:
@@ -55,17 +73,13 @@ def share_for(size: int, n_rows: int) -> float:
 
 def merge(work: Work, n_parts: int, size: int) -> None:
     """Write the statistics of all rows, and the ``size`` rows with the smallest random numbers."""
-    count, mean, squares = 0, np.zeros(0), np.zeros(0)
+    moments = _Moments()
     kept: dict[str, list[NDArray[Any]]] = {"keys": [], "parts": [], "rows": [], "X": []}
     for number in range(n_parts):
         found = work.load(work.path(STAGE, number))
-        n = int(found["count"])
-        if not n:
+        if not int(found["count"]):
             continue
-        away = found["mean"] - mean if count else found["mean"]
-        mean = mean + away * (n / (count + n)) if count else found["mean"]
-        squares = found["squares"] + (squares + away**2 * (count * n / (count + n)) if count else 0.0)
-        count += n
+        moments = moments.plus(_Moments(int(found["count"]), found["mean"], found["squares"]))
         kept["parts"].append(np.full(len(found["keys"]), number))
         for name in ("keys", "rows", "X"):
             kept[name].append(found[name])
@@ -73,7 +87,21 @@ def merge(work: Work, n_parts: int, size: int) -> None:
     first = np.lexsort((every["rows"], every["parts"], every["keys"]))[:size]
     first = first[np.lexsort((every["rows"][first], every["parts"][first]))]
     sample = {name: each[first] for name, each in every.items() if name != "keys"}
-    work.save(work.path(STAGE), {"count": count, "mean": mean, "variance": squares / max(1, count), **sample})
+    _check_sizes(sample["X"], moments)
+    variance = moments.squares / max(1, moments.n_rows)
+    work.save(work.path(STAGE), {"count": moments.n_rows, "mean": moments.mean, "variance": variance, **sample})
+
+
+def _check_sizes(sample: NDArray[Any], moments: _Moments) -> None:
+    """Raise an error if squared distances would overflow or underflow."""
+    largest = float(np.abs(sample).max(initial=0.0)) if np.isfinite(moments.squares).all() else np.inf
+    if largest and not _SIZES[0] < largest < _SIZES[1]:
+        found = f"up to {largest:g}" if np.isfinite(largest) else "whose variances are not finite"
+        raise ValueError(
+            f"The largest values of source must be between {_SIZES[0]:g} and {_SIZES[1]:g} in size; got values "
+            f"{found}. Multiply all columns by the same factor, write the rows to another folder, and choose another "
+            "output."
+        )
 
 
 def spread(n: int, wanted: int) -> NDArray[np.intp]:

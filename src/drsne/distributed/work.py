@@ -91,18 +91,37 @@ class Work:
         finally:
             os.close(file)
 
-    def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]]) -> None:
-        """Write down what this run computes, or raise an error if the folder belongs to a run of something else."""
+    def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]], first: str) -> None:
+        """Write down what this run computes, or raise an error if the folder belongs to a run of something else.
+
+        ``first`` is the stage that reads all partitions first, and so finds missing values and damaged files. Until it
+        has finished, partitions can be repaired.
+        """
         wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
         found = self.load_json(_MANIFEST.removesuffix(".json"))
-        if found is None:
+        if found == wanted:
+            return
+        repaired = _repaired(found, wanted) if found is not None and not self.path(first).exists() else []
+        if found is None or repaired:
+            for part in repaired:
+                self.path(first, part).unlink(missing_ok=True)
             self.save_json(_MANIFEST.removesuffix(".json"), wanted)
-        elif found != wanted:
+        else:
             raise ValueError(
                 f"{self.folder} holds an unfinished or finished run with {_difference(found, wanted)}, so this run "
                 "cannot continue it. Repeat the call with the earlier settings and data, choose another output, or "
                 "remove that folder and the output to start again."
             )
+
+
+def _repaired(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[int]:
+    """Return the partitions whose first results have to be computed again, or none if more than the rows differs."""
+    before, now = found.get("source", []), wanted["source"]
+    if {**found, "source": now} != wanted or [each["name"] for each in before] != [each["name"] for each in now]:
+        return []
+    if sum(each["rows"] for each in before) != sum(each["rows"] for each in now):  # samples depend on their number
+        return list(range(len(now)))
+    return [part for part, (one, other) in enumerate(zip(before, now, strict=True)) if one != other]
 
 
 def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
@@ -111,6 +130,8 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
         return "files of another version of drsne"
     before, now = found.get("settings", {}), wanted["settings"]
     for name in sorted({*before, *now}):
+        if name == "array" and before.get(name) != now.get(name):
+            return f"another Dask array ({before.get(name)} instead of {now.get(name)})"
         if before.get(name) != now.get(name):
             return f"other settings ({name}={before.get(name)} instead of {now.get(name)})"
     parts, new = found.get("source", []), wanted["source"]

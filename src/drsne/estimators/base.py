@@ -31,7 +31,7 @@ from drsne.objectives.problem import State
 from drsne.optimization.loop import Outcome, minimize
 from drsne.optimization.schedule import Schedule
 from drsne.pca import scores
-from drsne.placement.lazy import is_lazy, lazily
+from drsne.placement.lazy import is_lazy, lazily, uncontained
 from drsne.placement.reference import Reference
 from drsne.presets import (
     FIXED_MOMENTUM,
@@ -609,3 +609,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "
                 f"{self._LOWER} or the scale of init."
             )
+
+
+# scikit-learn has wrapped the method when the class was made.
+MapEstimator.transform = uncontained(MapEstimator.transform)  # type: ignore[method-assign]

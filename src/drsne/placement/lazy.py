@@ -6,7 +6,9 @@ from it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,8 @@ def lazily(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
             f"X must have two dimensions and the {model.n_features_in_} columns of the training data; got "
             f"{X.ndim} dimensions and {n_features} columns. Pass the same columns as in fit."
         )
+    if not hasattr(X, "chunks"):
+        model._checked_columns(X._meta)  # names and types are known before anything is computed
     shared = dask.delayed(model, pure=True, traverse=False)
     return _of_array(shared, method, X, names) if hasattr(X, "chunks") else _of_frame(shared, method, X, names)
 
@@ -68,6 +72,21 @@ def _frame(rows: Any, model: Any, method: str, names: list[str] | None) -> Any:
 
     found = np.asarray(getattr(model, method)(rows))
     return pd.Series(found, rows.index, name=method) if names is None else pd.DataFrame(found, rows.index, names)
+
+
+def uncontained(transform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method whose lazy results stay lazy.
+
+    If pandas or polars is chosen with ``set_output``, scikit-learn converts what ``transform`` returns to a data frame
+    in memory.
+    """
+    inner = inspect.unwrap(transform)
+
+    @wraps(transform)
+    def method(self: Any, X: Any) -> Any:
+        return inner(self, X) if is_lazy(X) else transform(self, X)
+
+    return method
 
 
 def computed(*values: Any) -> tuple[Any, ...]:
