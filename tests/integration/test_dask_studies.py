@@ -93,7 +93,7 @@ def test_addresses_without_a_scheduler(tmp_path, capsys, address):
     import dask
 
     words = ["reproduce", "main", "--quick", "--datasets", "helix", "--methods", "pca", "--folder", str(tmp_path)]
-    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+    with dask.config.set({"distributed.comm.timeouts.connect": "3s"}):
         assert cli.main([*words, "--scheduler", address]) == 1
     err = capsys.readouterr().err
     assert "No scheduler answers" in err

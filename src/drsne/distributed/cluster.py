@@ -48,9 +48,10 @@ def connected(client: Any) -> Iterator[Any]:
         )
     try:
         made = distributed.Client(client)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, AssertionError) as error:  # Dask's own checks can fail while another client closes
+        reason = " ".join((str(error) or repr(error)).split())[:200]
         raise ConnectionError(
-            f"No scheduler answers at {client!r} ({' '.join(str(error).split())[:200]}). Start one with dask "
+            f"No scheduler answers at {client!r} ({reason}). Start one with dask "
             "scheduler, or run without a cluster (client=None, or no --scheduler)."
         ) from error
     with made:
