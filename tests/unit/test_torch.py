@@ -380,7 +380,7 @@ from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, division, tree
 rng = np.random.default_rng(0)
 n = 711
-cells._TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS = 4, 4, 4, 5
+cells.TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS, cells.LEAVES = 4, 4, 4, 5, 16
 cells._WIDE, division.SMALL_CELL, division._BLOCK = 1.2, 64, 32
 values = torch.tensor(rng.normal(size=(3, 512)), dtype=torch.float32)
 values[:, 100:300] = torch.round(values[:, 100:300])  # many equal coordinates
@@ -411,8 +411,13 @@ y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
 results, visited = [], []
 for compiled in (False, True):
     cells.compiled = backend._compiled = lambda points: compiled
+    at.kept = None
     found = tree.summed_cells(Y, scales, at, torch.float32, masses)
     sums = tree.sums(found, 0.45, 0.15, 2)
+    grown = Y * torch.where(torch.arange(n) < n // 3, 2.0, 1.0)[:, None]  # some leaves are stretched
+    again = tree.summed_cells(grown, scales, at, torch.float32, masses)
+    assert found.stretched == 0.0 < again.stretched < 1.0
+    sizes = [found.sizes, again.sizes, *(torch.tensor(each[4:7]) for each in (found, again))]
     lengths, directions, back = torch.empty(n, dtype=torch.float64), torch.empty(n, 2), torch.empty(n, 2)
     on.lengths(y, near, 0.0, lengths, directions)
     on.pull_back(y, on.neighbor_list(near), scales, 0.0, back)
@@ -428,7 +433,7 @@ for compiled in (False, True):
     lists = cells.lists(at, found.summed, 0.45, 0.15)
     sets = [sorted(each.cells[a:b].tolist()) for each in lists for a, b in zip(each.start[:-1], each.start[1:])]
     visited.append(sets)
-    results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums))
+    results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums, *sizes))
 for plain, program in zip(*results):
     error = float((plain - program).abs().max() / plain.abs().max())
     assert error < 1e-5, (error, plain, program)

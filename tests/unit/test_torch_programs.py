@@ -19,7 +19,7 @@ import numpy as np
 from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, division, row_losses, steps, tree
 cells.compiled = backend.compiled = steps._compiled = lambda values: True
-cells._TOP, cells._WIDE, cells._VISITORS, division._BLOCK = 2, 0.9, 2, 32
+cells.TOP, cells._WIDE, cells._VISITORS, division._BLOCK = 2, 0.9, 2, 32
 rng, on = np.random.default_rng(0), backend.TorchBackend("cpu")
 division.counted(torch.rand((3, 128)), torch.arange(128), 128, 32)
 for n in (96, 99, 113):
@@ -86,7 +86,7 @@ def test_programs_are_compiled_once_for_data_of_any_size(tmp_path):
     launches = recorded(LAUNCHES, tmp_path / "launches.json")
     names = {name for _, name, _, _ in launches}
     assert {"divide", "cut", "visit", "leaf_sums", "near_sums", "part", "field", "attraction_2d"} <= names
-    assert {"momentum_step", "advance", "centre"} <= names
+    assert {"momentum_step", "advance", "centre", "extents"} <= names
     done = subprocess.run(
         [sys.executable, "-c", COMPILED], input=json.dumps(launches), capture_output=True, text=True, check=False
     )

@@ -28,15 +28,16 @@ _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of 
 _VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the same time, and number of programs
 _WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
 _CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
-_WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
+WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
 _SUMMED_TOGETHER = 32  # largest number of near leaves that are summed together
-_TOP = 64  # largest number of nodes in the highest level
+TOP = 64  # largest number of nodes in the highest level, a power of two
+LEAVES = 1024  # number of leaves that a program lists or measures at the same time
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
 # below which the kernel is the same everywhere.
 _LISTED_USES, _LISTED_GROWTH, _SMALL = 8, 1.1, 0.02
 # A leaf has grown much if its extent exceeds a multiple of the old one by a share of its scale. Lists are made again if
 # more than a share of the leaves has.
-_LEAF_GROWTH, _LEAF_SLACK, _MOST_STRETCHED = 1.5, 0.3, 0.005
+LEAF_GROWTH, LEAF_SLACK, _MOST_STRETCHED = 1.5, 0.3, 0.005
 _PAIRS = 2**25  # largest number of pairs of cells that are compared at a time
 
 
@@ -85,10 +86,10 @@ class KeptLists:
     leaves: Tensor  # extents of the leaves for which they were made
     uses: int = 0
 
-    def stretched(self, leaves: Tensor) -> Tensor:
+    def stretched(self, sizes: Tensor) -> Tensor:
         """Return the share of the leaves that have grown much since the lists were made, on the device."""
-        limit = _LEAF_GROWTH * self.leaves + _LEAF_SLACK * leaves[:, B]
-        return (leaves[:, EXTENT] > limit).to(leaves.dtype).mean()
+        extents, scales = sizes
+        return (extents > LEAF_GROWTH * self.leaves + LEAF_SLACK * scales).to(sizes.dtype).mean()
 
     def valid(self, opening: float, extent: float, stretched: float) -> bool:
         """Return whether the lists can be used for a map of this extent, in which some leaves have grown."""
@@ -144,6 +145,23 @@ class Structure:
         return torch.cat((nodes[: self.n_leaves], nodes[self.n_leaves + self.n_above :]))
 
 
+class Cells(NamedTuple):
+    """A structure with the points in its order and the summaries of its nodes."""
+
+    structure: Structure
+    points: Tensor  # x, y, scale and mass of the points leaf by leaf, (4, n)
+    summed: Tensor  # (nodes, 16)
+    sizes: Tensor  # extents and scales of the leaves and of the parts of wide ones, (2, leaves)
+    extent: float  # extent of the map
+    leaves: float  # mean extent of the leaves and of the parts of wide ones
+    stretched: float  # share of the leaves that have grown much since their lists were made
+    n_walks: int = 0  # number of walks in which Triton programs list cells
+
+    def leaf_extent(self) -> float:
+        """Return the mean extent of the leaves relative to that of the map, because a growing map keeps its cells."""
+        return self.leaves / self.extent if self.extent > 0.0 else 0.0
+
+
 def structure(places: Tensor, last: Structure | None = None) -> Structure:
     """Return a division of points (n, d) into cells, each of which is divided at the median of its widest side.
 
@@ -159,7 +177,7 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
         slots, size = last.slots, min(whole, division.SMALL_CELL)
     slots, extents = division.divided(places, slots, size, compiled=compiled(places))
     levels = [n_leaves]
-    while levels[-1] > _TOP:
+    while levels[-1] > TOP:
         levels.append(-(-levels[-1] // FAN))
     slots, runs = _with_parts(places, slots, extents)
     return Structure(slots, n, levels, runs)
@@ -249,11 +267,11 @@ def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> 
 
     Leaves that are much wider than others visit very many cells, so there is a walk for each node of the highest level.
     """
-    from drsne.backends.torch.kernels.tree import visit
+    from drsne.backends.torch.kernels.visits import visit
 
     device, n_leaves, n_top, own = place.device, at.n_leaves, at.levels[-1], at.runs.own
     extent = at.of_leaves(place)[:, 3]
-    wide = (extent > _WIDE_WALK * (extent * at.runs.share).sum()).to(torch.int32)
+    wide = (extent > WIDE_WALK * (extent * at.runs.share).sum()).to(torch.int32)
     of_leaf = torch.nn.functional.pad(((1 + (n_top - 1) * wide) * (own > 0)).cumsum(0), (1, 0))
     n_walks = int(of_leaf[-1])
     leaf = torch.arange(len(own), dtype=torch.int32, device=device)
