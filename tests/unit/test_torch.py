@@ -408,7 +408,7 @@ cells.compiled = lambda points: False
 at = cells.structure(cells.raised(Y, scales))
 assert len(at.runs.wide) > 3
 y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
-results, visited = [], []
+results, visited, pieces = [], [], []
 for compiled in (False, True):
     cells.compiled = backend._compiled = lambda points: compiled
     at.kept = None
@@ -430,7 +430,12 @@ for compiled in (False, True):
         potential, forces = backend._over_all(Y, torch.arange(n), scales, 1.0, torch.float32)
         all_sums = torch.cat((potential[None], forces.T))
     moments = found.summed[:, [0, 1, 2, 9, 10, 11]]
-    lists = cells.lists(at, found.summed, 0.45, 0.15)
+    lists = cells.lists(found, 0.45, 0.15)
+    for piece in (cells.Pieces.of(lists[1], compiled=compiled), cells.Pieces.of(lists[1], compiled=False)):
+        n_pieces = int(piece.of_leaf[-1])
+        assert all((rest[n_pieces:] == 0).all() for rest in piece[:3])
+        pieces.append([piece.of_leaf.tolist(), *(each[:n_pieces].tolist() for each in piece[:3])])
+    assert pieces[-1] == pieces[-2]
     sets = [sorted(each.cells[a:b].tolist()) for each in lists for a, b in zip(each.start[:-1], each.start[1:])]
     visited.append(sets)
     results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums, *sizes))

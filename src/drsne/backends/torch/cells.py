@@ -65,13 +65,27 @@ class Pieces(NamedTuple):
     of_leaf: Tensor  # pieces of_leaf[i] to of_leaf[i + 1] are those of leaf i
 
     @classmethod
-    def of(cls, near: Lists) -> Pieces:
-        """Divide lists into pieces of a limited length."""
+    def of(cls, near: Lists, *, compiled: bool) -> Pieces:
+        """Divide lists into pieces of a limited length. A Triton program writes some more pieces, which are empty."""
+        if compiled:
+            return cls._written(near)
         counts = -(near.start.diff() // -_SUMMED_TOGETHER)
         of_leaf = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
         leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts, output_size=int(of_leaf[-1]))
         start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _SUMMED_TOGETHER
         return cls(leaf, start, torch.minimum(start + _SUMMED_TOGETHER, near.start[leaf + 1]), of_leaf)
+
+    @classmethod
+    def _written(cls, near: Lists) -> Pieces:
+        """Return the pieces that a Triton program writes."""
+        from drsne.backends.torch.kernels.visits import pieces
+
+        n_leaves, device = len(near.start) - 1, near.start.device
+        # There are at most this many pieces. To know their number, the host would have to wait for the device.
+        most = len(near.cells) // _SUMMED_TOGETHER + n_leaves
+        found = cls(*(torch.empty(size, dtype=torch.int64, device=device) for size in (most, most, most, n_leaves + 1)))
+        pieces[(-(-n_leaves // LEAVES),)](near.start, *found, n_leaves, most, _SUMMED_TOGETHER, LEAVES, **ROUNDED)
+        return found
 
 
 @dataclass
@@ -220,7 +234,7 @@ def raised(Y: Tensor, scales: Tensor) -> Tensor:
     return torch.cat((Y, _HEIGHT * torch.log(scales)[:, None]), dim=1)
 
 
-def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
+def lists(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lists]:
     """Return the far nodes and the near leaves of each leaf.
 
     A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
@@ -228,15 +242,11 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
     their scales. In place of a wide leaf, its parts are in the lists and have lists. Near leaves are given by their
     numbers among the leaves and parts.
     """
-    place = torch.nn.functional.pad(
-        torch.stack(
-            (summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], (summed[:, SPREAD] / summed[:, B]) ** 2),
-            dim=1,
-        ),
-        (0, 3),
-    )
-    if compiled(place):
-        return _visited(at, place, opening, spreading)
+    if compiled(found.points):
+        return _visited(found, opening, spreading)
+    at, summed = found.structure, found.summed
+    spread = (summed[:, SPREAD] / summed[:, B]) ** 2
+    place = torch.stack((summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], spread), dim=1)
     device, inside = summed.device, _inside(at).to(torch.int64)
     of_leaves = at.of_leaves(place)
     far: list[tuple[Tensor, Tensor]] = []
@@ -262,36 +272,42 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
     return tuple(_grouped(each, len(of_leaves)) for each in (far, near))  # type: ignore[return-value]
 
 
-def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
-    """Return the far nodes and near leaves of each leaf by a Triton program, which counts them first.
+def _visited(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lists]:
+    """Return the far nodes and near leaves of each leaf by Triton programs, which count them first.
 
     Leaves that are much wider than others visit very many cells, so there is a walk for each node of the highest level.
     """
-    from drsne.backends.torch.kernels.visits import visit
+    from drsne.backends.torch.kernels import visits as kernels
 
-    device, n_leaves, n_top, own = place.device, at.n_leaves, at.levels[-1], at.runs.own
-    extent = at.of_leaves(place)[:, 3]
-    wide = (extent > WIDE_WALK * (extent * at.runs.share).sum()).to(torch.int32)
-    of_leaf = torch.nn.functional.pad(((1 + (n_top - 1) * wide) * (own > 0)).cumsum(0), (1, 0))
-    n_walks = int(of_leaf[-1])
-    leaf = torch.arange(len(own), dtype=torch.int32, device=device)
-    leaf = leaf.repeat_interleave(of_leaf.diff(), output_size=n_walks)
-    begin = at.offsets[-1] + torch.arange(n_walks, device=device) - of_leaf[leaf]
-    node = torch.where(leaf < n_leaves, leaf, leaf + at.n_above)
-    walks = torch.stack((node, begin.to(torch.int32), torch.where(wide[leaf] > 0, 1, n_top).to(torch.int32)), dim=1)
+    at, device, n_walks = found.structure, found.points.device, found.n_walks
+    n_top, n_nodes, n_leaves, runs = at.levels[-1], len(found.summed), len(at.runs.first), at.runs
+    known = _inside_levels(tuple(at.levels), device)
+    place = torch.empty((n_nodes, 8), dtype=found.summed.dtype, device=device)
+    inside, walks = (torch.empty(shape, dtype=torch.int32, device=device) for shape in ((n_nodes, 2), (n_walks, 3)))
+    kernels.tables[(-(-n_nodes // LEAVES),)](
+        *(found.summed, known, runs.own, runs.wide, place, inside),
+        *(at.n_leaves, len(known), len(runs.wide), 2**_CUTS, N_SUMMED, LEAVES),
+        **ROUNDED,
+    )
+    of_leaf = torch.empty(n_leaves + 1, dtype=torch.int64, device=device)
+    kernels.begin[(-(-n_leaves // LEAVES),)](
+        *(found.sizes, runs.own, WIDE_WALK, found.leaves, walks, of_leaf),
+        *(at.offsets[-1], n_top, n_leaves, at.n_leaves, at.n_above, LEAVES),
+        **ROUNDED,
+    )
     # While nodes of one level are on a stack, those of higher levels stay there, so each level adds at most FAN - 1
     # nodes for each one that is taken. The parts of wide leaves are one more level.
     height = n_top + FAN * _VISITED * (len(at.levels) + 1)
     programs = min(n_walks, _VISITORS)
     stacks = torch.empty(programs * height, dtype=torch.int32, device=device)
-    counts = torch.zeros((2, n_walks), dtype=torch.int64, device=device)
-    fixed = place, _inside(at), opening, spreading, walks.contiguous(), stacks
-    sizes = n_walks, n_leaves, at.n_above, height, FAN, _VISITED
+    counts = torch.empty((2, n_walks + 1), dtype=torch.int64, device=device)
+    fixed = place, inside, opening, spreading, walks, stacks
+    sizes = n_walks, at.n_leaves, at.n_above, height, FAN, _VISITED
     # Both programs must decide alike, so products and sums are not fused: that could differ between the two.
-    visit[(programs,)](*fixed, *counts, *counts, *sizes, False, **ROUNDED)
-    starts = torch.nn.functional.pad(counts.cumsum(dim=1), (1, 0))
+    kernels.visit[(programs,)](*fixed, *counts, *counts, *sizes, False, **ROUNDED)
+    starts = counts.cumsum(dim=1)
     far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
-    visit[(programs,)](*fixed, *starts, far, near, *sizes, True, **ROUNDED)
+    kernels.visit[(programs,)](*fixed, *starts, far, near, *sizes, True, **ROUNDED)
     starts = starts[:, of_leaf].contiguous()
     return Lists(starts[0], far), Lists(starts[1], near)
 

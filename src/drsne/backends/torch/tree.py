@@ -91,16 +91,18 @@ def _compiled_cells(Y: Tensor, scales: Tensor | None, at: Structure, points: Ten
 def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
     """Return the sums over all points."""
     at, points = found.structure, found.points
+    compiled = cells.compiled(points)
     if at.kept is None or not at.kept.valid(opening, found.extent, found.stretched):
         at.kept = None  # the old lists are freed before the new ones are made
-        far, near = cells.lists(at, found.summed, opening, spreading)
-        at.kept = cells.KeptLists(far, near, cells.Pieces.of(near), opening, found.extent, found.sizes[0])
+        far, near = cells.lists(found, opening, spreading)
+        pieces = cells.Pieces.of(near, compiled=compiled)
+        at.kept = cells.KeptLists(far, near, pieces, opening, found.extent, found.sizes[0])
     at.kept.uses += 1
     far, near, pieces = at.kept.far, at.kept.near, at.kept.pieces
     n = len(at.order)
     forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
     potential = torch.empty(n, dtype=points.dtype, device=points.device)
-    if cells.compiled(points):
+    if compiled:
         from drsne.backends.torch.kernels import tree as kernels
 
         leaf, start, end, of_leaf = pieces

@@ -65,6 +65,120 @@ def extents(
     tl.store(out + 3, tl.sum(n_walks, axis=0).to(tl.float64))
 
 
+@triton.jit(do_not_specialize=["n_leaves", "n_known", "n_wide"])
+def tables(
+    summed,
+    known,
+    own,
+    wide,
+    place,
+    inside,
+    n_leaves,
+    n_known,
+    n_wide,
+    PARTS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    NODES: tl.constexpr,
+):
+    """Write what walks need of NODES nodes: their places, scales and extents, and the nodes inside them.
+
+    ``known`` has the first node inside each of the ``n_known`` nodes, and their number, before leaves were divided into
+    PARTS parts. The parts are numbered after these nodes.
+    """
+    v = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    ok = v < n_known + PARTS * n_wide
+    row, to = summed + v * WIDTH, place + v * 8
+    scale = tl.load(row + 2, mask=ok, other=1.0)
+    spread = tl.load(row + 11, mask=ok, other=0.0) / scale
+    tl.store(to, tl.load(row, mask=ok), mask=ok)
+    tl.store(to + 1, tl.load(row + 1, mask=ok), mask=ok)
+    tl.store(to + 2, scale, mask=ok)
+    tl.store(to + 3, tl.load(row + 10, mask=ok), mask=ok)
+    tl.store(to + 4, spread * spread, mask=ok)
+    # A leaf without points of its own is wide. Its row is written by the program that counts wide leaves.
+    copied = ok & ((v >= n_leaves) | (tl.load(own + v, mask=v < n_leaves, other=0) > 0))
+    tl.store(inside + 2 * v, tl.load(known + 2 * v, mask=v < n_known, other=0), mask=copied)
+    tl.store(inside + 2 * v + 1, tl.load(known + 2 * v + 1, mask=v < n_known, other=0), mask=copied)
+    is_wide = v < n_wide
+    leaf = tl.load(wide + v, mask=is_wide, other=0)
+    tl.store(inside + 2 * leaf, n_known + PARTS * v, mask=is_wide)
+    tl.store(inside + 2 * leaf + 1, tl.full([NODES], PARTS, tl.int32), mask=is_wide)
+
+
+@triton.jit(do_not_specialize=["first_top", "n_top", "n_all", "n_leaves", "n_above"])
+def begin(
+    sizes,
+    own,
+    wide,
+    mean,
+    walks,
+    of_leaf,
+    first_top,
+    n_top,
+    n_all,
+    n_leaves,
+    n_above,
+    BLOCK: tl.constexpr,
+):
+    """Write the walks of BLOCK leaves, and the number of walks before each leaf.
+
+    The walks of the leaves of other programs are counted again, which takes less time than to wait for their numbers.
+    """
+    lane = tl.arange(0, BLOCK)
+    limit = wide * mean
+    before = tl.zeros([BLOCK], tl.int32)
+    for t in range(0, tl.program_id(0) * BLOCK, BLOCK):
+        before += _n_walks(sizes, own, t + lane, n_all, n_top, limit)
+    leaf = tl.program_id(0) * BLOCK + lane
+    count = _n_walks(sizes, own, leaf, n_all, n_top, limit)
+    end = tl.sum(before, axis=0) + tl.cumsum(count, 0)
+    tl.store(of_leaf + leaf, (end - count).to(tl.int64), mask=leaf < n_all)
+    tl.store(of_leaf + leaf + 1, end.to(tl.int64), mask=leaf == n_all - 1)
+    node = tl.where(leaf < n_leaves, leaf, leaf + n_above)
+    for c in range(tl.max(count, axis=0)):
+        to = walks + 3 * (end - count + c)
+        tl.store(to, node, mask=c < count)
+        tl.store(to + 1, first_top + c + tl.zeros([BLOCK], tl.int32), mask=c < count)
+        tl.store(to + 2, tl.where(count > 1, 1, n_top), mask=c < count)
+
+
+@triton.jit
+def _n_pieces(near_start, leaf, n_all, TOGETHER: tl.constexpr):
+    """Return where the near leaves of some leaves begin and end, and in how many pieces they are summed."""
+    start = tl.load(near_start + leaf, mask=leaf < n_all, other=0)
+    end = tl.load(near_start + leaf + 1, mask=leaf < n_all, other=0)
+    return start, end, (end - start + TOGETHER - 1) // TOGETHER
+
+
+@triton.jit(do_not_specialize=["n_all", "n_pieces"], do_not_specialize_on_alignment=["near_start"])
+def pieces(
+    near_start, leaf_of, start_of, end_of, of_leaf, n_all, n_pieces, TOGETHER: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Write the pieces of BLOCK leaves, and the number of pieces before each leaf. The rest of n_pieces are empty."""
+    lane = tl.arange(0, BLOCK)
+    before = tl.zeros([BLOCK], tl.int64)
+    for t in range(0, tl.program_id(0) * BLOCK, BLOCK):
+        _, _, count = _n_pieces(near_start, t + lane, n_all, TOGETHER)
+        before += count
+    leaf = tl.program_id(0) * BLOCK + lane
+    start, end, count = _n_pieces(near_start, leaf, n_all, TOGETHER)
+    past = tl.sum(before, axis=0) + tl.cumsum(count, 0)
+    tl.store(of_leaf + leaf, past - count, mask=leaf < n_all)
+    tl.store(of_leaf + leaf + 1, past, mask=leaf == n_all - 1)
+    for c in range(tl.max(count, axis=0)):
+        to = past - count + c
+        here = start + c * TOGETHER
+        tl.store(leaf_of + to, leaf.to(tl.int64), mask=c < count)
+        tl.store(start_of + to, here, mask=c < count)
+        tl.store(end_of + to, tl.minimum(here + TOGETHER, end), mask=c < count)
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        none = tl.zeros([BLOCK], tl.int64)
+        for u in range(tl.sum(before, axis=0) + tl.sum(count, axis=0), n_pieces, BLOCK):
+            tl.store(leaf_of + u + lane, none, mask=u + lane < n_pieces)
+            tl.store(start_of + u + lane, none, mask=u + lane < n_pieces)
+            tl.store(end_of + u + lane, none, mask=u + lane < n_pieces)
+
+
 @triton.jit(
     do_not_specialize=["n_walks", "n_leaves", "n_above", "height"],
     do_not_specialize_on_alignment=["far_start", "near_start", "far", "near"],
@@ -93,8 +207,8 @@ def visit(
     ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
     has a stack of ``height`` nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are
     too close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves.
-    Without FILL, the numbers of cells are written to ``far`` and ``near``. With FILL, the cells are written there, from
-    the places ``far_start`` and ``near_start`` of the walk on.
+    Without FILL, the numbers of cells are written to ``far`` and ``near``, after a zero. With FILL, the cells are
+    written there, from the places ``far_start`` and ``near_start`` of the walk on.
     """
     stack = stacks + tl.program_id(0) * height
     lane = tl.arange(0, BLOCK)
@@ -107,8 +221,11 @@ def visit(
         a = tl.load(place + target * 8 + 2)
         extent = tl.load(place + target * 8 + 3)
         spread = tl.load(place + target * 8 + 4)
-        n_far = tl.load(far_start + walk)
-        n_near = tl.load(near_start + walk)
+        n_far = tl.full((), 0, tl.int64)
+        n_near = tl.full((), 0, tl.int64)
+        if FILL:
+            n_far = tl.load(far_start + walk)
+            n_near = tl.load(near_start + walk)
         for t in range(0, size, BLOCK):
             tl.store(stack + t + lane, begin + t + lane, mask=t + lane < size)
         tl.debug_barrier()
@@ -141,5 +258,7 @@ def visit(
             size = rest + tl.sum(count, 0)
             tl.debug_barrier()
         if not FILL:
-            tl.store(far + walk, n_far)
-            tl.store(near + walk, n_near)
+            tl.store(far + walk + 1, n_far)
+            tl.store(near + walk + 1, n_near)
+            tl.store(far, tl.zeros_like(n_far), mask=walk == 0)
+            tl.store(near, tl.zeros_like(n_near), mask=walk == 0)
