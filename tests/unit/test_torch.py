@@ -380,7 +380,7 @@ from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, division, tree
 rng = np.random.default_rng(0)
 n = 711
-cells._TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS = 4, 4, 4, 5
+cells.TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS, cells.LEAVES = 4, 4, 4, 5, 16
 cells._WIDE, division.SMALL_CELL, division._BLOCK = 1.2, 64, 32
 values = torch.tensor(rng.normal(size=(3, 512)), dtype=torch.float32)
 values[:, 100:300] = torch.round(values[:, 100:300])  # many equal coordinates
@@ -408,11 +408,16 @@ cells.compiled = lambda points: False
 at = cells.structure(cells.raised(Y, scales))
 assert len(at.runs.wide) > 3
 y, u, on = Y.float(), (1.0 / scales).float(), backend.TorchBackend(sys.argv[1])
-results, visited = [], []
+results, visited, pieces = [], [], []
 for compiled in (False, True):
     cells.compiled = backend._compiled = lambda points: compiled
+    at.kept = None
     found = tree.summed_cells(Y, scales, at, torch.float32, masses)
     sums = tree.sums(found, 0.45, 0.15, 2)
+    grown = Y * torch.where(torch.arange(n) < n // 3, 2.0, 1.0)[:, None]  # some leaves are stretched
+    again = tree.summed_cells(grown, scales, at, torch.float32, masses)
+    assert found.stretched == 0.0 < again.stretched < 1.0
+    sizes = [found.sizes, again.sizes, *(torch.tensor(each[4:7]) for each in (found, again))]
     lengths, directions, back = torch.empty(n, dtype=torch.float64), torch.empty(n, 2), torch.empty(n, 2)
     on.lengths(y, near, 0.0, lengths, directions)
     on.pull_back(y, on.neighbor_list(near), scales, 0.0, back)
@@ -425,10 +430,15 @@ for compiled in (False, True):
         potential, forces = backend._over_all(Y, torch.arange(n), scales, 1.0, torch.float32)
         all_sums = torch.cat((potential[None], forces.T))
     moments = found.summed[:, [0, 1, 2, 9, 10, 11]]
-    lists = cells.lists(at, found.summed, 0.45, 0.15)
+    lists = cells.lists(found, 0.45, 0.15)
+    for piece in (cells.Pieces.of(lists[1], compiled=compiled), cells.Pieces.of(lists[1], compiled=False)):
+        n_pieces = int(piece.of_leaf[-1])
+        assert all((rest[n_pieces:] == 0).all() for rest in piece[:3])
+        pieces.append([piece.of_leaf.tolist(), *(each[:n_pieces].tolist() for each in piece[:3])])
+    assert pieces[-1] == pieces[-2]
     sets = [sorted(each.cells[a:b].tolist()) for each in lists for a, b in zip(each.start[:-1], each.start[1:])]
     visited.append(sets)
-    results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums))
+    results.append((moments, sums.forces, sums.potential, lengths, directions, back, *attraction, all_sums, *sizes))
 for plain, program in zip(*results):
     error = float((plain - program).abs().max() / plain.abs().max())
     assert error < 1e-5, (error, plain, program)

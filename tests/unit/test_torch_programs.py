@@ -17,9 +17,9 @@ pytest.importorskip("triton")
 LAUNCHES = """
 import numpy as np
 from drsne.backends import PairList
-from drsne.backends.torch import backend, cells, division, row_losses, tree
-cells.compiled = backend.compiled = lambda values: True
-cells._TOP, cells._WIDE, cells._VISITORS, division._BLOCK = 2, 0.9, 2, 32
+from drsne.backends.torch import backend, cells, division, row_losses, steps, tree
+cells.compiled = backend.compiled = steps._compiled = lambda values: True
+cells.TOP, cells._WIDE, cells._VISITORS, division._BLOCK = 2, 0.9, 2, 32
 rng, on = np.random.default_rng(0), backend.TorchBackend("cpu")
 division.counted(torch.rand((3, 128)), torch.arange(128), 128, 32)
 for n in (96, 99, 113):
@@ -27,7 +27,9 @@ for n in (96, 99, 113):
     for given in ((None, None), (scales, masses)):
         at = cells.structure(Y if given[0] is None else cells.raised(Y, scales))
         assert len(at.runs.wide)
-        tree.sums(tree.summed_cells(Y, given[0], at, torch.float32, given[1]), 0.2, 0.25, 2)
+        for _ in range(2):  # the second time, there are lists
+            found = tree.summed_cells(Y, given[0], at, torch.float32, given[1])
+            at.kept or tree.sums(found, 0.2, 0.25, 2)
         on.repulsion(Y, smoothing=0.0, scales=given[0], precision="single")
     y, near = Y.float(), torch.tensor(rng.integers(0, n, (n, 3)), dtype=torch.int32)
     pairs = PairList(torch.arange(0, 3 * n + 1, 3), near.reshape(-1), torch.rand(3 * n))
@@ -41,6 +43,12 @@ for d in (1, 2, 3):
     field = row_losses.Field(torch.rand((d, 32)).double(), *(torch.rand(s).double() for s in ((d, 32), 32, 32)), 1.0)
     for m in (1, 16, 33):
         row_losses._compiled_sums(field, torch.rand((m, d)).double(), torch.rand(m).double())
+    for n, units, given, rest in ((1, None, None, False), (16, True, 0, True), (513, True, 0.01, True)):
+        step, units = torch.rand((n, d)).double(), torch.rand(n).double() if units else None
+        settings = {"rate": n, "momentum": 1.0 / n, "min_gain": given, "grow_from_rest": rest, "units": units}
+        steps.momentum_step(step, step.clone(), step.clone(), **settings)
+        for longest in (None, 16 / n):
+            steps.moved(step, step, units=units, longest=longest, center=True)
 print("the same")
 """
 
@@ -80,6 +88,7 @@ def test_programs_are_compiled_once_for_data_of_any_size(tmp_path):
     launches = recorded(LAUNCHES, tmp_path / "launches.json")
     names = {name for _, name, _, _ in launches}
     assert {"divide", "cut", "visit", "leaf_sums", "near_sums", "part", "field", "attraction_2d"} <= names
+    assert {"momentum_step", "advance", "centre", "extents", "tables", "begin", "pieces"} <= names
     done = subprocess.run(
         [sys.executable, "-c", COMPILED], input=json.dumps(launches), capture_output=True, text=True, check=False
     )

@@ -250,7 +250,8 @@ class _Run:
         """Return the map after a step within the bounds of the phase, or None if it is not finite."""
         gradient, backend = at.gradient, self.problem.backend
         if phase.clip is not None:
-            gradient = gradient * min(1.0, phase.clip / (norm + _CLIP_MARGIN * phase.clip))
+            share = phase.clip / (norm + _CLIP_MARGIN * phase.clip)
+            gradient = gradient * share if share < 1.0 else gradient
         damping = getattr(at, "damping", None)  # only a pull towards given places has one
         if damping is not None:
             gradient = gradient / damping[:, None]

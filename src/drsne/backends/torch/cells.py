@@ -28,15 +28,16 @@ _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of 
 _VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the same time, and number of programs
 _WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
 _CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
-_WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
+WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
 _SUMMED_TOGETHER = 32  # largest number of near leaves that are summed together
-_TOP = 64  # largest number of nodes in the highest level
+TOP = 64  # largest number of nodes in the highest level, a power of two
+LEAVES = 1024  # number of leaves that a program lists or measures at the same time
 # The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
 # below which the kernel is the same everywhere.
 _LISTED_USES, _LISTED_GROWTH, _SMALL = 8, 1.1, 0.02
 # A leaf has grown much if its extent exceeds a multiple of the old one by a share of its scale. Lists are made again if
 # more than a share of the leaves has.
-_LEAF_GROWTH, _LEAF_SLACK, _MOST_STRETCHED = 1.5, 0.3, 0.005
+LEAF_GROWTH, LEAF_SLACK, _MOST_STRETCHED = 1.5, 0.3, 0.005
 _PAIRS = 2**25  # largest number of pairs of cells that are compared at a time
 
 
@@ -64,13 +65,27 @@ class Pieces(NamedTuple):
     of_leaf: Tensor  # pieces of_leaf[i] to of_leaf[i + 1] are those of leaf i
 
     @classmethod
-    def of(cls, near: Lists) -> Pieces:
-        """Divide lists into pieces of a limited length."""
+    def of(cls, near: Lists, *, compiled: bool) -> Pieces:
+        """Divide lists into pieces of a limited length. A Triton program writes some more pieces, which are empty."""
+        if compiled:
+            return cls._written(near)
         counts = -(near.start.diff() // -_SUMMED_TOGETHER)
         of_leaf = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
         leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts, output_size=int(of_leaf[-1]))
         start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _SUMMED_TOGETHER
         return cls(leaf, start, torch.minimum(start + _SUMMED_TOGETHER, near.start[leaf + 1]), of_leaf)
+
+    @classmethod
+    def _written(cls, near: Lists) -> Pieces:
+        """Return the pieces that a Triton program writes."""
+        from drsne.backends.torch.kernels.visits import pieces
+
+        n_leaves, device = len(near.start) - 1, near.start.device
+        # There are at most this many pieces. To know their number, the host would have to wait for the device.
+        most = len(near.cells) // _SUMMED_TOGETHER + n_leaves
+        found = cls(*(torch.empty(size, dtype=torch.int64, device=device) for size in (most, most, most, n_leaves + 1)))
+        pieces[(-(-n_leaves // LEAVES),)](near.start, *found, n_leaves, most, _SUMMED_TOGETHER, LEAVES, **ROUNDED)
+        return found
 
 
 @dataclass
@@ -85,10 +100,10 @@ class KeptLists:
     leaves: Tensor  # extents of the leaves for which they were made
     uses: int = 0
 
-    def stretched(self, leaves: Tensor) -> Tensor:
+    def stretched(self, sizes: Tensor) -> Tensor:
         """Return the share of the leaves that have grown much since the lists were made, on the device."""
-        limit = _LEAF_GROWTH * self.leaves + _LEAF_SLACK * leaves[:, B]
-        return (leaves[:, EXTENT] > limit).to(leaves.dtype).mean()
+        extents, scales = sizes
+        return (extents > LEAF_GROWTH * self.leaves + LEAF_SLACK * scales).to(sizes.dtype).mean()
 
     def valid(self, opening: float, extent: float, stretched: float) -> bool:
         """Return whether the lists can be used for a map of this extent, in which some leaves have grown."""
@@ -144,6 +159,23 @@ class Structure:
         return torch.cat((nodes[: self.n_leaves], nodes[self.n_leaves + self.n_above :]))
 
 
+class Cells(NamedTuple):
+    """A structure with the points in its order and the summaries of its nodes."""
+
+    structure: Structure
+    points: Tensor  # x, y, scale and mass of the points leaf by leaf, (4, n)
+    summed: Tensor  # (nodes, 16)
+    sizes: Tensor  # extents and scales of the leaves and of the parts of wide ones, (2, leaves)
+    extent: float  # extent of the map
+    leaves: float  # mean extent of the leaves and of the parts of wide ones
+    stretched: float  # share of the leaves that have grown much since their lists were made
+    n_walks: int = 0  # number of walks in which Triton programs list cells
+
+    def leaf_extent(self) -> float:
+        """Return the mean extent of the leaves relative to that of the map, because a growing map keeps its cells."""
+        return self.leaves / self.extent if self.extent > 0.0 else 0.0
+
+
 def structure(places: Tensor, last: Structure | None = None) -> Structure:
     """Return a division of points (n, d) into cells, each of which is divided at the median of its widest side.
 
@@ -159,7 +191,7 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
         slots, size = last.slots, min(whole, division.SMALL_CELL)
     slots, extents = division.divided(places, slots, size, compiled=compiled(places))
     levels = [n_leaves]
-    while levels[-1] > _TOP:
+    while levels[-1] > TOP:
         levels.append(-(-levels[-1] // FAN))
     slots, runs = _with_parts(places, slots, extents)
     return Structure(slots, n, levels, runs)
@@ -202,7 +234,7 @@ def raised(Y: Tensor, scales: Tensor) -> Tensor:
     return torch.cat((Y, _HEIGHT * torch.log(scales)[:, None]), dim=1)
 
 
-def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
+def lists(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lists]:
     """Return the far nodes and the near leaves of each leaf.
 
     A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
@@ -210,15 +242,11 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
     their scales. In place of a wide leaf, its parts are in the lists and have lists. Near leaves are given by their
     numbers among the leaves and parts.
     """
-    place = torch.nn.functional.pad(
-        torch.stack(
-            (summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], (summed[:, SPREAD] / summed[:, B]) ** 2),
-            dim=1,
-        ),
-        (0, 3),
-    )
-    if compiled(place):
-        return _visited(at, place, opening, spreading)
+    if compiled(found.points):
+        return _visited(found, opening, spreading)
+    at, summed = found.structure, found.summed
+    spread = (summed[:, SPREAD] / summed[:, B]) ** 2
+    place = torch.stack((summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], spread), dim=1)
     device, inside = summed.device, _inside(at).to(torch.int64)
     of_leaves = at.of_leaves(place)
     far: list[tuple[Tensor, Tensor]] = []
@@ -244,36 +272,42 @@ def lists(at: Structure, summed: Tensor, opening: float, spreading: float) -> tu
     return tuple(_grouped(each, len(of_leaves)) for each in (far, near))  # type: ignore[return-value]
 
 
-def _visited(at: Structure, place: Tensor, opening: float, spreading: float) -> tuple[Lists, Lists]:
-    """Return the far nodes and near leaves of each leaf by a Triton program, which counts them first.
+def _visited(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lists]:
+    """Return the far nodes and near leaves of each leaf by Triton programs, which count them first.
 
     Leaves that are much wider than others visit very many cells, so there is a walk for each node of the highest level.
     """
-    from drsne.backends.torch.kernels.tree import visit
+    from drsne.backends.torch.kernels import visits as kernels
 
-    device, n_leaves, n_top, own = place.device, at.n_leaves, at.levels[-1], at.runs.own
-    extent = at.of_leaves(place)[:, 3]
-    wide = (extent > _WIDE_WALK * (extent * at.runs.share).sum()).to(torch.int32)
-    of_leaf = torch.nn.functional.pad(((1 + (n_top - 1) * wide) * (own > 0)).cumsum(0), (1, 0))
-    n_walks = int(of_leaf[-1])
-    leaf = torch.arange(len(own), dtype=torch.int32, device=device)
-    leaf = leaf.repeat_interleave(of_leaf.diff(), output_size=n_walks)
-    begin = at.offsets[-1] + torch.arange(n_walks, device=device) - of_leaf[leaf]
-    node = torch.where(leaf < n_leaves, leaf, leaf + at.n_above)
-    walks = torch.stack((node, begin.to(torch.int32), torch.where(wide[leaf] > 0, 1, n_top).to(torch.int32)), dim=1)
+    at, device, n_walks = found.structure, found.points.device, found.n_walks
+    n_top, n_nodes, n_leaves, runs = at.levels[-1], len(found.summed), len(at.runs.first), at.runs
+    known = _inside_levels(tuple(at.levels), device)
+    place = torch.empty((n_nodes, 8), dtype=found.summed.dtype, device=device)
+    inside, walks = (torch.empty(shape, dtype=torch.int32, device=device) for shape in ((n_nodes, 2), (n_walks, 3)))
+    kernels.tables[(-(-n_nodes // LEAVES),)](
+        *(found.summed, known, runs.own, runs.wide, place, inside),
+        *(at.n_leaves, len(known), len(runs.wide), 2**_CUTS, N_SUMMED, LEAVES),
+        **ROUNDED,
+    )
+    of_leaf = torch.empty(n_leaves + 1, dtype=torch.int64, device=device)
+    kernels.begin[(-(-n_leaves // LEAVES),)](
+        *(found.sizes, runs.own, WIDE_WALK, found.leaves, walks, of_leaf),
+        *(at.offsets[-1], n_top, n_leaves, at.n_leaves, at.n_above, LEAVES),
+        **ROUNDED,
+    )
     # While nodes of one level are on a stack, those of higher levels stay there, so each level adds at most FAN - 1
     # nodes for each one that is taken. The parts of wide leaves are one more level.
     height = n_top + FAN * _VISITED * (len(at.levels) + 1)
     programs = min(n_walks, _VISITORS)
     stacks = torch.empty(programs * height, dtype=torch.int32, device=device)
-    counts = torch.zeros((2, n_walks), dtype=torch.int64, device=device)
-    fixed = place, _inside(at), opening, spreading, walks.contiguous(), stacks
-    sizes = n_walks, n_leaves, at.n_above, height, FAN, _VISITED
+    counts = torch.empty((2, n_walks + 1), dtype=torch.int64, device=device)
+    fixed = place, inside, opening, spreading, walks, stacks
+    sizes = n_walks, at.n_leaves, at.n_above, height, FAN, _VISITED
     # Both programs must decide alike, so products and sums are not fused: that could differ between the two.
-    visit[(programs,)](*fixed, *counts, *counts, *sizes, False, **ROUNDED)
-    starts = torch.nn.functional.pad(counts.cumsum(dim=1), (1, 0))
+    kernels.visit[(programs,)](*fixed, *counts, *counts, *sizes, False, **ROUNDED)
+    starts = counts.cumsum(dim=1)
     far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
-    visit[(programs,)](*fixed, *starts, far, near, *sizes, True, **ROUNDED)
+    kernels.visit[(programs,)](*fixed, *starts, far, near, *sizes, True, **ROUNDED)
     starts = starts[:, of_leaf].contiguous()
     return Lists(starts[0], far), Lists(starts[1], near)
 

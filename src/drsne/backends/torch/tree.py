@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from drsne.backends.torch import cells
-from drsne.backends.torch.cells import FAN, N_SUMMED, Lists, Structure
+from drsne.backends.torch.cells import FAN, N_SUMMED, Cells, Lists, Structure
 from drsne.backends.torch.division import LEAF
-from drsne.backends.torch.kernels import FUSED
+from drsne.backends.torch.kernels import FUSED, ROUNDED
 from drsne.precision import pair_type, scaled_pair_type
 
 _BLOCK = 64  # number of far nodes that a program reads at a time
@@ -26,21 +26,6 @@ _CHUNK = 2**18  # number of pairs of leaves that plain PyTorch sums at a time
 # The factor on theta if the extents of both the leaf and the cell count, by the number of dimensions of the map, and
 # the weight of the extent of the scales.
 _LEAF_THETA, _SPREADING = {1: 1.25, 2: 1.5}, 0.25
-
-
-class Cells(NamedTuple):
-    """A structure with the points in its order and the summaries of its nodes."""
-
-    structure: Structure
-    points: Tensor  # x, y, scale and mass of the points leaf by leaf, (4, n)
-    summed: Tensor  # (nodes, 16)
-    extent: float  # extent of the map
-    leaves: float  # mean extent of the leaves and of the parts of wide ones
-    stretched: float  # share of the leaves that have grown much since their lists were made
-
-    def leaf_extent(self) -> float:
-        """Return the mean extent of the leaves relative to that of the map, because a growing map keeps its cells."""
-        return self.leaves / self.extent if self.extent > 0.0 else 0.0
 
 
 class Sums(NamedTuple):
@@ -59,49 +44,65 @@ def summed_cells(
     n, d = Y.shape
     points = torch.empty((4, n), dtype=real, device=Y.device)
     if cells.compiled(points):
-        from drsne.backends.torch.kernels import tree as kernels
-
-        n_leaves = len(at.runs.first)  # with the parts of wide leaves
-        summed = torch.empty((n_leaves + at.n_above, N_SUMMED), dtype=real, device=Y.device)
-        bounds = torch.empty((n_leaves + at.n_above, 8), dtype=real, device=Y.device)
-        given = (Y if each is None else each.contiguous() for each in (Y, scales, masses))
-        runs = at.order, at.runs.first, at.runs.count
-        sizes = n, n_leaves, at.n_leaves, at.n_above, d, scales is not None, masses is not None
-        kernels.leaf_moments[(-(-n_leaves // _NODES),)](
-            *given, *runs, points, summed, bounds, *sizes, LEAF, _NODES, N_SUMMED, **FUSED
-        )
-        for level in range(1, len(at.levels)):
-            below, first = at.offsets[level - 1 : level + 1]
-            inside, size = at.levels[level - 1 : level + 1]
-            grid = (-(-size // _NODES),)
-            kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED, **FUSED)
-    else:
-        points[0] = Y[at.order, 0]
-        points[1] = Y[at.order, 1] if d == 2 else 0.0
-        points[2] = 1.0 if scales is None else scales[at.order]
-        points[3] = 1.0 if masses is None else masses[at.order]
-        summed = _plain_moments(points, at)
+        return _compiled_cells(Y, scales, at, points, masses)
+    points[0] = Y[at.order, 0]
+    points[1] = Y[at.order, 1] if d == 2 else 0.0
+    points[2] = 1.0 if scales is None else scales[at.order]
+    points[3] = 1.0 if masses is None else masses[at.order]
+    summed = _plain_moments(points, at)
     low, high = torch.aminmax(points[:2], dim=1)
-    leaves = at.of_leaves(summed)
-    stretched = summed.new_zeros(()) if at.kept is None else at.kept.stretched(leaves)
-    extents = torch.stack(((high - low).max(), (leaves[:, cells.EXTENT] * at.runs.share).sum(), stretched))
-    return Cells(at, points, summed, *extents.tolist())
+    sizes = at.of_leaves(summed)[:, [cells.EXTENT, cells.B]].T.contiguous()
+    stretched = summed.new_zeros(()) if at.kept is None else at.kept.stretched(sizes)
+    extents = torch.stack(((high - low).max(), (sizes[0] * at.runs.share).sum(), stretched))
+    return Cells(at, points, summed, sizes, *extents.tolist())
+
+
+def _compiled_cells(Y: Tensor, scales: Tensor | None, at: Structure, points: Tensor, masses: Tensor | None) -> Cells:
+    """Return the same by Triton programs."""
+    from drsne.backends.torch.kernels import tree as kernels
+    from drsne.backends.torch.kernels.visits import extents
+
+    (n, d), device, n_leaves = Y.shape, Y.device, len(at.runs.first)  # with the parts of wide leaves
+    summed, bounds = (torch.empty((n_leaves + at.n_above, m), dtype=points.dtype, device=device) for m in (N_SUMMED, 8))
+    sizes = torch.empty((2, n_leaves), dtype=points.dtype, device=device)
+    given = (Y if each is None else each.contiguous() for each in (Y, scales, masses))
+    runs = at.order, at.runs.first, at.runs.count
+    kinds = n, n_leaves, at.n_leaves, at.n_above, d, scales is not None, masses is not None
+    kernels.leaf_moments[(-(-n_leaves // _NODES),)](
+        *given, *runs, points, summed, bounds, sizes, *kinds, LEAF, _NODES, N_SUMMED, **FUSED
+    )
+    for level in range(1, len(at.levels)):
+        below, first = at.offsets[level - 1 : level + 1]
+        inside, size = at.levels[level - 1 : level + 1]
+        grid = (-(-size // _NODES),)
+        kernels.parent_moments[grid](summed, bounds, below, inside, first, size, FAN, _NODES, N_SUMMED, **FUSED)
+    found = torch.empty(4, dtype=torch.float64, device=device)
+    kept = sizes if at.kept is None else at.kept.leaves
+    extents[(1,)](
+        *(bounds, sizes, at.runs.own, at.runs.share, kept, cells.LEAF_GROWTH, cells.LEAF_SLACK, cells.WIDE_WALK, found),
+        *(at.offsets[-1], at.levels[-1], n_leaves, at.kept is not None, cells.TOP, cells.LEAVES),
+        num_warps=8,
+        **ROUNDED,
+    )
+    extent, leaves, stretched, n_walks = found.tolist()
+    return Cells(at, points, summed, sizes, extent, leaves, stretched, int(n_walks))
 
 
 def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
     """Return the sums over all points."""
     at, points = found.structure, found.points
+    compiled = cells.compiled(points)
     if at.kept is None or not at.kept.valid(opening, found.extent, found.stretched):
         at.kept = None  # the old lists are freed before the new ones are made
-        far, near = cells.lists(at, found.summed, opening, spreading)
-        leaves = at.of_leaves(found.summed)[:, cells.EXTENT].clone()
-        at.kept = cells.KeptLists(far, near, cells.Pieces.of(near), opening, found.extent, leaves)
+        far, near = cells.lists(found, opening, spreading)
+        pieces = cells.Pieces.of(near, compiled=compiled)
+        at.kept = cells.KeptLists(far, near, pieces, opening, found.extent, found.sizes[0])
     at.kept.uses += 1
     far, near, pieces = at.kept.far, at.kept.near, at.kept.pieces
     n = len(at.order)
     forces = torch.empty((n, d), dtype=torch.float64, device=points.device)
     potential = torch.empty(n, dtype=points.dtype, device=points.device)
-    if cells.compiled(points):
+    if compiled:
         from drsne.backends.torch.kernels import tree as kernels
 
         leaf, start, end, of_leaf = pieces

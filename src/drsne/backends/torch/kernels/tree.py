@@ -17,6 +17,7 @@ def leaf_moments(
     points,
     summed,
     bounds,
+    sizes,
     n,
     n_all,
     n_leaves,
@@ -31,7 +32,7 @@ def leaf_moments(
     """Write the summaries of NODES leaves or parts of leaves, and x, y, scale and mass of their points leaf by leaf.
 
     Parts of leaves are numbered after ``n_above`` other nodes. ``places`` (n, D), ``scales`` and ``masses`` are in the
-    order of the points of the map.
+    order of the points of the map. ``sizes`` (2, n_all) are the extents and the scales of leaves and parts.
     """
     leaf = tl.program_id(0) * NODES + tl.arange(0, NODES)
     ok = leaf < n_all
@@ -70,7 +71,9 @@ def leaf_moments(
     out = summed + v * WIDTH
     tl.store(out + 0, cx, mask=ok)
     tl.store(out + 1, cy, mask=ok)
-    tl.store(out + 2, tl.where(full, cb, 1.0), mask=ok)
+    scale = tl.where(full, cb, 1.0)
+    tl.store(out + 2, scale, mask=ok)
+    tl.store(sizes + n_all + leaf, scale, mask=ok)
     tl.store(out + 3, tl.sum(m * dx * dx, axis=1), mask=ok)
     tl.store(out + 4, tl.sum(m * dy * dy, axis=1), mask=ok)
     tl.store(out + 5, tl.sum(m * dx * dy, axis=1), mask=ok)
@@ -78,7 +81,9 @@ def leaf_moments(
     tl.store(out + 7, tl.sum(m * dy * db, axis=1), mask=ok)
     tl.store(out + 8, tl.sum(m * db * db, axis=1), mask=ok)
     tl.store(out + 9, count, mask=ok)
-    tl.store(out + 10, tl.where(full, tl.maximum(hx - lx, hy - ly), 0.0), mask=ok)
+    extent = tl.where(full, tl.maximum(hx - lx, hy - ly), 0.0)
+    tl.store(out + 10, extent, mask=ok)
+    tl.store(sizes + leaf, extent, mask=ok)
     tl.store(out + 11, tl.where(full, hb - lb, 0.0), mask=ok)
     to = bounds + v * 8
     tl.store(to + 0, lx, mask=ok)
@@ -331,83 +336,3 @@ def leaf_sums(
     tl.store(forces + point * D, gx.to(tl.float64), mask=mine)
     if D == 2:
         tl.store(forces + point * D + 1, gy.to(tl.float64), mask=mine)
-
-
-@triton.jit(
-    do_not_specialize=["n_walks", "n_leaves", "n_above", "height"],
-    do_not_specialize_on_alignment=["far_start", "near_start", "far", "near"],
-)
-def visit(
-    place,
-    inside,
-    opening,
-    spreading,
-    walks,
-    stacks,
-    far_start,
-    near_start,
-    far,
-    near,
-    n_walks,
-    n_leaves,
-    n_above,
-    height,
-    FAN: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FILL: tl.constexpr,
-):
-    """Count or list the far nodes and near leaves of the leaves of some walks.
-
-    ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
-    has a stack of ``height`` nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are
-    too close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves.
-    Without FILL, the numbers of cells are written to ``far`` and ``near``. With FILL, the cells are written there, from
-    the places ``far_start`` and ``near_start`` of the walk on.
-    """
-    stack = stacks + tl.program_id(0) * height
-    lane = tl.arange(0, BLOCK)
-    for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
-        target = tl.load(walks + 3 * walk)
-        begin = tl.load(walks + 3 * walk + 1)
-        size = tl.load(walks + 3 * walk + 2)
-        cx = tl.load(place + target * 8)
-        cy = tl.load(place + target * 8 + 1)
-        a = tl.load(place + target * 8 + 2)
-        extent = tl.load(place + target * 8 + 3)
-        spread = tl.load(place + target * 8 + 4)
-        n_far = tl.load(far_start + walk)
-        n_near = tl.load(near_start + walk)
-        for t in range(0, size, BLOCK):
-            tl.store(stack + t + lane, begin + t + lane, mask=t + lane < size)
-        tl.debug_barrier()
-        while size > 0:
-            rest = tl.maximum(size - BLOCK, 0)
-            there = rest + lane < size
-            node = tl.load(stack + rest + lane, mask=there, other=0)
-            tl.debug_barrier()  # all nodes are taken before new ones are put to the same places
-            p = place + node * 8
-            dx = cx - tl.load(p, mask=there, other=0.0)
-            dy = cy - tl.load(p + 1, mask=there, other=0.0)
-            h = a * tl.load(p + 2, mask=there, other=1.0)
-            e = extent + tl.load(p + 3, mask=there, other=0.0)
-            s = spread + tl.load(p + 4, mask=there, other=0.0)
-            accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
-            is_far = (there & accepted).to(tl.int32)
-            opened = there & (is_far == 0)
-            first = tl.load(inside + 2 * node, mask=opened, other=0)
-            count = tl.load(inside + 2 * node + 1, mask=opened, other=0)
-            is_near = (opened & (count == 0)).to(tl.int32)
-            if FILL:
-                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
-                leaf = tl.where(node < n_leaves, node, node - n_above)
-                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, leaf, mask=is_near > 0)
-            n_far += tl.sum(is_far, 0)
-            n_near += tl.sum(is_near, 0)
-            to = stack + rest + tl.cumsum(count, 0) - count
-            for c in tl.static_range(FAN):
-                tl.store(to + c, first + c, mask=c < count)
-            size = rest + tl.sum(count, 0)
-            tl.debug_barrier()
-        if not FILL:
-            tl.store(far + walk, n_far)
-            tl.store(near + walk, n_near)

@@ -1,0 +1,264 @@
+"""Programs of Triton that make the lists of cells. The same in plain PyTorch is in ``drsne.backends.torch.cells``."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _n_walks(sizes, own, leaf, n_all, n_top, limit):
+    """Return the numbers of walks of some leaves. Leaves above a limit have one for each node of the highest level."""
+    there = leaf < n_all
+    extent = tl.load(sizes + leaf, mask=there, other=0.0)
+    filled = tl.load(own + leaf, mask=there, other=0) > 0
+    return tl.where(filled, tl.where(extent > limit, n_top, 1), 0)
+
+
+@triton.jit(do_not_specialize=["first_top", "n_top", "n_all"])
+def extents(
+    bounds,
+    sizes,
+    own,
+    share,
+    kept,
+    growth,
+    slack,
+    wide,
+    out,
+    first_top,
+    n_top,
+    n_all,
+    KEPT: tl.constexpr,
+    TOP: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Write the extent of a map, the mean extent of its leaves, the share that has grown much, and the number of walks.
+
+    There is one program, because all of this is little. ``kept`` are the extents of the leaves for the last lists.
+    """
+    node = first_top + tl.arange(0, TOP)
+    is_top = node < first_top + n_top
+    low, high, big = bounds + node * 8, bounds + node * 8 + 1, 3.0e38
+    x = tl.max(tl.load(high, mask=is_top, other=-big), axis=0) - tl.min(tl.load(low, mask=is_top, other=big), axis=0)
+    low, high = low + 2, high + 2
+    y = tl.max(tl.load(high, mask=is_top, other=-big), axis=0) - tl.min(tl.load(low, mask=is_top, other=big), axis=0)
+    lane = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], tl.float64)
+    grown = tl.zeros([BLOCK], tl.int32)
+    for t in range(0, n_all, BLOCK):
+        leaf = t + lane
+        there = leaf < n_all
+        extent = tl.load(sizes + leaf, mask=there, other=0.0)
+        total += (extent * tl.load(share + leaf, mask=there, other=0.0)).to(tl.float64)
+        if KEPT:
+            limit = growth * tl.load(kept + leaf, mask=there, other=0.0)
+            limit += slack * tl.load(sizes + n_all + leaf, mask=there, other=0.0)
+            grown += (there & (extent > limit)).to(tl.int32)
+    mean = tl.sum(total, axis=0).to(tl.float32)  # as the host passes it to the program that writes the walks
+    n_walks = tl.zeros([BLOCK], tl.int32)
+    for t in range(0, n_all, BLOCK):
+        n_walks += _n_walks(sizes, own, t + lane, n_all, n_top, wide * mean)
+    tl.store(out, tl.maximum(x, y).to(tl.float64))
+    tl.store(out + 1, mean.to(tl.float64))
+    tl.store(out + 2, tl.sum(grown, axis=0).to(tl.float64) / n_all)
+    tl.store(out + 3, tl.sum(n_walks, axis=0).to(tl.float64))
+
+
+@triton.jit(do_not_specialize=["n_leaves", "n_known", "n_wide"])
+def tables(
+    summed,
+    known,
+    own,
+    wide,
+    place,
+    inside,
+    n_leaves,
+    n_known,
+    n_wide,
+    PARTS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    NODES: tl.constexpr,
+):
+    """Write what walks need of NODES nodes: their places, scales and extents, and the nodes inside them.
+
+    ``known`` has the first node inside each of the ``n_known`` nodes, and their number, before leaves were divided into
+    PARTS parts. The parts are numbered after these nodes.
+    """
+    v = tl.program_id(0) * NODES + tl.arange(0, NODES)
+    ok = v < n_known + PARTS * n_wide
+    row, to = summed + v * WIDTH, place + v * 8
+    scale = tl.load(row + 2, mask=ok, other=1.0)
+    spread = tl.load(row + 11, mask=ok, other=0.0) / scale
+    tl.store(to, tl.load(row, mask=ok), mask=ok)
+    tl.store(to + 1, tl.load(row + 1, mask=ok), mask=ok)
+    tl.store(to + 2, scale, mask=ok)
+    tl.store(to + 3, tl.load(row + 10, mask=ok), mask=ok)
+    tl.store(to + 4, spread * spread, mask=ok)
+    # A leaf without points of its own is wide. Its row is written by the program that counts wide leaves.
+    copied = ok & ((v >= n_leaves) | (tl.load(own + v, mask=v < n_leaves, other=0) > 0))
+    tl.store(inside + 2 * v, tl.load(known + 2 * v, mask=v < n_known, other=0), mask=copied)
+    tl.store(inside + 2 * v + 1, tl.load(known + 2 * v + 1, mask=v < n_known, other=0), mask=copied)
+    is_wide = v < n_wide
+    leaf = tl.load(wide + v, mask=is_wide, other=0)
+    tl.store(inside + 2 * leaf, n_known + PARTS * v, mask=is_wide)
+    tl.store(inside + 2 * leaf + 1, tl.full([NODES], PARTS, tl.int32), mask=is_wide)
+
+
+@triton.jit(do_not_specialize=["first_top", "n_top", "n_all", "n_leaves", "n_above"])
+def begin(
+    sizes,
+    own,
+    wide,
+    mean,
+    walks,
+    of_leaf,
+    first_top,
+    n_top,
+    n_all,
+    n_leaves,
+    n_above,
+    BLOCK: tl.constexpr,
+):
+    """Write the walks of BLOCK leaves, and the number of walks before each leaf.
+
+    The walks of the leaves of other programs are counted again, which takes less time than to wait for their numbers.
+    """
+    lane = tl.arange(0, BLOCK)
+    limit = wide * mean
+    before = tl.zeros([BLOCK], tl.int32)
+    for t in range(0, tl.program_id(0) * BLOCK, BLOCK):
+        before += _n_walks(sizes, own, t + lane, n_all, n_top, limit)
+    leaf = tl.program_id(0) * BLOCK + lane
+    count = _n_walks(sizes, own, leaf, n_all, n_top, limit)
+    end = tl.sum(before, axis=0) + tl.cumsum(count, 0)
+    tl.store(of_leaf + leaf, (end - count).to(tl.int64), mask=leaf < n_all)
+    tl.store(of_leaf + leaf + 1, end.to(tl.int64), mask=leaf == n_all - 1)
+    node = tl.where(leaf < n_leaves, leaf, leaf + n_above)
+    for c in range(tl.max(count, axis=0)):
+        to = walks + 3 * (end - count + c)
+        tl.store(to, node, mask=c < count)
+        tl.store(to + 1, first_top + c + tl.zeros([BLOCK], tl.int32), mask=c < count)
+        tl.store(to + 2, tl.where(count > 1, 1, n_top), mask=c < count)
+
+
+@triton.jit
+def _n_pieces(near_start, leaf, n_all, TOGETHER: tl.constexpr):
+    """Return where the near leaves of some leaves begin and end, and in how many pieces they are summed."""
+    start = tl.load(near_start + leaf, mask=leaf < n_all, other=0)
+    end = tl.load(near_start + leaf + 1, mask=leaf < n_all, other=0)
+    return start, end, (end - start + TOGETHER - 1) // TOGETHER
+
+
+@triton.jit(do_not_specialize=["n_all", "n_pieces"], do_not_specialize_on_alignment=["near_start"])
+def pieces(
+    near_start, leaf_of, start_of, end_of, of_leaf, n_all, n_pieces, TOGETHER: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Write the pieces of BLOCK leaves, and the number of pieces before each leaf. The rest of n_pieces are empty."""
+    lane = tl.arange(0, BLOCK)
+    before = tl.zeros([BLOCK], tl.int64)
+    for t in range(0, tl.program_id(0) * BLOCK, BLOCK):
+        _, _, count = _n_pieces(near_start, t + lane, n_all, TOGETHER)
+        before += count
+    leaf = tl.program_id(0) * BLOCK + lane
+    start, end, count = _n_pieces(near_start, leaf, n_all, TOGETHER)
+    past = tl.sum(before, axis=0) + tl.cumsum(count, 0)
+    tl.store(of_leaf + leaf, past - count, mask=leaf < n_all)
+    tl.store(of_leaf + leaf + 1, past, mask=leaf == n_all - 1)
+    for c in range(tl.max(count, axis=0)):
+        to = past - count + c
+        here = start + c * TOGETHER
+        tl.store(leaf_of + to, leaf.to(tl.int64), mask=c < count)
+        tl.store(start_of + to, here, mask=c < count)
+        tl.store(end_of + to, tl.minimum(here + TOGETHER, end), mask=c < count)
+    if tl.program_id(0) == tl.num_programs(0) - 1:
+        none = tl.zeros([BLOCK], tl.int64)
+        for u in range(tl.sum(before, axis=0) + tl.sum(count, axis=0), n_pieces, BLOCK):
+            tl.store(leaf_of + u + lane, none, mask=u + lane < n_pieces)
+            tl.store(start_of + u + lane, none, mask=u + lane < n_pieces)
+            tl.store(end_of + u + lane, none, mask=u + lane < n_pieces)
+
+
+@triton.jit(
+    do_not_specialize=["n_walks", "n_leaves", "n_above", "height"],
+    do_not_specialize_on_alignment=["far_start", "near_start", "far", "near"],
+)
+def visit(
+    place,
+    inside,
+    opening,
+    spreading,
+    walks,
+    stacks,
+    far_start,
+    near_start,
+    far,
+    near,
+    n_walks,
+    n_leaves,
+    n_above,
+    height,
+    FAN: tl.constexpr,
+    BLOCK: tl.constexpr,
+    FILL: tl.constexpr,
+):
+    """Count or list the far nodes and near leaves of the leaves of some walks.
+
+    ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
+    has a stack of ``height`` nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are
+    too close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves.
+    Without FILL, the numbers of cells are written to ``far`` and ``near``, after a zero. With FILL, the cells are
+    written there, from the places ``far_start`` and ``near_start`` of the walk on.
+    """
+    stack = stacks + tl.program_id(0) * height
+    lane = tl.arange(0, BLOCK)
+    for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
+        target = tl.load(walks + 3 * walk)
+        begin = tl.load(walks + 3 * walk + 1)
+        size = tl.load(walks + 3 * walk + 2)
+        cx = tl.load(place + target * 8)
+        cy = tl.load(place + target * 8 + 1)
+        a = tl.load(place + target * 8 + 2)
+        extent = tl.load(place + target * 8 + 3)
+        spread = tl.load(place + target * 8 + 4)
+        n_far = tl.full((), 0, tl.int64)
+        n_near = tl.full((), 0, tl.int64)
+        if FILL:
+            n_far = tl.load(far_start + walk)
+            n_near = tl.load(near_start + walk)
+        for t in range(0, size, BLOCK):
+            tl.store(stack + t + lane, begin + t + lane, mask=t + lane < size)
+        tl.debug_barrier()
+        while size > 0:
+            rest = tl.maximum(size - BLOCK, 0)
+            there = rest + lane < size
+            node = tl.load(stack + rest + lane, mask=there, other=0)
+            tl.debug_barrier()  # all nodes are taken before new ones are put to the same places
+            p = place + node * 8
+            dx = cx - tl.load(p, mask=there, other=0.0)
+            dy = cy - tl.load(p + 1, mask=there, other=0.0)
+            h = a * tl.load(p + 2, mask=there, other=1.0)
+            e = extent + tl.load(p + 3, mask=there, other=0.0)
+            s = spread + tl.load(p + 4, mask=there, other=0.0)
+            accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
+            is_far = (there & accepted).to(tl.int32)
+            opened = there & (is_far == 0)
+            first = tl.load(inside + 2 * node, mask=opened, other=0)
+            count = tl.load(inside + 2 * node + 1, mask=opened, other=0)
+            is_near = (opened & (count == 0)).to(tl.int32)
+            if FILL:
+                tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
+                leaf = tl.where(node < n_leaves, node, node - n_above)
+                tl.store(near + n_near + tl.cumsum(is_near, 0) - 1, leaf, mask=is_near > 0)
+            n_far += tl.sum(is_far, 0)
+            n_near += tl.sum(is_near, 0)
+            to = stack + rest + tl.cumsum(count, 0) - count
+            for c in tl.static_range(FAN):
+                tl.store(to + c, first + c, mask=c < count)
+            size = rest + tl.sum(count, 0)
+            tl.debug_barrier()
+        if not FILL:
+            tl.store(far + walk + 1, n_far)
+            tl.store(near + walk + 1, n_near)
+            tl.store(far, tl.zeros_like(n_far), mask=walk == 0)
+            tl.store(near, tl.zeros_like(n_near), mask=walk == 0)
