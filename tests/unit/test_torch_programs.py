@@ -47,6 +47,8 @@ for d in (1, 2, 3):
         step, units = torch.rand((n, d)).double(), torch.rand(n).double() if units else None
         settings = {"rate": n, "momentum": 1.0 / n, "min_gain": given, "grow_from_rest": rest, "units": units}
         steps.momentum_step(step, step.clone(), step.clone(), **settings)
+        adam = {"rate": 1.0, "betas": (0.9, 0.999), "eps": 1e-8, "n_steps": n, "units": units}
+        steps.adam_step(step, step.clone(), step.clone(), **adam)
         for longest in (None, 16 / n):
             steps.moved(step, step, units=units, longest=longest, center=True)
 print("the same")
@@ -88,7 +90,7 @@ def test_programs_are_compiled_once_for_data_of_any_size(tmp_path):
     launches = recorded(LAUNCHES, tmp_path / "launches.json")
     names = {name for _, name, _, _ in launches}
     assert {"divide", "cut", "visit", "leaf_sums", "near_sums", "part", "field", "attraction_2d"} <= names
-    assert {"momentum_step", "advance", "centre", "extents", "tables", "begin", "pieces"} <= names
+    assert {"momentum_step", "adam_step", "advance", "centre", "extents", "tables", "begin", "pieces"} <= names
     done = subprocess.run(
         [sys.executable, "-c", COMPILED], input=json.dumps(launches), capture_output=True, text=True, check=False
     )

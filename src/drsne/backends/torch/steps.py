@@ -67,13 +67,26 @@ def adam_step(
     units: Tensor | None = None,
 ) -> Tensor:
     """Update the running ``mean`` and mean ``square`` of the gradient in place, and return the step."""
+    one, two = betas
+    per_root, factor = 1.0 / math.sqrt(1.0 - two**n_steps), -rate / (1.0 - one**n_steps)
+    if _compiled(mean) and mean.is_contiguous() and square.is_contiguous():
+        from drsne.backends.torch.kernels import steps as kernels
+
+        (n, d), out = mean.shape, torch.empty_like(mean)
+        kernels.adam_step[(-(-n * d // _BLOCK),)](
+            gradient.contiguous(),
+            mean if units is None else units.contiguous(),
+            *(mean, square, out, *map(float, (one, two, eps, per_root, factor))),
+            *(n * d, d, units is not None, _BLOCK),
+            **ROUNDED,
+        )
+        return out
     if units is not None:
         gradient = units[:, None] * gradient
-    one, two = betas
     mean.mul_(one).add_(gradient, alpha=1.0 - one)
     square.mul_(two).addcmul_(gradient, gradient, value=1.0 - two)
-    root = square.sqrt().mul_(1.0 / math.sqrt(1.0 - two**n_steps)).add_(eps)
-    return (mean / root).mul_(-rate / (1.0 - one**n_steps))
+    root = square.sqrt().mul_(per_root).add_(eps)
+    return (mean / root).mul_(factor)
 
 
 def combined(attraction: Tensor, repulsion: Tensor, a: float, b: float, factor: float) -> Tensor:

@@ -43,6 +43,39 @@ def momentum_step(
     tl.store(step + at, momentum * last - rate * g, mask=ok)
 
 
+@triton.jit(do_not_specialize=["n", "one", "two", "eps", "per_root", "factor"])
+def adam_step(
+    gradient,
+    units,
+    mean,
+    square,
+    out,
+    one: tl.float64,
+    two: tl.float64,
+    eps: tl.float64,
+    per_root: tl.float64,
+    factor: tl.float64,
+    n,
+    D: tl.constexpr,
+    UNITS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Update the means of BLOCK of the n coordinates of a gradient, and write their step.
+
+    ``per_root`` and ``factor`` are factors on the root mean square and on the step.
+    """
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    ok = at < n
+    g = tl.load(gradient + at, mask=ok, other=0.0)
+    if UNITS:
+        g = tl.load(units + at // D, mask=ok, other=0.0) * g
+    first = one * tl.load(mean + at, mask=ok, other=0.0) + (1.0 - one) * g
+    second = two * tl.load(square + at, mask=ok, other=0.0) + (1.0 - two) * (g * g)
+    tl.store(mean + at, first, mask=ok)
+    tl.store(square + at, second, mask=ok)
+    tl.store(out + at, factor * (first / (tl.sqrt(second) * per_root + eps)), mask=ok)
+
+
 @triton.jit(do_not_specialize=["n", "n_blocks", "longest"])
 def advance(
     places,
