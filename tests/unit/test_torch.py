@@ -379,7 +379,7 @@ warnings.simplefilter("ignore")
 from drsne.backends import PairList
 from drsne.backends.torch import backend, cells, division, tree
 rng = np.random.default_rng(0)
-n = 711
+n = 391
 cells.TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS, cells.LEAVES = 4, 4, 4, 5, 16
 cells._WIDE, division.SMALL_CELL, division._BLOCK = 1.2, 64, 32
 values = torch.tensor(rng.normal(size=(3, 512)), dtype=torch.float32)

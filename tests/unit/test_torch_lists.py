@@ -18,7 +18,7 @@ rng = np.random.default_rng(1)
 cells.TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS, cells.LEAVES = 2, 2, 8, 3, 4
 cells._WIDE, cells.WIDE_WALK = 1.2, 1.5
 walks, wide = [], 0
-for n, d, far in ((1, 2, 0), (33, 1, 3), (64, 2, 9), (300, 2, 500), (260, 2, 0)):
+for n, d, far in ((1, 2, 0), (33, 1, 3), (64, 2, 9), (260, 2, 500), (200, 2, 0)):
     places = rng.normal(size=(n, d))
     places[: n // 9] *= 1 + far
     Y, scales = torch.tensor(places), torch.tensor(np.exp(0.5 * rng.normal(size=n)))

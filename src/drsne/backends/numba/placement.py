@@ -64,15 +64,19 @@ class NumbaPlacer:
 
     def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
         """Move rows by at most so many steps, and return which have arrived at a minimum."""
-        arrived = np.empty(len(Y), np.bool_)
-        self.workers.run(kernels.descend, len(Y), Y, *_arguments(rows, in_map, shared), steps, arrived, grain=_GRAIN)
-        return arrived
+        return self._descended(Y, rows, in_map, shared, steps)[0]
 
     def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:
         """Return the losses of rows at these places."""
-        out, gradients = np.empty(len(Y)), np.empty_like(Y)
-        self.workers.run(kernels.losses, len(Y), Y, *_arguments(rows, in_map, shared), out, gradients, grain=_GRAIN)
-        return out
+        return self._descended(Y, rows, in_map, shared, 0)[1]
+
+    def _descended(
+        self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int
+    ) -> tuple[NDArray[np.bool_], Array]:
+        """Move rows, and return which have arrived and their losses, by one kernel, which takes long to compile."""
+        out = np.empty(len(Y), np.bool_), np.empty(len(Y)), np.empty_like(Y)
+        self.workers.run(kernels.descend, len(Y), Y, *_arguments(rows, in_map, shared), steps, *out, grain=_GRAIN)
+        return out[:2]
 
     def index(self, places: Array) -> Any:
         """Return a k-d tree of the points of a map."""

@@ -363,17 +363,6 @@ def loss(y, lists, p, a, target, lam, apart, skipped, shared, gradient, room):  
 
 
 @kernel
-def losses(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, out, gradients, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the losses of rows lo to hi, and their gradients."""
-    d = Y.shape[1]
-    lists = _lists(near, listed, in_map, d)
-    room = _room(d, max(near.shape[1], listed.shape[1], in_map.shape[1]))
-    for r in range(lo, hi):
-        _fill(lists, near[r], a[r], listed[r], in_map[r], shared[0])
-        out[r] = loss(Y[r], lists, p[r], a[r], target[r], lam[r], apart[r], skipped[r], shared, gradients[r], room)
-
-
-@kernel
 def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them.
 
@@ -418,15 +407,17 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
 
 
 @kernel
-def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, steps, arrived, block, lo, hi):  # type: ignore[no-untyped-def]
+def descend(  # type: ignore[no-untyped-def]
+    Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, steps, arrived, values, gradients, block, lo, hi
+):
     """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
 
     A step is halved until the loss decreases enough or the step is shorter than the last one may be. The inverse
     Hessian begins as that of the attraction to neighbours at the distance zero. ``arrived`` says which rows ended at a
-    minimum before the last step.
+    minimum before the last step. ``values`` and ``gradients`` are the losses where the rows end, and their gradients.
     """
     d = Y.shape[1]
-    y, trial, gradient, after = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+    y, trial, after = np.empty(d), np.empty(d), np.empty(d)
     direction, change, image, inverse = np.empty(d), np.empty(d), np.empty(d), np.empty((d, d))
     lists = _lists(near, listed, in_map, d)
     room = _room(d, max(near.shape[1], listed.shape[1], in_map.shape[1]))
@@ -434,7 +425,7 @@ def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, 
         for c in range(d):
             y[c] = Y[r, c]
         _fill(lists, near[r], a[r], listed[r], in_map[r], shared[0])
-        own = p[r], a[r], target[r], lam[r], apart[r], skipped[r]
+        own, gradient = (p[r], a[r], target[r], lam[r], apart[r], skipped[r]), gradients[r]
         value = loss(y, lists, *own, shared, gradient, room)
         fresh, arrived[r] = True, True
         for _ in range(steps):
@@ -498,5 +489,6 @@ def descend(Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, 
                         ) / product
         else:
             arrived[r] = False
+        values[r] = value
         for c in range(d):
             Y[r, c] = y[c]
