@@ -25,6 +25,7 @@ from drsne.precision import unit_scale
 _PAIRS = 2**25  # largest number of stored pairs that plain PyTorch sums at a time
 _ALL_PAIRS = 2**26  # the same for sums over all pairs
 _ROWS, _BLOCK = 4, 32  # points in a program, and pairs of each that it reads at a time
+_ATTRACTED = 1  # points in a program of the attraction, which reads more for each pair
 _TARGETS, _SOURCES = 32, 64  # points in a program of the sums over all pairs, and points that it reads at a time
 _MANY, _OF_FEW = 4096, (2, 512)  # the same for fewer points than _MANY
 _REORDERED_FROM = 200_000  # smallest number of points for which an order that follows the map pays
@@ -131,13 +132,12 @@ class TorchBackend:
         if _compiled(Y) and not delta:
             from drsne.backends.torch.kernels import attraction as kernels
 
-            n, adaptive = len(Y), inverse_scales is not None
-            found = torch.empty_like(Y)
-            scales = Y if inverse_scales is None else inverse_scales
-            grid = (-(-n // _ROWS),)
-            kernels.attraction_2d[grid](
-                Y, scales, *pairs, base, found, n, adaptive, _ROWS, _BLOCK, num_warps=1, **FUSED
-            )
+            n, found, places = len(Y), torch.empty_like(Y), Y
+            if inverse_scales is not None:
+                u = inverse_scales[:, None]
+                places = torch.cat((Y, u, u), dim=1)
+            kinds = n, inverse_scales is not None, _ATTRACTED, _BLOCK
+            kernels.attraction_2d[(-(-n // _ATTRACTED),)](places, *pairs, base, found, *kinds, num_warps=1, **FUSED)
             return found.to(torch.float64), None
         forces = torch.empty(Y.shape, dtype=torch.float64, device=Y.device)
         mass = 0.0

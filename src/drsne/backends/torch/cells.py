@@ -25,7 +25,7 @@ FAN = 4  # number of nodes in a node of the next level
 N_SUMMED = 16  # number of columns in the summary of a node
 X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
 _HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
-_VISITED, _VISITORS = 128, 2048  # number of nodes that a program visits at the same time, and number of programs
+_VISITED, _VISITORS = 64, 8192  # number of nodes that a program visits at the same time, and number of programs
 _WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
 _CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
 WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
@@ -283,9 +283,9 @@ def _visited(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lis
     n_top, n_nodes, n_leaves, runs = at.levels[-1], len(found.summed), len(at.runs.first), at.runs
     known = _inside_levels(tuple(at.levels), device)
     place = torch.empty((n_nodes, 8), dtype=found.summed.dtype, device=device)
-    inside, walks = (torch.empty(shape, dtype=torch.int32, device=device) for shape in ((n_nodes, 2), (n_walks, 3)))
+    walks = torch.empty((n_walks, 3), dtype=torch.int32, device=device)
     kernels.tables[(-(-n_nodes // LEAVES),)](
-        *(found.summed, known, runs.own, runs.wide, place, inside),
+        *(found.summed, known, runs.own, runs.wide, place),
         *(at.n_leaves, len(known), len(runs.wide), 2**_CUTS, N_SUMMED, LEAVES),
         **ROUNDED,
     )
@@ -301,13 +301,13 @@ def _visited(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lis
     programs = min(n_walks, _VISITORS)
     stacks = torch.empty(programs * height, dtype=torch.int32, device=device)
     counts = torch.empty((2, n_walks + 1), dtype=torch.int64, device=device)
-    fixed = place, inside, opening, spreading, walks, stacks
+    fixed = place, opening, spreading, walks, stacks
     sizes = n_walks, at.n_leaves, at.n_above, height, FAN, _VISITED
     # Both programs must decide alike, so products and sums are not fused: that could differ between the two.
-    kernels.visit[(programs,)](*fixed, *counts, *counts, *sizes, False, **ROUNDED)
+    kernels.visit[(programs,)](*fixed, *counts, *counts, *sizes, False, num_warps=1, **ROUNDED)
     starts = counts.cumsum(dim=1)
     far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
-    kernels.visit[(programs,)](*fixed, *starts, far, near, *sizes, True, **ROUNDED)
+    kernels.visit[(programs,)](*fixed, *starts, far, near, *sizes, True, num_warps=1, **ROUNDED)
     starts = starts[:, of_leaf].contiguous()
     return Lists(starts[0], far), Lists(starts[1], near)
 

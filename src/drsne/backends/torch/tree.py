@@ -113,7 +113,7 @@ def sums(found: Cells, opening: float, spreading: float, d: int) -> Sums:
         )
         out = at.order, potential, forces, at.n_leaves, at.n_above, d
         kernels.leaf_sums[(len(at.runs.first),)](
-            *points, *runs, found.summed, *far, of_leaf, partial, *out, LEAF, _BLOCK, N_SUMMED, num_warps=2, **FUSED
+            *points, *runs, found.summed, *far, of_leaf, partial, *out, LEAF, _BLOCK, N_SUMMED, num_warps=1, **FUSED
         )
     else:
         sums_of_points = _plain_sums(found, far, near)
@@ -280,7 +280,7 @@ class TorchTree:
     """The sums over a tree that :mod:`drsne.engines.tree` needs."""
 
     LARGE = 0  # cells are used again for maps of any size
-    MOST_USES, GROWN = 16, 2.0  # largest number of evaluations with the same cells, and largest growth of the leaves
+    MOST_USES, GROWN = 16, 1.3  # largest number of evaluations with the same cells, and largest growth of the leaves
     MOST_AGE = 8  # number of times that only small cells are made again
 
     @staticmethod

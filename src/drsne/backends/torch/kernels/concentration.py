@@ -6,6 +6,12 @@ import triton
 import triton.language as tl
 
 
+@triton.jit
+def _places(y, j, there):
+    """Return the two coordinates of the points ``j``, which are read together because the points are far apart."""
+    return tl.split(tl.load(y + 2 * j[:, :, None] + tl.arange(0, 2)[None, None, :], mask=there[:, :, None], other=0.0))
+
+
 @triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["lengths", "directions"])
 def lengths_2d(y, neighbors, floor, lengths, directions, n, m, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Write the sum of the distances from ROWS points to their m neighbours, and the gradients of these sums."""
@@ -20,8 +26,8 @@ def lengths_2d(y, neighbors, floor, lengths, directions, n, m, ROWS: tl.constexp
         c = t + tl.arange(0, BLOCK)
         there = ok[:, None] & (c < m)[None, :]
         j = tl.load(neighbors + i[:, None].to(tl.int64) * m + c[None, :], mask=there, other=0)
-        ex = xi[:, None] - tl.load(y + 2 * j, mask=there, other=0.0)
-        ey = yi[:, None] - tl.load(y + 2 * j + 1, mask=there, other=0.0)
+        xj, yj = _places(y, j, there)
+        ex, ey = xi[:, None] - xj, yi[:, None] - yj
         length = tl.sqrt(ex * ex + ey * ey + floor)
         per = tl.where(there & (length > 0.0), 1.0 / length, 0.0)
         total += tl.where(there, length, 0.0)
@@ -47,8 +53,8 @@ def pull_back_2d(y, offsets, listed_by, slope, floor, forces, n, ROWS: tl.conste
         at = start[:, None] + t + tl.arange(0, BLOCK)[None, :]
         there = at < end[:, None]
         j = tl.load(listed_by + at, mask=there, other=0)
-        ex = xi[:, None] - tl.load(y + 2 * j, mask=there, other=0.0)
-        ey = yi[:, None] - tl.load(y + 2 * j + 1, mask=there, other=0.0)
+        xj, yj = _places(y, j, there)
+        ex, ey = xi[:, None] - xj, yi[:, None] - yj
         length = tl.sqrt(ex * ex + ey * ey + floor)
         per = tl.where(there & (length > 0.0), tl.load(slope + j, mask=there, other=0.0) / length, 0.0)
         gx += per * ex

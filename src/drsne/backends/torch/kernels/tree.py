@@ -5,6 +5,8 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from drsne.backends.torch.kernels.reciprocal import reciprocal
+
 
 @triton.jit(do_not_specialize=["n", "n_all", "n_leaves", "n_above"])
 def leaf_moments(
@@ -169,7 +171,7 @@ def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, parti
         ex = xi[:, None] - xj[None, :]
         ey = yi[:, None] - yj[None, :]
         h = ai[:, None] * bj[None, :]
-        m = 1.0 / (h + ex * ex + ey * ey)
+        m = reciprocal(h + ex * ex + ey * ey)
         w = h * m * mj[None, :]
         vv += w
         wm = w * m

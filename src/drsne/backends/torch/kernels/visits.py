@@ -72,7 +72,6 @@ def tables(
     own,
     wide,
     place,
-    inside,
     n_leaves,
     n_known,
     n_wide,
@@ -82,7 +81,8 @@ def tables(
 ):
     """Write what walks need of NODES nodes: their places, scales and extents, and the nodes inside them.
 
-    ``known`` has the first node inside each of the ``n_known`` nodes, and their number, before leaves were divided into
+    These are eight numbers for each node, one after the other. The first node inside a node and the number of the nodes
+    inside it are integers. ``known`` has both for the ``n_known`` nodes that there are before leaves are divided into
     PARTS parts. The parts are numbered after these nodes.
     """
     v = tl.program_id(0) * NODES + tl.arange(0, NODES)
@@ -97,12 +97,14 @@ def tables(
     tl.store(to + 4, spread * spread, mask=ok)
     # A leaf without points of its own is wide. Its row is written by the program that counts wide leaves.
     copied = ok & ((v >= n_leaves) | (tl.load(own + v, mask=v < n_leaves, other=0) > 0))
-    tl.store(inside + 2 * v, tl.load(known + 2 * v, mask=v < n_known, other=0), mask=copied)
-    tl.store(inside + 2 * v + 1, tl.load(known + 2 * v + 1, mask=v < n_known, other=0), mask=copied)
+    first = tl.load(known + 2 * v, mask=v < n_known, other=0)
+    count = tl.load(known + 2 * v + 1, mask=v < n_known, other=0)
+    tl.store(to + 5, first.to(tl.float32, bitcast=True), mask=copied)
+    tl.store(to + 6, count.to(tl.float32, bitcast=True), mask=copied)
     is_wide = v < n_wide
-    leaf = tl.load(wide + v, mask=is_wide, other=0)
-    tl.store(inside + 2 * leaf, n_known + PARTS * v, mask=is_wide)
-    tl.store(inside + 2 * leaf + 1, tl.full([NODES], PARTS, tl.int32), mask=is_wide)
+    to = place + tl.load(wide + v, mask=is_wide, other=0) * 8
+    tl.store(to + 5, (n_known + PARTS * v).to(tl.float32, bitcast=True), mask=is_wide)
+    tl.store(to + 6, tl.full([NODES], PARTS, tl.int32).to(tl.float32, bitcast=True), mask=is_wide)
 
 
 @triton.jit(do_not_specialize=["first_top", "n_top", "n_all", "n_leaves", "n_above"])
@@ -179,13 +181,22 @@ def pieces(
             tl.store(end_of + u + lane, none, mask=u + lane < n_pieces)
 
 
+@triton.jit
+def _four(values, row):
+    """Return the four numbers of some rows of a table, which are read together."""
+    found = tl.load(values + 4 * row[:, None] + tl.arange(0, 4)[None, :])
+    first_and_third, second_and_fourth = tl.split(tl.reshape(found, (row.shape[0], 2, 2)))
+    first, third = tl.split(first_and_third)
+    second, fourth = tl.split(second_and_fourth)
+    return first, second, third, fourth
+
+
 @triton.jit(
     do_not_specialize=["n_walks", "n_leaves", "n_above", "height"],
     do_not_specialize_on_alignment=["far_start", "near_start", "far", "near"],
 )
 def visit(
     place,
-    inside,
     opening,
     spreading,
     walks,
@@ -206,7 +217,7 @@ def visit(
 
     ``walks`` has the node of a leaf, the first node where the walk begins, and the number of these nodes. Each program
     has a stack of ``height`` nodes, takes BLOCK nodes from its end at a time, and puts the nodes inside those that are
-    too close to its end. ``inside`` has the first node inside each node, and their number, which is 0 for leaves.
+    too close to its end. ``place`` also has the first node inside each node, and their number, which is 0 for leaves.
     Without FILL, the numbers of cells are written to ``far`` and ``near``, after a zero. With FILL, the cells are
     written there, from the places ``far_start`` and ``near_start`` of the walk on.
     """
@@ -234,17 +245,14 @@ def visit(
             there = rest + lane < size
             node = tl.load(stack + rest + lane, mask=there, other=0)
             tl.debug_barrier()  # all nodes are taken before new ones are put to the same places
-            p = place + node * 8
-            dx = cx - tl.load(p, mask=there, other=0.0)
-            dy = cy - tl.load(p + 1, mask=there, other=0.0)
-            h = a * tl.load(p + 2, mask=there, other=1.0)
-            e = extent + tl.load(p + 3, mask=there, other=0.0)
-            s = spread + tl.load(p + 4, mask=there, other=0.0)
+            x, y, b, e = _four(place, 2 * node)
+            s, first, count, _ = _four(place, 2 * node + 1)
+            dx, dy, h, e, s = cx - x, cy - y, a * b, extent + e, spread + s
             accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
             is_far = (there & accepted).to(tl.int32)
             opened = there & (is_far == 0)
-            first = tl.load(inside + 2 * node, mask=opened, other=0)
-            count = tl.load(inside + 2 * node + 1, mask=opened, other=0)
+            first = first.to(tl.int32, bitcast=True)
+            count = tl.where(opened, count.to(tl.int32, bitcast=True), 0)
             is_near = (opened & (count == 0)).to(tl.int32)
             if FILL:
                 tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
