@@ -30,6 +30,7 @@ import sys
 import tempfile
 import time
 import types
+from functools import partial
 from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
@@ -65,26 +66,29 @@ def model_of(method: str, device: str, search: str | None) -> Any:
     name, given = METHODS[method]
     model = getattr(import_torchdr(), name)(backend=None if given else search, device=device, random_state=0)
     if given:
-        model.affinity_in._distance_matrix = our_search
+        model.affinity_in._distance_matrix = partial(our_search, device)
     return model
 
 
-def our_search(X: Any, k: int, return_indices: bool = True) -> Any:
-    """Return squared distances and neighbours, as TorchDR's own search does."""
+def our_search(device: str, X: Any, k: int, return_indices: bool = True) -> Any:
+    """Return squared distances and neighbours on the device, as TorchDR's own search does."""
     import torch
 
     from drsne.backends.torch.backend import TorchBackend
 
-    found = TorchBackend(X.device).nearest(X.to(torch.float64), int(k), cosine=False)
+    found = TorchBackend(device).nearest(X.to(device, torch.float64), int(k), cosine=False)
     return (found.distances**2).to(X.dtype), found.indices.to(torch.int64)
 
 
-def fit(method: str, files: tuple[Path, Path], device: str) -> dict[str, Any]:
-    """Fit a model to the rows of a file, save the map, and return what was measured."""
+def fit(method: str, files: tuple[Path, Path], device: str, plain: bool) -> dict[str, Any]:
+    """Fit a model to the rows of a file, save the map, and return what was measured.
+
+    With ``plain``, the search is that of plain PyTorch, whatever is installed.
+    """
     import torch
 
     X, on_gpu = np.load(files[0]), device.startswith("cuda")
-    small, usable = np.ascontiguousarray(X[:: max(1, len(X) // SMALL)][:SMALL]), searches()
+    small, usable = np.ascontiguousarray(X[:: max(1, len(X) // SMALL)][:SMALL]), [None] if plain else searches()
     while True:
         try:
             model_of(method, device, usable[0]).fit_transform(small)
@@ -109,16 +113,20 @@ def fit(method: str, files: tuple[Path, Path], device: str) -> dict[str, Any]:
 def measured(method: str, files: tuple[Path, Path], device: str, limit: float) -> dict[str, Any]:
     """Return the results of a fit in a process of its own, or the reason why there are none."""
     words = [sys.executable, __file__, "--fit", method, *map(str, files), "--device", device]
-    try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        return {"error": f"stopped after {limit:.0f} s, with a smaller fit"}
-    print(done.stderr[-2000:], file=sys.stderr)
-    if done.returncode == 0:
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
+    for more in ([], ["--plain"]):
+        try:
+            done = subprocess.run([*words, *more], capture_output=True, text=True, timeout=limit)
+        except subprocess.TimeoutExpired:
+            return {"error": f"stopped after {limit:.0f} s, with a smaller fit"}
+        print(done.stderr[-2000:], file=sys.stderr)
+        if done.returncode == 0:
+            found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+            return found
+        if done.returncode > 0:
+            break
+        print(f"killed by signal {-done.returncode}", file=sys.stderr)  # a library crashed, so it is not used again
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    reason = lines[-1] if lines else f"ended with {done.returncode}"
+    reason = f"killed by signal {-done.returncode}" if done.returncode < 0 else lines[-1]
     return {"error": reason.replace("|", "/")[:200]}
 
 
@@ -154,10 +162,11 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds after which a process is stopped")
     parser.add_argument("--again", action="store_true", help="repeat fits that have a row")
     parser.add_argument("--fit", nargs=3, metavar=("METHOD", "DATA", "MAP"), help=argparse.SUPPRESS)
+    parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.fit:
         method, rows, places = options.fit
-        print(json.dumps(fit(method, (Path(rows), Path(places)), options.device)))
+        print(json.dumps(fit(method, (Path(rows), Path(places)), options.device, options.plain)))
         return
     if importlib.util.find_spec("torchdr") is None:
         sys.exit("TorchDR is not installed: pip install torchdr")
