@@ -9,29 +9,32 @@
 The rules:
 
 - The time of a fit includes everything from a NumPy array to the map as a NumPy array: ``DRSNE(device="cuda").fit(X)``.
-  Before, a fit of every k-th row (20,000 in all) or, up to 100,000 points, of the same rows has compiled the Triton
-  programs. Three fits up to 1,000,000 points, one for more.
+  An earlier fit, whose time does not count, has compiled the GPU kernels. It uses all rows up to 100,000 points, and
+  20,000 rows of larger data. There are three fits of up to 1,000,000 points, and one fit of more points.
 - Data: MNIST (50 principal components) for 70,000 points, Covertype for 280,000, and 100 Gaussians in 50 dimensions for
   more, all in double precision.
 - The parts of a fit are those that it logs with verbose=2, in the last of the fits.
-- The floor of an iteration is the time to read the stored pairs once, and to read and write 24 numbers of each point,
-  at the measured speed of a copy on the device (4.3 TB/s on an H200).
-- The floor of a whole fit is the sum of four times: (1) to copy the rows to the device, and the map and the stored
-  pairs (8 bytes each) back, at the measured speed of a copy of a NumPy array; (2) of the matrix products of the search
-  in single precision, at the measured speed of a product of large matrices: of all pairs of rows up to 300,000 rows,
-  and of each row with 16,384 others for more; (3) to read the 90 neighbours of every point with their distances once,
-  and to write the stored pairs once; (4) the floors of all iterations. A floor assumes that nothing waits for anything
-  else, that nothing is read twice, and that the repulsion, whose sums are not in it, costs nothing.
-- The error of the forces is that of the tree at the final map, for 256 points, against sums over all pairs. At
-  1,000,000 points, it is compared with that of meshes of a fixed number of boxes per axis (50 and 130, as in other
-  programs for GPUs), each with three nodes per axis. These have no adaptive kernel, so the fixed kernel is used there.
+- The floor is a lower bound of the time. That of an iteration is the time to read the pairs of points with affinities
+  once (8 bytes for each pair), and to read and write 24 numbers of each point, at the measured speed of a copy on the
+  device (4.3 TB/s on an H200).
+- The floor of a whole fit is the sum of four times. The first is the time to copy the rows to the device, and the map
+  and the pairs back, at the measured speed of a copy of a NumPy array. The second is the time of the matrix products of
+  the search, at the measured speed of a product of large matrices in single precision. These are the products of all
+  pairs of rows up to 300,000 rows, and of each row with 16,384 others for more rows. The third is the time to read the
+  90 neighbours of every point with their distances once, and to write the pairs once. The fourth is the sum of the
+  floors of all iterations. A floor assumes that nothing waits for anything else, that nothing is read twice, and that
+  the sums of the repulsion cost nothing.
+- The error of the forces is the norm of their error divided by their norm, for 256 points of the final map. The true
+  forces are sums over all pairs. At 1,000,000 points, the error of the tree is compared with that of meshes with a
+  fixed number of boxes per axis (50 and 130, as in other programs for GPUs) and three nodes per box and axis. The
+  fixed kernel is used for this comparison, because such meshes have no adaptive kernel.
 - Scores: the five scores of 2,000 sampled points, with neighbours among all points; 500 points above 1,000,000.
 - ``--scores`` compares the means of the scores of three seeds with those of the CPU on Digits, Fashion-MNIST and MNIST.
   Up to 300,000 rows, the GPU compares all rows in the search for neighbours, but the CPU does so only up to 50,000. For
   70,000 rows, the CPU is therefore also run with exact neighbours.
-- A profile is that of one more fit (``gpu_profile.py``): of 24 iterations at the beginning, in the middle and at the
-  end of t-SNE, and in the middle of the iterations with the density term. These are timed. The programs on the device
-  are listed for the 24 iterations that follow.
+- For a profile (``gpu_profile.py``), one more fit is made. It times the parts of 24 iterations at the beginning, in the
+  middle and at the end of t-SNE, and in the middle of the iterations with the density term. A profiler then lists the
+  kernels that run on the device in the 24 iterations that follow.
 
 Each fit is a line of results/gpu.jsonl, written when it ends, and again with each score. Fits that were made by the
 same version of the package are not repeated without ``--again``. Maps are kept in a temporary folder, so that the
@@ -53,7 +56,7 @@ from typing import Any
 import numpy as np
 from data import digits, large
 from gpu_report import NAMES, PARTS, PROFILED, ROWS, SCORED, SCORES, SIZES, data_name, done, write_report
-from report import sources
+from report import host, sources
 
 import drsne
 from drsne import datasets, metrics
@@ -245,7 +248,7 @@ def _timed(row: dict[str, Any], device: str) -> dict[str, Any]:
     if device.startswith("cuda"):
         row["peak_gb"] = round(torch.cuda.max_memory_allocated(device) / 1e9, 2)
     row |= {"recall": model.knn_recall_, "pairs": int(model.affinities_.nnz), "kl": round(model.kl_divergence_, 4)}
-    row |= {"columns": X.shape[1], "sources": sources(), "drsne": drsne.__version__}
+    row |= {"columns": X.shape[1], "sources": sources(), "drsne": drsne.__version__, "host": host()}
     ROWS.append(row)  # the measurement of the rates and the scores may be stopped
     _map_file(row).parent.mkdir(exist_ok=True)
     np.savez(_map_file(row), Y=model.embedding_, scales=model.scales_)

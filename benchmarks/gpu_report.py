@@ -104,13 +104,13 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
             ]
         )
         scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
-    header = ["n", "data", "s, median (range)", "asked", "floor", *PARTS]
+    header = ["n", "data", "s, median (range)", "target", "floor", *PARTS]
     header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
-    early = [f"{n:,}" for n in sorted({row["n"] for row in timed if "sources" not in row})]
+    hosts = "\n".join(f"- {each}" for each in dict.fromkeys(row["host"] for row in timed if "host" in row))
     out = [
-        "## Whole fits\n\nSeconds, with the parts of the last fit, and milliseconds of its iterations. 'Asked' is the "
-        "goal that was set for an H200, and 'error' is that of the forces."
-        + (f" The fits of {', '.join(early)} points were made at commit 6c3c63c." if early else ""),
+        "## Whole fits\n\nThe table shows the seconds of the fits and of the parts of the last one, and the "
+        "milliseconds of an iteration. 'Target' is the time that was asked for before the first measurement, and "
+        f"'error' is the relative error of the forces. The fits were made on:\n\n{hosts}",
         table(header, lines),
         "## Scores of these fits",
         table(["n", *SCORES], scores),
@@ -118,8 +118,9 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
     meshes = [row["fixed_kernel_errors"] for row in timed if "fixed_kernel_errors" in row]
     if meshes:
         out += [
-            "## Errors of the forces of the fixed kernel, at the map of 1,000,000 points",
-            table(["sums over", "error"], [[name, f"{error:.4f}"] for name, error in meshes[-1].items()]),
+            "## Errors of the forces of the fixed kernel, at the map of 1,000,000 points\n\n"
+            "An error of 1 is as large as the forces themselves.",
+            table(["sums over", "relative error"], [[name, f"{error:.4f}"] for name, error in meshes[-1].items()]),
         ]
     return out
 
@@ -132,20 +133,24 @@ def _median(seconds: list[float]) -> str:
 def _profiles(rows: list[dict[str, Any]]) -> list[str]:
     """Return the section about what an iteration spends its time on."""
     out = [
-        "## What an iteration spends its time on\n\nFrom one fit of each size. 'Iteration' is the number of the first "
-        "of the iterations that were measured. Their milliseconds are those without the profiler. The parts of an "
-        "iteration do not overlap. 'Busy' is the time in which a program runs on the device, and 'idle' is the share "
-        "of the rest. The profiler saw other iterations, which follow those of the parts, so both can differ a little."
+        "## What an iteration spends its time on\n\nEvery profile is from one fit. 'Iteration' is the first of the 24 "
+        "timed iterations, and 'ms' is the time of one of them, without the profiler. The parts of an iteration do not "
+        "overlap. 'Busy' is the time of an iteration in which a kernel runs on the device, and 'idle' is the share of "
+        "the rest. The profiler sees the next 24 iterations. At the beginning of a fit, these can take longer, and "
+        "then 'idle' is left empty.\n\nThe points are divided into *leaves* of 32, which are parts of larger cells. "
+        "Leaves that are *wide*, because their points belong to different groups, are divided further. For each leaf, sums are "
+        "taken over *far* cells as a whole, and over the single points of *near* leaves, which are processed in "
+        "*pieces* of at most 32 leaves."
     ]
     for row in sorted(rows, key=lambda row: row["n"]):
         device, windows = row["device"].removeprefix(PROFILED), row["windows"]
-        out.append(f"### {row['n']:,} points of {row['data']} on {device}\n\n{_phases(row)}")
+        out.append(f"### {row['n']:,} points of {row['data']} on {device}")
         names = list(dict.fromkeys(name for window in windows for name in window["parts"]))
         names.sort(key=lambda name: -max(window["parts"].get(name, 0.0) for window in windows))
         lines = []
         for window in windows:
             busy, ms = window["busy_ms"], window["ms"]
-            idle = "-" if busy is None else f"{100 * max(0.0, 1.0 - busy / ms):.0f} %"
+            idle = "-" if busy is None or busy > ms else f"{100 * (1.0 - busy / ms):.0f} %"
             line = [window["phase"], window["iteration"], f"{ms:.2f}", "-" if busy is None else f"{busy:.2f}", idle]
             lines.append([*line, *(f"{window['parts'].get(name, 0.0):.2f}" for name in names)])
         out.append(table(["phase", "iteration", "ms", "busy", "idle", *names], lines))
@@ -155,29 +160,26 @@ def _profiles(rows: list[dict[str, Any]]) -> list[str]:
     return out
 
 
-def _phases(row: dict[str, Any]) -> str:
-    seconds = ", ".join(f"{name} {row['parts'].get(name, 0.0):.2f} s" for name in PARTS)
-    return f"Parts of the fit, without the time of the profiler itself: {seconds}."
-
-
 def _programs(window: dict[str, Any]) -> str:
     lines = [[f"`{each['name']}`", f"{each['calls']:.1f}", f"{each['ms']:.3f}"] for each in window["programs"]]
-    title = f"The longest programs, {window['phase']} from iteration {window['profiled']}, per iteration:"
-    others = f"All {window['kinds']} kinds of programs: {window['calls']:.0f} calls per iteration."
-    return f"{title}\n\n{table(['program', 'calls', 'ms'], lines)}\n\n{others}"
+    title = f"These kernels take longest per iteration, {window['phase']}, from iteration {window['profiled']}:"
+    others = f"In total, {window['kinds']} different kernels are started {window['calls']:.0f} times per iteration."
+    return f"{title}\n\n{table(['kernel', 'calls', 'ms'], lines)}\n\n{others}"
 
 
 def _counts(row: dict[str, Any]) -> str:
     """Return the table of what does not depend on the device."""
     found = [(window["phase"], window["iteration"], window["cells"]) for window in row["windows"] if window["cells"]]
     names = list(found[0][2]) if found else []
-    cells = [[phase, iteration, *(f"{of[name]:,.1f}" for name in names)] for phase, iteration, of in found]
+    cells = [[phase, iteration, *(f"{of[name]:,.0f}" for name in names)] for phase, iteration, of in found]
     kinds = list(dict.fromkeys(name for of in row["events"].values() for name in of))
     stages = [stage for stage in STAGES if stage in row["events"]]
     events = [[stage, *(f"{row['events'][stage].get(name, 0.0):.1f}" for name in kinds)] for stage in stages]
     return (
-        f"Cells at the end of these iterations:\n\n{table(['phase', 'iteration', *names], cells)}\n\n"
-        f"How often this happens in 100 iterations:\n\n{table(['iterations', *kinds], events)}"
+        "These are the numbers of cells at the end of the iterations above:\n\n"
+        f"{table(['phase', 'iteration', *names], cells)}\n\n"
+        "This is how often cells and lists of cells were made, for 100 iterations:\n\n"
+        f"{table(['iterations', *kinds], events)}"
     )
 
 
@@ -218,7 +220,7 @@ def _compared(compared: list[dict[str, Any]]) -> list[str]:
                 both = [f"{m} ({s})" for m, s in zip(means, spread, strict=True)]
                 body.append([name, device, len(mine), *both, f"{np.median([row['total_s'] for row in mine]):.1f}"])
     return [
-        "## GPU and CPU\n\nMeans of the scores over seeds (standard deviations), and the median of the seconds. "
-        "The first fit on the CPU compiles.",
+        "## GPU and CPU\n\nThe table shows the means of the scores over the seeds, with their standard deviations in "
+        "brackets, and the median time. The times of the first fits include the compilation.",
         table(["data", "device", "seeds", *SCORES, "s"], body),
     ]
