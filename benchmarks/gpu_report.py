@@ -138,9 +138,9 @@ def _profiles(rows: list[dict[str, Any]]) -> list[str]:
         "overlap. 'Busy' is the time of an iteration in which a kernel runs on the device, and 'idle' is the share of "
         "the rest. The profiler sees the next 24 iterations. At the beginning of a fit, these can take longer, and "
         "then 'idle' is left empty.\n\nThe points are divided into *leaves* of 32, which are parts of larger cells. "
-        "Leaves that are *wide*, because their points belong to different groups, are divided further. For each leaf, sums are "
-        "taken over *far* cells as a whole, and over the single points of *near* leaves, which are processed in "
-        "*pieces* of at most 32 leaves."
+        "Leaves that are *wide*, because their points belong to different groups, are divided further. For each leaf, "
+        "sums are taken over *far* cells as a whole, and over the single points of *near* leaves, which are processed "
+        "in *pieces* of at most 32 leaves."
     ]
     for row in sorted(rows, key=lambda row: row["n"]):
         device, windows = row["device"].removeprefix(PROFILED), row["windows"]
