@@ -290,7 +290,7 @@ def compare(seeds: list[int], devices: list[str], again: bool) -> None:
                 model, seconds = fit(
                     X, seed, "cuda" if device == "cuda" else None, near=tuple(exact) if device == "exact" else None
                 )
-                row |= {"total_s": round(seconds, 2), "kl": round(model.kl_divergence_, 4)}
+                row |= {"total_s": round(seconds, 2), "kl": round(model.kl_divergence_, 4), "sources": sources()}
                 row |= scored(X, model.embedding_, 2000, "cuda" if device == "cuda" else None)
                 print(row, flush=True)
                 ROWS.append(row)

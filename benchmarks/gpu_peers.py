@@ -121,12 +121,13 @@ def measured(method: str, files: tuple[Path, Path], device: str, limit: float) -
         print(done.stderr[-2000:], file=sys.stderr)
         if done.returncode == 0:
             found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-            return found
+            return found | ({"note": "after a crash with another search"} if more else {})
         if done.returncode > 0:
             break
         print(f"killed by signal {-done.returncode}", file=sys.stderr)  # a library crashed, so it is not used again
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    reason = f"killed by signal {-done.returncode}" if done.returncode < 0 else lines[-1]
+    reason = lines[-1] if lines else f"ended with {done.returncode}"
+    reason = f"killed by signal {-done.returncode}" if done.returncode < 0 else reason
     return {"error": reason.replace("|", "/")[:200]}
 
 

@@ -106,11 +106,13 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
         scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
     header = ["n", "data", "s, median (range)", "target", "floor", *PARTS]
     header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
-    hosts = "\n".join(f"- {each}" for each in dict.fromkeys(row["host"] for row in timed if "host" in row))
+    made = dict.fromkeys((row.get("host", "an unknown machine"), row.get("sources")) for row in timed)
+    hosts = "\n".join(f"- {where}; digest of the sources: {digest or 'unknown'}" for where, digest in made)
     out = [
         "## Whole fits\n\nThe table shows the seconds of the fits and of the parts of the last one, and the "
         "milliseconds of an iteration. 'Target' is the time that was asked for before the first measurement, and "
-        f"'error' is the relative error of the forces. The fits were made on:\n\n{hosts}",
+        f"'error' is the relative error of the forces. The fits were made on:\n\n{hosts}\n\n"
+        f"The digest of the present sources is {sources()}.",
         table(header, lines),
         "## Scores of these fits",
         table(["n", *SCORES], scores),
@@ -218,9 +220,9 @@ def _compared(compared: list[dict[str, Any]]) -> list[str]:
                 means = [f"{np.mean([row[score] for row in mine]):.4f}" for score in SCORES]
                 spread = [f"{np.std([row[score] for row in mine]):.4f}" for score in SCORES]
                 both = [f"{m} ({s})" for m, s in zip(means, spread, strict=True)]
-                body.append([name, device, len(mine), *both, f"{np.median([row['total_s'] for row in mine]):.1f}"])
+                body.append([name, device, len(mine), *both])
     return [
         "## GPU and CPU\n\nThe table shows the means of the scores over the seeds, with their standard deviations in "
-        "brackets, and the median time. The times of the first fits include the compilation.",
-        table(["data", "device", "seeds", *SCORES, "s"], body),
+        "brackets. Both were not always made by the same version of the package.",
+        table(["data", "device", "seeds", *SCORES], body),
     ]

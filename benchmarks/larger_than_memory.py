@@ -243,7 +243,7 @@ def direct(options: argparse.Namespace) -> None:
 def write_report() -> None:
     """Write the tables."""
     rows = sorted(ROWS.read(), key=lambda row: (row["rows"], row["landmarks"]))
-    runs, same, scores = [], [], []
+    runs, same, scores, notes = [], [], [], []
     for each in rows:
         size = [f"{each['rows']:,}", f"{each['landmarks']:,}"]
         if each["what"] in ("cluster", "one"):
@@ -254,6 +254,8 @@ def write_report() -> None:
             error = each["found"]["concentration"]
             bias = f"{error['bias']:.3f} ({error['standard_error_of_bias']:.3f})"
             memory = each.get("memory_limit", "-"), max(map(max, megabytes.values()))
+            if "note" in each:
+                notes.append(f"- {size[0]} rows, {how}: {each['note']}")
             runs.append([*size, how, *seconds, *memory, bias, f"{error['root_mean_square_error']:.3f}"])
         elif each["what"] == "compare":
             same.append([*size, each["files"], len(each["different_files"])])
@@ -273,6 +275,7 @@ def write_report() -> None:
         "of 300,000 and 4 million rows were made with an earlier version, in which `concentration` and `output` were "
         "slower.",
         table(["rows", "landmarks", "how", *STAGES[1:], "total", "limit", "MB", "mean error", "rms error"], runs),
+        "\n".join(notes),
         "## Do the workers write the same bytes as one process?",
         table(["rows", "landmarks", "files", "files that differ"], same),
         "## Scores of landmarks and placed rows, against a fit of all rows",

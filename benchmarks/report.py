@@ -16,6 +16,7 @@ from drsne import markdown
 from drsne.experiments.rows import Row, Rows, key
 
 RESULTS = Path(__file__).parent / "results"
+SOURCES = Path(__file__).parents[1] / "src"
 
 
 def machine() -> str:
@@ -42,10 +43,13 @@ def _processor() -> str:
 
 def _commit() -> str:
     try:
-        done = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True)
+        commit, changes = (
+            subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
+            for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", str(SOURCES)])
+        )
     except (OSError, subprocess.CalledProcessError):
         return "no commit"
-    return done.stdout.strip()
+    return commit + (" with changes" if changes else "")
 
 
 def sources() -> str:

@@ -1,4 +1,4 @@
-"""Every backend against the formulas of plain NumPy, and these against numerical differentiation."""
+"""Every backend against the formulas of plain NumPy, and all gradients against numerical differentiation."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from problems import (
 
 from drsne import Adam, Momentum, Phase, Schedule
 from drsne.backends import PairList
+from drsne.backends.arrays import host
 from drsne.backends.numpy import NumpyBackend
 from drsne.objectives.concentration import Smoothing, loss_and_slope, profile
 from drsne.optimization.loop import minimize
@@ -245,19 +246,23 @@ def test_an_order_changes_names_and_not_values(name):
         np.testing.assert_array_equal(moved.values[there], listed.values[here])
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@pytest.mark.parametrize(
+    ("name", "d"),
+    [*(("numpy", d) for d in DIMENSIONS), *(pytest.param(name, 2, marks=pytest.mark.slow) for name in BACKENDS)],
+)
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize("weights", [(1.0, 0.0), (0.7, 1.6)])
-def test_the_gradient_of_the_reference_is_that_of_its_loss(d, adaptive, weights):
+def test_the_gradient_is_that_of_the_loss(name, d, adaptive, weights):
+    """In double precision, for the sums over all pairs."""
     objective = with_(DOUBLE, affinity_smoothing=1e-3, input_weight=weights[0], embedding_weight=weights[1])
-    scales = some_log_scales() if adaptive else None
-    problem, Y = small_problem(objective, backend=REFERENCE, log_scales=scales), some_map(d=d)
+    scales, on = some_log_scales() if adaptive else None, backend_of(name)
+    problem, Y = small_problem(objective, backend=on, log_scales=scales), some_map(d=d)
 
     def loss(Z):
-        at = problem.evaluate(Z, losses=True)
+        at = problem.evaluate(on.received(Z), losses=True)
         return at.kl + problem.weight * at.density
 
-    gradient = problem.evaluate(Y).gradient / len(Y)
+    gradient = host(problem.evaluate(on.received(Y)).gradient) / len(Y)
     assert relative_error(gradient, numerical_gradient(loss, Y)) < 1e-6
 
 

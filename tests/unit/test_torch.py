@@ -452,6 +452,36 @@ def test_triton_programs_do_what_plain_pytorch_does():
     assert_the_same(PROGRAMS, DEVICE)
 
 
+# Triton reads the sources of its programs, so they have to be in a file.
+RECIPROCALS_FILE = """
+import triton
+import triton.language as tl
+from drsne.backends.torch.kernels.reciprocal import reciprocal
+
+@triton.jit
+def reciprocals(x, out, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, reciprocal(tl.load(x + at)))
+"""
+RECIPROCALS = """
+import sys
+import torch
+sys.path.insert(0, sys.argv[2])
+from reciprocals import reciprocals
+x = torch.cat((torch.linspace(1.0, 2.0, 256), 2.0 ** torch.linspace(-100, 100, 256))).to(sys.argv[1])
+found = torch.empty_like(x)
+reciprocals[(4,)](x, found, 128)
+assert float((found.double() * x.double() - 1.0).abs().max()) < 2.0**-22
+print("the same")
+"""
+
+
+@pytest.mark.slow
+def test_reciprocals(tmp_path):
+    (tmp_path / "reciprocals.py").write_text(RECIPROCALS_FILE)
+    assert_the_same(RECIPROCALS, DEVICE, str(tmp_path))
+
+
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU: DRSNE_TEST_DEVICE=cuda")
 def test_fits_free_the_memory_of_the_device(X):
     fitted(X, engine="tree")
