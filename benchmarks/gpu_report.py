@@ -11,7 +11,8 @@ SIZES = (70_000, 280_000, 1_000_000, 10_000_000)
 DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points, and parts of MNIST for fewer
 ASKED = {70_000: 3.0, 1_000_000: 12.0, 10_000_000: 120.0}  # seconds
 NAMES = {"cuda": "cuda", "cpu": "cpu", "exact": "cpu, exact neighbours"}
-SCORED, PROFILED, PEER = "scores on ", "profile on ", "peer on "  # how the devices of rows that are not fits begin
+# How the devices of rows that are not fits begin.
+SCORED, PROFILED, PEER, SEARCH = "scores on ", "profile on ", "peer on ", "search on "
 ROWS = Results("gpu", "data", "n", "seed", "device")
 SCORES = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 PARTS = {
@@ -62,9 +63,9 @@ def _rates(row: dict[str, Any]) -> dict[str, float]:
 def write_report(rules: str) -> None:
     """Write the tables."""
     rows = ROWS.read()
-    timed = _of_one_version([row for row in rows if not row["device"].startswith((SCORED, PROFILED, PEER))])
+    timed = _of_one_version([row for row in rows if not row["device"].startswith((SCORED, PROFILED, PEER, SEARCH))])
     parts = ["The rules:\n\n" + rules, *_fits(timed)]
-    for begin, section in ((PROFILED, _profiles), (PEER, _peers), (SCORED, _compared)):
+    for begin, section in ((PROFILED, _profiles), (SEARCH, _searches), (PEER, _peers), (SCORED, _compared)):
         mine = [row for row in rows if row["device"].startswith(begin)]
         if mine:
             parts += section(mine) if begin != PEER else section(mine, timed)
@@ -101,11 +102,12 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
                 last.get("peak_gb", "-"),
                 recall,
                 error,
+                {True: "yes", False: "no"}.get(last.get("repeats"), "-"),
             ]
         )
         scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
     header = ["n", "data", "s, median (range)", "target", "floor", *PARTS]
-    header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
+    header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error", "repeats"]
     made = dict.fromkeys((row.get("host", "an unknown machine"), row.get("sources")) for row in timed)
     hosts = "\n".join(f"- {where}; digest of the sources: {digest or 'unknown'}" for where, digest in made)
     out = [
@@ -203,6 +205,20 @@ def _peers(rows: list[dict[str, Any]], timed: list[dict[str, Any]]) -> list[str]
         "## Other packages on the same device\n\n"
         f"Seconds from array to array, by the rules of `gpu_peers.py` ({versions}).",
         table(["n", "method", "search", "s", *SCORES, "GB"], lines),
+    ]
+
+
+def _searches(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the section about the search for neighbours in data that are hard to search."""
+    lines = []
+    for row in rows:
+        recall = "exact" if row["recall"] is None else f"{row['recall']:.3f}"
+        lines.append([f"{row['n']:,}", row["data"], f"{row['total_s']:.1f}", recall, f"{row['found']:.4f}"])
+    return [
+        "## Searches for 90 neighbours\n\nThe table shows the seconds of a search, by the rules of `gpu_search.py`, "
+        "and the recall that the search measured, or 'exact' if it compared all rows. The last column is the share of "
+        "the true neighbours of 500 other rows that the search found.",
+        table(["n", "data", "s", "recall", "found"], lines),
     ]
 
 
