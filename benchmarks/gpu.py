@@ -10,8 +10,9 @@ The rules:
 
 - The time of a fit includes everything from a NumPy array to the map as a NumPy array: ``DRSNE(device="cuda").fit(X)``.
   An earlier fit, whose time does not count, has compiled the GPU kernels. It uses all rows up to 100,000 points, and
-  20,000 rows of larger data. There are three fits of up to 1,000,000 points, and one fit of more points. Up to
-  1,000,000 points, the last fit is repeated, and the column 'repeats' says whether the map is the same, bit for bit.
+  20,000 rows of larger data. There are three fits of up to 1,000,000 points, and one fit of more points.
+- Up to 1,000,000 points, the last fit is repeated, and the column 'repeats' says whether the map is the same, bit for
+  bit. This rule is newer than the others. The column is left out if all fits were made before.
 - Data: MNIST (50 principal components) for 70,000 points, Covertype for 280,000, and 100 Gaussians in 50 dimensions for
   more, all in double precision.
 - The parts of a fit are those that it logs with verbose=2, in the last of the fits.

@@ -80,7 +80,7 @@ def _of_one_version(timed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _fits(timed: list[dict[str, Any]]) -> list[str]:
-    lines, scores = [], []
+    lines, scores, repeated = [], [], any("repeats" in row for row in timed)
     for n, device in sorted({(row["n"], row["device"]) for row in timed}):
         mine = [row for row in timed if (row["n"], row["device"]) == (n, device)]
         last, seconds = mine[-1], sorted(row["total_s"] for row in mine)
@@ -102,12 +102,13 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
                 last.get("peak_gb", "-"),
                 recall,
                 error,
-                {True: "yes", False: "no"}.get(last.get("repeats"), "-"),
+                *([{True: "yes", False: "no"}.get(last.get("repeats"), "-")] if repeated else []),
             ]
         )
         scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
     header = ["n", "data", "s, median (range)", "target", "floor", *PARTS]
-    header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error", "repeats"]
+    header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
+    header += ["repeats"] if repeated else []
     made = dict.fromkeys((row.get("host", "an unknown machine"), row.get("sources")) for row in timed)
     hosts = "\n".join(f"- {where}; digest of the sources: {digest or 'unknown'}" for where, digest in made)
     out = [

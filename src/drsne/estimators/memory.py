@@ -20,7 +20,7 @@ _SCORING_BYTES = 48 * 2**20  # bytes of the distances that one thread holds whil
 # On a GPU: the largest numbers of distances and of sorted pairs in memory, the bytes of a distance and of such a pair
 # with temporary arrays, the bytes for each directed pair while they are sorted, and the bytes of a point of the map.
 _DISTANCES, _SORTED = 2**28, 2**27
-_DISTANCE_BYTES, _SORTED_BYTES, _PAIR_BYTES, _POINT_BYTES = 6, 44, 40, 800
+_DISTANCE_BYTES, _SORTED_BYTES, _PAIR_BYTES, _POINT_BYTES = 7, 57, 40, 800
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
