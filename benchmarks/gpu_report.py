@@ -62,6 +62,7 @@ def _rates(row: dict[str, Any]) -> dict[str, float]:
 
 def write_report(rules: str) -> None:
     """Write the tables."""
+    ROWS.drop_replaced()
     rows = ROWS.read()
     timed = _of_one_version([row for row in rows if not row["device"].startswith((SCORED, PROFILED, PEER, SEARCH))])
     parts = ["The rules:\n\n" + rules, *_fits(timed)]

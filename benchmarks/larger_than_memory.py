@@ -242,6 +242,7 @@ def direct(options: argparse.Namespace) -> None:
 
 def write_report() -> None:
     """Write the tables."""
+    ROWS.drop_replaced()
     rows = sorted(ROWS.read(), key=lambda row: (row["rows"], row["landmarks"]))
     runs, same, scores, notes = [], [], [], []
     for each in rows:

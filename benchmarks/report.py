@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import platform
 import subprocess
@@ -86,6 +87,17 @@ class Results:
     def keys(self) -> set[str]:
         """Return the keys of the rows."""
         return {row["key"] for row in self.rows.read()}
+
+    def drop_replaced(self) -> None:
+        """Remove the rows that later rows with the same key have replaced. The others keep their order."""
+        last: dict[str, Row] = {}
+        for row in self.rows.read():
+            last.pop(row["key"], None)
+            last[row["key"]] = row
+        text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in last.values())
+        new = self.rows.path.with_suffix(".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(self.rows.path)
 
     def append(self, row: Row) -> Row:
         """Add a row with its key, and return it."""
