@@ -14,7 +14,7 @@ import sys
 import numpy as np, torch
 torch.set_default_device(sys.argv[1])
 from drsne.backends.torch import cells, tree
-rng = np.random.default_rng(1)
+rng, real = np.random.default_rng(1), torch.float32 if sys.argv[2] == "single" else torch.float64
 cells.TOP, cells._SUMMED_TOGETHER, cells._VISITED, cells._VISITORS, cells.LEAVES = 2, 2, 8, 3, 4
 cells._WIDE, cells.WIDE_WALK = 1.2, 1.5
 walks, wide = [], 0
@@ -28,7 +28,7 @@ for n, d, far in ((1, 2, 0), (33, 1, 3), (64, 2, 9), (260, 2, 500), (200, 2, 0))
     found = []
     for compiled in (False, True):
         cells.compiled = lambda values: compiled
-        seen = tree.summed_cells(Y, scales, at, torch.float32)
+        seen = tree.summed_cells(Y, scales, at, real)
         lists = cells.lists(seen, 0.2, 0.15)
         found.append([[sorted(each.cells[a:b].tolist()) for a, b in zip(each.start, each.start[1:])] for each in lists])
         plain, program = (cells.Pieces.of(lists[1], compiled=each) for each in (False, True))
@@ -45,7 +45,7 @@ for n, d, far in ((1, 2, 0), (33, 1, 3), (64, 2, 9), (260, 2, 500), (200, 2, 0))
     # A scale that is not a number is in all summaries above its leaf, so its leaf is near to all others.
     wrong = scales.clone()
     wrong[n // 2] = torch.nan
-    lists = cells.lists(tree.summed_cells(Y, wrong, at, torch.float32), 0.2, 0.15)
+    lists = cells.lists(tree.summed_cells(Y, wrong, at, real), 0.2, 0.15)
     filled = torch.nonzero(filled)[:, 0].tolist()
     leaf = [each for each in filled if wrong[at.order[at.runs.first[each] :][: at.runs.own[each]]].isnan().any()]
     near = [set(lists[1].cells[a:b].tolist()) for a, b in zip(lists[1].start, lists[1].start[1:])]
@@ -57,5 +57,6 @@ print("the same")
 
 
 @pytest.mark.slow
-def test_triton_programs_do_what_plain_pytorch_does():
-    assert_the_same(PROGRAM, DEVICE)
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_triton_programs_do_what_plain_pytorch_does(precision):
+    assert_the_same(PROGRAM, DEVICE, precision)

@@ -21,24 +21,28 @@ from drsne.backends.torch import backend, cells, division, row_losses, steps, tr
 cells.compiled = backend.compiled = steps._compiled = lambda values: True
 cells.TOP, cells._WIDE, cells._VISITORS, division._BLOCK = 2, 0.9, 2, 32
 rng, on = np.random.default_rng(0), backend.TorchBackend("cpu")
+REALS = (("single", torch.float32), ("double", torch.float64))
 division.counted(torch.rand((3, 128)), torch.arange(128), 128, 32)
 for n in (96, 99, 113):
     Y, scales, masses = torch.tensor(rng.normal(size=(n, 2))), torch.rand(n) + 0.5, torch.rand(n) + 0.5
     for given in ((None, None), (scales, masses)):
         at = cells.structure(Y if given[0] is None else cells.raised(Y, scales))
         assert len(at.runs.wide)
-        for _ in range(2):  # the second time, there are lists
-            found = tree.summed_cells(Y, given[0], at, torch.float32, given[1])
-            at.kept or tree.sums(found, 0.2, 0.25, 2)
-        on.repulsion(Y, smoothing=0.0, scales=given[0], precision="single")
-    y, near = Y.float(), torch.tensor(rng.integers(0, n, (n, 3)), dtype=torch.int32)
-    pairs = PairList(torch.arange(0, 3 * n + 1, 3), near.reshape(-1), torch.rand(3 * n))
-    lengths, directions = torch.empty((2, n), dtype=torch.float64), torch.empty((2, n, 2))
-    for share in (0, 1):
-        on.lengths(y, near, 0.0, lengths[share], directions[share])
-        on.pull_back(y, on.neighbor_list(near), scales, 0.0, directions[share])
-    for each in (None, scales):
-        on.attraction(y, pairs, 1.1, 0.0, each)
+        for precision, real in REALS:
+            at.kept = None
+            for _ in range(2):  # the second time, there are lists
+                found = tree.summed_cells(Y, given[0], at, real, given[1])
+                at.kept or tree.sums(found, 0.2, 0.25, 2)
+            on.repulsion(Y, smoothing=0.0, scales=given[0], precision=precision)
+    for _, real in REALS:
+        y, near = Y.to(real), torch.tensor(rng.integers(0, n, (n, 3)), dtype=torch.int32)
+        pairs = PairList(torch.arange(0, 3 * n + 1, 3), near.reshape(-1), torch.rand(3 * n))
+        lengths, directions = torch.empty((2, n), dtype=torch.float64), torch.empty((2, n, 2), dtype=real)
+        for share in (0, 1):
+            on.lengths(y, near, 0.0, lengths[share], directions[share])
+            on.pull_back(y, on.neighbor_list(near), scales, 0.0, directions[share])
+        for each in (None, scales):
+            on.attraction(y, pairs, 1.1, 0.0, each)
 for d in (1, 2, 3):
     field = row_losses.Field(torch.rand((d, 32)).double(), *(torch.rand(s).double() for s in ((d, 32), 32, 32)), 1.0)
     for m in (1, 16, 33):

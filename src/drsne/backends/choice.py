@@ -12,6 +12,7 @@ from drsne import checks
 
 NAMES = ("numba", "torch")
 _DEVICE = re.compile("(cpu|cuda)(:(0|[1-9][0-9]*))?")
+_OLDEST = (2, 9)  # its Triton is the oldest one that compiles our programs
 _INSTALL = "Install PyTorch with pip install 'drsne[torch]', or pass backend='numba' and device=None."
 
 
@@ -27,7 +28,7 @@ def named(backend: str, device: Any) -> tuple[str, str | None]:
         )
     if backend == "numba" and kind != "cuda":
         return "numba", None
-    return "torch", device
+    return "torch", "cpu" if kind == "cpu" else device  # "cpu:0" is the same device
 
 
 def resolve(backend: str, device: Any) -> tuple[str, str | None]:
@@ -45,6 +46,11 @@ def resolve(backend: str, device: Any) -> tuple[str, str | None]:
         )
     import torch
 
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
+        raise ImportError(
+            f"backend='torch' and CUDA devices need PyTorch {'.'.join(map(str, _OLDEST))} or newer; got "
+            f"{torch.__version__}. Update it, or pass backend='numba' and device=None."
+        )
     if device is None:
         return "torch", "cuda" if torch.cuda.is_available() else "cpu"
     if kind == "cuda":

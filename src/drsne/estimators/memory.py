@@ -20,6 +20,7 @@ _SCORING_BYTES = 48 * 2**20  # bytes of the distances that one thread holds whil
 # On a GPU: the largest numbers of distances and of sorted pairs in memory, the bytes of a distance and of such a pair
 # with temporary arrays, the bytes for each directed pair while they are sorted, and the bytes of a point of the map.
 _DISTANCES, _SORTED = 2**28, 2**27
+_ALL_PAIRS, _ALL_PAIR_BYTES = 2**24, 64  # the same for the pairs of a map of more than two dimensions
 _DISTANCE_BYTES, _SORTED_BYTES, _PAIR_BYTES, _POINT_BYTES = 7, 57, 40, 800
 
 
@@ -52,6 +53,8 @@ def on_gpu(n: int, d: int, params: dict[str, Any]) -> int:
     pairs = int(n * affinity * min(_PAIRS + 0.2, n / max(affinity, 1.0)))
     symmetric = n * (8 * d + _PAIR_BYTES * affinity) + 8 * pairs + _SORTED_BYTES * min(_SORTED, 2 * n * affinity)
     optimisation = 16 * pairs + n * (12 * k + _POINT_BYTES)
+    if int(params["n_components"]) > 2:  # sums over all pairs by plain PyTorch
+        optimisation += _ALL_PAIR_BYTES * min(_ALL_PAIRS, n * n)
     return int(max(search, symmetric, optimisation))
 
 

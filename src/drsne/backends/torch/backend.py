@@ -6,7 +6,6 @@ seed on the same device gives the same map, bit by bit.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,11 +18,12 @@ from drsne.backends import NeighborList, PairList, arrays
 from drsne.backends.torch import map_neighbors, neighbors, preparation, steps
 from drsne.backends.torch.cells import compiled
 from drsne.backends.torch.kernels import FUSED
+from drsne.backends.torch.ranges import row_ranges
 from drsne.backends.torch.tree import TorchTree, pair_dtype
 from drsne.precision import unit_scale
 
 _PAIRS = 2**25  # largest number of stored pairs that plain PyTorch sums at a time
-_ALL_PAIRS = 2**26  # the same for sums over all pairs
+_ALL_PAIRS = 2**24  # the same for sums over all pairs
 _ROWS, _BLOCK = 4, 32  # points in a program, and pairs of each that it reads at a time
 _ATTRACTED = 1  # points in a program of the attraction, which reads more for each pair
 _TARGETS, _SOURCES = 32, 64  # points in a program of the sums over all pairs, and points that it reads at a time
@@ -54,7 +54,7 @@ class TorchOrder:
         columns, values = torch.empty_like(pairs.columns), torch.empty_like(pairs.values)
         starts = pairs.indptr[:-1][self._rows]
         position = self._position.to(torch.int32)
-        for lo, hi, begin, end in _row_ranges(indptr):
+        for lo, hi, begin, end in row_ranges(indptr, _PAIRS):
             sizes = counts[lo:hi]
             inside = torch.arange(begin, end, device=indptr.device) - indptr[lo:hi].repeat_interleave(sizes)
             places = starts[lo:hi].repeat_interleave(sizes) + inside
@@ -134,7 +134,7 @@ class TorchBackend:
 
             n, found, places = len(Y), torch.empty_like(Y), Y
             if inverse_scales is not None:
-                u = inverse_scales[:, None]
+                u = inverse_scales[:, None].to(Y.dtype)
                 places = torch.cat((Y, u, u), dim=1)
             kinds = n, inverse_scales is not None, _ATTRACTED, _BLOCK
             kernels.attraction_2d[(-(-n // _ATTRACTED),)](places, *pairs, base, found, *kinds, num_warps=1, **FUSED)
@@ -162,7 +162,7 @@ class TorchBackend:
 
         Differences have the type of ``Y``; everything else has double precision.
         """
-        for lo, hi, begin, end in _row_ranges(pairs.indptr):
+        for lo, hi, begin, end in row_ranges(pairs.indptr, _PAIRS):
             sizes = pairs.indptr[lo : hi + 1].diff()
             i, j = (
                 torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
@@ -233,7 +233,7 @@ class TorchBackend:
                 Y, near.offsets, near.listed_by, slope, floor, forces, n, _ROWS, _BLOCK, num_warps=1, **FUSED
             )
             return
-        for lo, hi, begin, end in _row_ranges(near.offsets):
+        for lo, hi, begin, end in row_ranges(near.offsets, _PAIRS):
             sizes = near.offsets[lo : hi + 1].diff()
             i, j = (
                 torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
@@ -271,7 +271,7 @@ class TorchBackend:
 
     def add_kernel_forces(self, Y: Tensor, pairs: PairList, pull: Tensor, forces: Tensor) -> None:
         """Add the forces of den-SNE's density term."""
-        for lo, hi, begin, end in _row_ranges(pairs.indptr):
+        for lo, hi, begin, end in row_ranges(pairs.indptr, _PAIRS):
             sizes = pairs.indptr[lo : hi + 1].diff()
             i, j = (
                 torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
@@ -298,21 +298,6 @@ def _compiled(Y: Tensor) -> bool:
     return compiled(Y) and Y.shape[1] == 2
 
 
-def _row_ranges(indptr: Tensor) -> Iterator[tuple[int, int, int, int]]:
-    """Yield ranges of rows that have a limited number of pairs, and the ranges of their pairs."""
-    n, total = len(indptr) - 1, int(indptr[-1])
-    if total <= _PAIRS:
-        yield 0, n, 0, total
-        return
-    parts = math.ceil(total / _PAIRS)
-    wanted = torch.arange(1, parts, device=indptr.device, dtype=indptr.dtype) * _PAIRS
-    cuts = [0, *torch.searchsorted(indptr, wanted).tolist(), n]
-    ends = indptr[torch.tensor(cuts, device=indptr.device)].tolist()
-    for lo, hi, begin, end in zip(cuts, cuts[1:], ends, ends[1:], strict=False):
-        if lo < hi:
-            yield lo, hi, begin, end
-
-
 def _over_all(
     Y: Tensor, points: Tensor, scales: Tensor | None, base: float, real: torch.dtype, masses: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -325,7 +310,7 @@ def _over_all(
     if compiled(places) and d == 2 and masses is None:
         from drsne.backends.torch.kernels import repulsion as kernels
 
-        sums = torch.empty((3, len(points)), dtype=torch.float32, device=Y.device)
+        sums = torch.empty((3, len(points)), dtype=real, device=Y.device)
         u = places if inverse is None else inverse
         targets, sources = (_TARGETS, _SOURCES) if len(points) >= _MANY else _OF_FEW
         grid = (-(-len(points) // targets),)

@@ -46,7 +46,7 @@ TRITON = importlib.util.find_spec("triton") is not None
 
 def compiled(values: Tensor) -> bool:
     """Return whether there are Triton programs for these values. Without Triton, plain PyTorch is used."""
-    return bool(TRITON and values.is_cuda and values.dtype == torch.float32)
+    return bool(TRITON and values.is_cuda and values.dtype in (torch.float32, torch.float64))
 
 
 class Lists(NamedTuple):

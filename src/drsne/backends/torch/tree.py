@@ -16,11 +16,13 @@ from drsne.backends.torch import cells
 from drsne.backends.torch.cells import FAN, N_SUMMED, Cells, Lists, Structure
 from drsne.backends.torch.division import LEAF
 from drsne.backends.torch.kernels import FUSED, ROUNDED
+from drsne.backends.torch.ranges import row_ranges
 from drsne.precision import pair_type, scaled_pair_type
 
 _BLOCK = 64  # number of far nodes that a program reads at a time
 _NODES = 32  # number of nodes that a program summarises
-_CHUNK = 2**18  # number of pairs of leaves that plain PyTorch sums at a time
+# Numbers of pairs of near leaves, and of leaves and far nodes, that plain PyTorch sums at a time.
+_NEAR_PAIRS, _FAR_PAIRS = 2**15, 2**20
 
 
 # The factor on theta if the extents of both the leaf and the cell count, by the number of dimensions of the map, and
@@ -200,8 +202,8 @@ def _plain_sums(found: Cells, far: Lists, near: Lists) -> Tensor:
     gy = gy + x * (fxy + x * fxxy + z * fxya) + z * (fya + z * fyaa)
     out = torch.stack((value, -0.5 * gx, -0.5 * gy))
     leaf = torch.repeat_interleave(torch.arange(n_leaves, device=points.device), near.start.diff())
-    for begin in range(0, len(leaf), _CHUNK):
-        mine, other = leaf[begin : begin + _CHUNK], near.cells[begin : begin + _CHUNK].to(torch.int64)
+    for begin in range(0, len(leaf), _NEAR_PAIRS):
+        mine, other = leaf[begin : begin + _NEAR_PAIRS], near.cells[begin : begin + _NEAR_PAIRS].to(torch.int64)
         ex, ey = (each[mine][:, :, None] - each[other][:, None, :] for each in blocks[:2])
         h = blocks[2][mine][:, :, None] * blocks[2][other][:, None, :]
         m = 1.0 / (h + ex * ex + ey * ey)
@@ -220,9 +222,16 @@ def _expansions(summed: Tensor, leaves: Tensor, far: Lists) -> Tensor:
 
     They are named by the powers of x, y and the scale a.
     """
-    counts = far.start.diff()
-    leaf = torch.repeat_interleave(torch.arange(len(leaves), device=summed.device), counts)
-    own, other = leaves[leaf], summed[far.cells.to(torch.int64)]
+    parts = []
+    for lo, hi, begin, end in row_ranges(far.start, _FAR_PAIRS):
+        counts = far.start[lo : hi + 1].diff()
+        terms = _terms(leaves[lo:hi].repeat_interleave(counts, dim=0), summed[far.cells[begin:end].to(torch.int64)])
+        parts.append(torch.segment_reduce(terms, "sum", lengths=counts, axis=0))
+    return torch.cat(parts)
+
+
+def _terms(own: Tensor, other: Tensor) -> Tensor:
+    """Return the same coefficients for each pair of a leaf and a far node, (pairs, 20)."""
     a, b = own[:, cells.B], other[:, cells.B]
     x, y = own[:, cells.X] - other[:, cells.X], own[:, cells.Y] - other[:, cells.Y]
     xx, yy, xy, xb, yb, bb, n = other[:, cells.XX : cells.COUNT + 1].T
@@ -248,7 +257,7 @@ def _expansions(summed: Tensor, leaves: Tensor, far: Lists) -> Tensor:
     q, c = px * x + py * y, xb * x + yb * y
     g = n * ws + wss * trace + 2.0 * wsss * q - 2.0 * wbss * c + 0.5 * wbbs * bb
     second, k = 2.0 * n * wss, 4.0 / 3.0 * n * wsss
-    terms = torch.stack(
+    return torch.stack(
         (
             n * w + ws * trace + 2.0 * wss * q - 2.0 * wbs * c + 0.5 * wbb * bb,  # 1
             2.0 * (g * x + 2.0 * wss * px - wbs * xb),  # x
@@ -273,7 +282,6 @@ def _expansions(summed: Tensor, leaves: Tensor, far: Lists) -> Tensor:
         ),
         dim=1,
     )
-    return torch.segment_reduce(terms, "sum", lengths=counts, axis=0)
 
 
 class TorchTree:

@@ -13,15 +13,17 @@ def _places(y, j, there):
 
 
 @triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["lengths", "directions"])
-def lengths_2d(y, neighbors, floor, lengths, directions, n, m, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def lengths_2d(y, neighbors, floor: tl.float64, lengths, directions, n, m, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Write the sum of the distances from ROWS points to their m neighbours, and the gradients of these sums."""
+    real = y.dtype.element_ty
+    floor = tl.full((), floor, real)
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     ok = i < n
     xi = tl.load(y + 2 * i, mask=ok, other=0.0)
     yi = tl.load(y + 2 * i + 1, mask=ok, other=0.0)
-    total = tl.zeros([ROWS, BLOCK], tl.float32)
-    gx = tl.zeros([ROWS, BLOCK], tl.float32)
-    gy = tl.zeros([ROWS, BLOCK], tl.float32)
+    total = tl.zeros([ROWS, BLOCK], real)
+    gx = tl.zeros([ROWS, BLOCK], real)
+    gy = tl.zeros([ROWS, BLOCK], real)
     for t in range(0, m, BLOCK):
         c = t + tl.arange(0, BLOCK)
         there = ok[:, None] & (c < m)[None, :]
@@ -39,16 +41,18 @@ def lengths_2d(y, neighbors, floor, lengths, directions, n, m, ROWS: tl.constexp
 
 
 @triton.jit(do_not_specialize=["n"], do_not_specialize_on_alignment=["forces"])
-def pull_back_2d(y, offsets, listed_by, slope, floor, forces, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def pull_back_2d(y, offsets, listed_by, slope, floor: tl.float64, forces, n, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """Write the forces on ROWS points that come from the lengths of the points that list them."""
+    real = y.dtype.element_ty
+    floor = tl.full((), floor, real)
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     ok = i < n
     start = tl.load(offsets + i, mask=ok, other=0)
     end = tl.load(offsets + i + 1, mask=ok, other=0)
     xi = tl.load(y + 2 * i, mask=ok, other=0.0)
     yi = tl.load(y + 2 * i + 1, mask=ok, other=0.0)
-    gx = tl.zeros([ROWS, BLOCK], tl.float32)
-    gy = tl.zeros([ROWS, BLOCK], tl.float32)
+    gx = tl.zeros([ROWS, BLOCK], real)
+    gy = tl.zeros([ROWS, BLOCK], real)
     for t in range(0, tl.max(end - start), BLOCK):
         at = start[:, None] + t + tl.arange(0, BLOCK)[None, :]
         there = at < end[:, None]

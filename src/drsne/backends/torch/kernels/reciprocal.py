@@ -17,10 +17,14 @@ else:
 
     @triton.jit
     def reciprocal(x):
-        """Return 1 / x for normal numbers in single precision, with an error of one unit in the last place.
+        """Return 1 / x. In single precision, it is for normal numbers and has an error of one unit in the last place.
 
         A division takes eight instructions, because it also has to be right for very large and very small numbers.
         """
-        return tl.inline_asm_elementwise(
-            "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
-        )
+        if x.dtype == tl.float32:
+            found = tl.inline_asm_elementwise(
+                "rcp.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1
+            )
+        else:
+            found = 1.0 / x
+        return found

@@ -8,9 +8,20 @@ import triton.language as tl
 
 @triton.jit(do_not_specialize=["n_points", "n"])
 def repulsion_2d(
-    y, u, points, base, sums, n_points, n, ADAPTIVE: tl.constexpr, TARGETS: tl.constexpr, SOURCES: tl.constexpr
+    y,
+    u,
+    points,
+    base: tl.float64,
+    sums,
+    n_points,
+    n,
+    ADAPTIVE: tl.constexpr,
+    TARGETS: tl.constexpr,
+    SOURCES: tl.constexpr,
 ):
     """Write the sum of the kernel and the forces of some points, over all n points."""
+    real = y.dtype.element_ty
+    base = tl.full((), base, real)
     at = tl.program_id(0) * TARGETS + tl.arange(0, TARGETS)
     ok = at < n_points
     i = tl.load(points + at, mask=ok, other=0)
@@ -18,9 +29,9 @@ def repulsion_2d(
     yi = tl.load(y + 2 * i + 1, mask=ok, other=0.0)
     if ADAPTIVE:
         ui = tl.load(u + i, mask=ok, other=1.0)
-    value = tl.zeros([TARGETS, SOURCES], tl.float32)
-    gx = tl.zeros([TARGETS, SOURCES], tl.float32)
-    gy = tl.zeros([TARGETS, SOURCES], tl.float32)
+    value = tl.zeros([TARGETS, SOURCES], real)
+    gx = tl.zeros([TARGETS, SOURCES], real)
+    gy = tl.zeros([TARGETS, SOURCES], real)
     for t in range(0, n, SOURCES):
         j = t + tl.arange(0, SOURCES)
         there = j < n

@@ -36,6 +36,7 @@ def leaf_moments(
     Parts of leaves are numbered after ``n_above`` other nodes. ``places`` (n, D), ``scales`` and ``masses`` are in the
     order of the points of the map. ``sizes`` (2, n_all) are the extents and the scales of leaves and parts.
     """
+    real = points.dtype.element_ty
     leaf = tl.program_id(0) * NODES + tl.arange(0, NODES)
     ok = leaf < n_all
     lane = tl.arange(0, LEAF)[None, :]
@@ -43,16 +44,16 @@ def leaf_moments(
     there = lane < tl.load(count_of + leaf, mask=ok, other=0)[:, None]
     v = tl.where(leaf < n_leaves, leaf, leaf + n_above)
     point = tl.load(order + at, mask=there, other=0)
-    px = tl.load(places + point * D, mask=there, other=0.0).to(tl.float32)
-    py = tl.zeros([NODES, LEAF], tl.float32)
+    px = tl.load(places + point * D, mask=there, other=0.0).to(real)
+    py = tl.zeros([NODES, LEAF], real)
     if D == 2:
-        py = tl.load(places + point * D + 1, mask=there, other=0.0).to(tl.float32)
-    m = there.to(tl.float32)
+        py = tl.load(places + point * D + 1, mask=there, other=0.0).to(real)
+    m = there.to(real)
     pb = m
     if SCALED:
-        pb = tl.load(scales + point, mask=there, other=0.0).to(tl.float32)
+        pb = tl.load(scales + point, mask=there, other=0.0).to(real)
     if WEIGHTED:
-        m = tl.load(masses + point, mask=there, other=0.0).to(tl.float32)
+        m = tl.load(masses + point, mask=there, other=0.0).to(real)
     written = there & (leaf < n_leaves)[:, None]
     tl.store(points + at, px, mask=written)
     tl.store(points + n + at, py, mask=written)
@@ -149,6 +150,7 @@ def parent_moments(
 @triton.jit(do_not_specialize_on_alignment=["x", "y", "b", "mass"])
 def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, partial, LEAF: tl.constexpr):
     """Write the sums for the points of a leaf over the points of some near leaves."""
+    real = x.dtype.element_ty
     piece = tl.program_id(0)
     lane = tl.arange(0, LEAF)
     leaf = tl.load(leaves + piece)
@@ -157,9 +159,9 @@ def near_sums(x, y, b, mass, first, own, leaves, starts, ends, near_cells, parti
     xi = tl.load(x + i, mask=mine, other=0.0)
     yi = tl.load(y + i, mask=mine, other=0.0)
     ai = tl.load(b + i, mask=mine, other=1.0)
-    vv = tl.zeros([LEAF, LEAF], tl.float32)
-    vx = tl.zeros([LEAF, LEAF], tl.float32)
-    vy = tl.zeros([LEAF, LEAF], tl.float32)
+    vv = tl.zeros([LEAF, LEAF], real)
+    vx = tl.zeros([LEAF, LEAF], real)
+    vy = tl.zeros([LEAF, LEAF], real)
     for t in range(tl.load(starts + piece), tl.load(ends + piece)):
         other = tl.load(near_cells + t)
         j = tl.load(first + other) + lane
@@ -213,29 +215,30 @@ def leaf_sums(
 
     The field of the far nodes of the leaf is expanded to third order.
     """
+    real = x.dtype.element_ty
     leaf = tl.program_id(0)
     own = summed + tl.where(leaf < n_leaves, leaf, leaf + n_above) * WIDTH
     cx, cy, a = tl.load(own), tl.load(own + 1), tl.load(own + 2)
-    f = tl.zeros([BLOCK], tl.float32)
-    fx = tl.zeros([BLOCK], tl.float32)
-    fy = tl.zeros([BLOCK], tl.float32)
-    fa = tl.zeros([BLOCK], tl.float32)
-    fxx = tl.zeros([BLOCK], tl.float32)
-    fxy = tl.zeros([BLOCK], tl.float32)
-    fyy = tl.zeros([BLOCK], tl.float32)
-    fxa = tl.zeros([BLOCK], tl.float32)
-    fya = tl.zeros([BLOCK], tl.float32)
-    faa = tl.zeros([BLOCK], tl.float32)
-    fxxx = tl.zeros([BLOCK], tl.float32)
-    fxxy = tl.zeros([BLOCK], tl.float32)
-    fxyy = tl.zeros([BLOCK], tl.float32)
-    fyyy = tl.zeros([BLOCK], tl.float32)
-    fxxa = tl.zeros([BLOCK], tl.float32)
-    fxya = tl.zeros([BLOCK], tl.float32)
-    fyya = tl.zeros([BLOCK], tl.float32)
-    fxaa = tl.zeros([BLOCK], tl.float32)
-    fyaa = tl.zeros([BLOCK], tl.float32)
-    faaa = tl.zeros([BLOCK], tl.float32)
+    f = tl.zeros([BLOCK], real)
+    fx = tl.zeros([BLOCK], real)
+    fy = tl.zeros([BLOCK], real)
+    fa = tl.zeros([BLOCK], real)
+    fxx = tl.zeros([BLOCK], real)
+    fxy = tl.zeros([BLOCK], real)
+    fyy = tl.zeros([BLOCK], real)
+    fxa = tl.zeros([BLOCK], real)
+    fya = tl.zeros([BLOCK], real)
+    faa = tl.zeros([BLOCK], real)
+    fxxx = tl.zeros([BLOCK], real)
+    fxxy = tl.zeros([BLOCK], real)
+    fxyy = tl.zeros([BLOCK], real)
+    fyyy = tl.zeros([BLOCK], real)
+    fxxa = tl.zeros([BLOCK], real)
+    fxya = tl.zeros([BLOCK], real)
+    fyya = tl.zeros([BLOCK], real)
+    fxaa = tl.zeros([BLOCK], real)
+    fyaa = tl.zeros([BLOCK], real)
+    faaa = tl.zeros([BLOCK], real)
     start, end = tl.load(far_start + leaf), tl.load(far_start + leaf + 1)
     for t in range(start, end, BLOCK):
         at = t + tl.arange(0, BLOCK)

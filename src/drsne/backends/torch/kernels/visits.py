@@ -22,9 +22,9 @@ def extents(
     own,
     share,
     kept,
-    growth,
-    slack,
-    wide,
+    growth: tl.float64,
+    slack: tl.float64,
+    wide: tl.float64,
     out,
     first_top,
     n_top,
@@ -37,6 +37,8 @@ def extents(
 
     There is one program, because all of this is little. ``kept`` are the extents of the leaves for the last lists.
     """
+    real = sizes.dtype.element_ty
+    growth, slack, wide = tl.full((), growth, real), tl.full((), slack, real), tl.full((), wide, real)
     node = first_top + tl.arange(0, TOP)
     is_top = node < first_top + n_top
     low, high, big = bounds + node * 8, bounds + node * 8 + 1, 3.0e38
@@ -55,7 +57,7 @@ def extents(
             limit = growth * tl.load(kept + leaf, mask=there, other=0.0)
             limit += slack * tl.load(sizes + n_all + leaf, mask=there, other=0.0)
             grown += (there & (extent > limit)).to(tl.int32)
-    mean = tl.sum(total, axis=0).to(tl.float32)  # as the host passes it to the program that writes the walks
+    mean = tl.sum(total, axis=0).to(real)  # as in the program that writes the walks
     n_walks = tl.zeros([BLOCK], tl.int32)
     for t in range(0, n_all, BLOCK):
         n_walks += _n_walks(sizes, own, t + lane, n_all, n_top, wide * mean)
@@ -63,6 +65,21 @@ def extents(
     tl.store(out + 1, mean.to(tl.float64))
     tl.store(out + 2, tl.sum(grown, axis=0).to(tl.float64) / n_all)
     tl.store(out + 3, tl.sum(n_walks, axis=0).to(tl.float64))
+
+
+@triton.jit
+def _store_integer(to, value, mask):
+    """Store integers among floating-point numbers: their bits in single precision, and their values in double."""
+    if to.dtype.element_ty == tl.float32:
+        tl.store(to, value.to(tl.float32, bitcast=True), mask=mask)
+    else:
+        tl.store(to, value.to(tl.float64), mask=mask)
+
+
+@triton.jit
+def _integer(number):
+    """Return the integers that such numbers stand for."""
+    return number.to(tl.int32, bitcast=True) if number.dtype == tl.float32 else number.to(tl.int32)
 
 
 @triton.jit(do_not_specialize=["n_leaves", "n_known", "n_wide"])
@@ -99,20 +116,20 @@ def tables(
     copied = ok & ((v >= n_leaves) | (tl.load(own + v, mask=v < n_leaves, other=0) > 0))
     first = tl.load(known + 2 * v, mask=v < n_known, other=0)
     count = tl.load(known + 2 * v + 1, mask=v < n_known, other=0)
-    tl.store(to + 5, first.to(tl.float32, bitcast=True), mask=copied)
-    tl.store(to + 6, count.to(tl.float32, bitcast=True), mask=copied)
+    _store_integer(to + 5, first, copied)
+    _store_integer(to + 6, count, copied)
     is_wide = v < n_wide
     to = place + tl.load(wide + v, mask=is_wide, other=0) * 8
-    tl.store(to + 5, (n_known + PARTS * v).to(tl.float32, bitcast=True), mask=is_wide)
-    tl.store(to + 6, tl.full([NODES], PARTS, tl.int32).to(tl.float32, bitcast=True), mask=is_wide)
+    _store_integer(to + 5, n_known + PARTS * v, is_wide)
+    _store_integer(to + 6, tl.full([NODES], PARTS, tl.int32), is_wide)
 
 
 @triton.jit(do_not_specialize=["first_top", "n_top", "n_all", "n_leaves", "n_above"])
 def begin(
     sizes,
     own,
-    wide,
-    mean,
+    wide: tl.float64,
+    mean: tl.float64,
     walks,
     of_leaf,
     first_top,
@@ -127,7 +144,8 @@ def begin(
     The walks of the leaves of other programs are counted again, which takes less time than to wait for their numbers.
     """
     lane = tl.arange(0, BLOCK)
-    limit = wide * mean
+    real = sizes.dtype.element_ty
+    limit = tl.full((), wide, real) * tl.full((), mean, real)
     before = tl.zeros([BLOCK], tl.int32)
     for t in range(0, tl.program_id(0) * BLOCK, BLOCK):
         before += _n_walks(sizes, own, t + lane, n_all, n_top, limit)
@@ -197,8 +215,8 @@ def _four(values, row):
 )
 def visit(
     place,
-    opening,
-    spreading,
+    opening: tl.float64,
+    spreading: tl.float64,
     walks,
     stacks,
     far_start,
@@ -221,6 +239,8 @@ def visit(
     Without FILL, the numbers of cells are written to ``far`` and ``near``, after a zero. With FILL, the cells are
     written there, from the places ``far_start`` and ``near_start`` of the walk on.
     """
+    real = place.dtype.element_ty
+    opening, spreading = tl.full((), opening, real), tl.full((), spreading, real)
     stack = stacks + tl.program_id(0) * height
     lane = tl.arange(0, BLOCK)
     for walk in range(tl.program_id(0), n_walks, tl.num_programs(0)):
@@ -251,8 +271,8 @@ def visit(
             accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
             is_far = (there & accepted).to(tl.int32)
             opened = there & (is_far == 0)
-            first = first.to(tl.int32, bitcast=True)
-            count = tl.where(opened, count.to(tl.int32, bitcast=True), 0)
+            first = _integer(first)
+            count = tl.where(opened, _integer(count), 0)
             is_near = (opened & (count == 0)).to(tl.int32)
             if FILL:
                 tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
