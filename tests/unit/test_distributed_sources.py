@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,20 @@ def test_large_values_of_a_dask_array(tmp_path):
     X[150, 2] = 1e200
     with pytest.raises(ValueError, match=r"got 1e\+200 in column 2 of block 1 of the Dask array"):
         drsne.distributed.fit(da.from_array(X, (100, 5)), tmp_path / "map", **QUICK)
+
+
+def test_other_columns_after_missing_values(tmp_path):
+    """The message says what can be changed in the same run, and what cannot."""
+    data, path = tmp_path / "data", tmp_path / "data" / "part.1.parquet"
+    write(data, (100, 100))
+    pd.read_parquet(path).assign(c=np.float32(np.nan)).to_parquet(path, index=False)
+    said = r"'c' of .*part\.1\.parquet must be finite.*drop their rows, and call.*other columns or files, remove"
+    with pytest.raises(ValueError, match=said):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+    with pytest.raises(ValueError, match="other settings"):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK, columns=["a", "b"])
+    shutil.rmtree(tmp_path / "map.work")
+    assert drsne.distributed.fit(data, tmp_path / "map", **QUICK, columns=["a", "b"]).scores["rows"] == 200
 
 
 def test_duplicates_give_no_warning(tmp_path):

@@ -165,7 +165,8 @@ def _missing(path: str, column: str, count: int, row: int | None = None) -> Valu
     where = "" if row is None else f", the first in row {row}"
     return ValueError(
         f"Column {column!r} of {path} must be finite; got {count} missing or infinite values in a block{where}. Fill "
-        "them in, or drop their rows or the column, and call fit again."
+        "them in, or drop their rows, and call fit again. To use other columns or files, remove the work folder "
+        "(<output>.work) first."
     )
 
 
