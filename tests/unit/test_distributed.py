@@ -481,6 +481,14 @@ def test_dask_arrays_of_sparse_and_masked_blocks(tmp_path):
         drsne.distributed.fit(da.ma.masked_greater(lazy, 5.0), tmp_path / "masked", **QUICK)
 
 
+@pytest.mark.parametrize("wrong", [{"client": 3}, {"verbose": "x"}, {"verbose": -1}])
+def test_arguments_are_checked_before_the_run_starts(finished, tmp_path, wrong):
+    folder, _, _ = finished
+    with pytest.raises((TypeError, ValueError), match=f"{next(iter(wrong))} must be"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK | wrong)
+    assert not list(tmp_path.iterdir())
+
+
 def test_sources_that_are_not_data(tmp_path):
     with pytest.raises(TypeError, match=r"source must be a folder.*got ndarray"):
         drsne.distributed.fit(rows(20), tmp_path / "map", **QUICK)

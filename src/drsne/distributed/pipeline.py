@@ -146,6 +146,7 @@ def fit(
     }
     seed = checks.integer("random_state", random_state, at_least=0)
     checks.jobs(n_jobs)
+    checks.verbosity(verbose)
     estimator = checked_model(model, seed)
     check_columns(columns, array=array is not None)
     check_output(output, source)
@@ -166,10 +167,9 @@ def fit(
     settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
-    with work.exclusive():
+    with connected(client) as connection, work.exclusive():
         work.claim(identity(estimator, settings), [part.identity() for part in parts], statistics.STAGE)
-        with connected(client) as connection:
-            run_all(replace(run, client=connection), array)
+        run_all(replace(run, client=connection), array)
         found = work.load_json(scores.STAGE)
     if verbose:
         print(scores.report(found))
