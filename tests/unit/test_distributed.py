@@ -489,6 +489,15 @@ def test_arguments_are_checked_before_the_run_starts(finished, tmp_path, wrong):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("coverage", [0.0, 2.0])
+def test_fewer_landmarks_than_the_model_needs(finished, tmp_path, coverage):
+    folder, _, _ = finished
+    settings = QUICK | {"model": DRSNE(max_iter=60), "n_landmarks": 25, "coverage": coverage}
+    with pytest.warns(UserWarning, match="Lowered .*density_neighbors from 30 to .*larger n_landmarks") as caught:
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **settings)
+    assert not any("sample_weight" in str(each.message) for each in caught)
+
+
 def test_sources_that_are_not_data(tmp_path):
     with pytest.raises(TypeError, match=r"source must be a folder.*got ndarray"):
         drsne.distributed.fit(rows(20), tmp_path / "map", **QUICK)
