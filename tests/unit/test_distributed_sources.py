@@ -91,6 +91,16 @@ def test_large_values_of_a_dask_array(tmp_path):
         drsne.distributed.fit(da.from_array(X, (100, 5)), tmp_path / "map", **QUICK)
 
 
+def test_endings_in_capital_letters(tmp_path):
+    for name in ("a.PARQUET", "b.parquet", "c.Pq", "d.txt"):
+        (tmp_path / name).write_text("")
+    assert [path.name for path in sources.parquet_files(tmp_path)] == ["a.PARQUET", "b.parquet", "c.Pq"]
+    (tmp_path / "inner" / "k=0").mkdir(parents=True)
+    (tmp_path / "a.PARQUET").rename(tmp_path / "inner" / "k=0" / "a.PARQUET")
+    with pytest.raises(ValueError, match="must have its Parquet files in one folder"):
+        sources.parquet_files(tmp_path / "inner")
+
+
 def test_other_columns_after_missing_values(tmp_path):
     """The message says what can be changed in the same run, and what cannot."""
     data, path = tmp_path / "data", tmp_path / "data" / "part.1.parquet"

@@ -203,12 +203,16 @@ def parquet_files(source: Any) -> list[Path]:
     return files
 
 
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in _ENDINGS
+
+
 def _files_of(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder, and raise an error rather than leave out those of folders in it."""
-    found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
+    found = [path for path in folder.iterdir() if _is_parquet(path) and path.name[0] not in "._"]
     inner = next((path for path in found if path.is_dir()), None)
     if not found:
-        inner = next((path.parent for end in _ENDINGS for path in folder.glob(f"*/**/*{end}")), None)
+        inner = next((path.parent for path in folder.glob("*/**/*") if _is_parquet(path)), None)
     if inner is not None:
         raise ValueError(
             f"source must have its Parquet files in one folder; {str(folder)!r} has the folder {str(inner)!r} with "
