@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import numpy as np
@@ -122,6 +123,19 @@ def test_duplicates_give_no_warning(tmp_path):
     with pytest.warns(UserWarning, match="duplicates"):  # of the fit; all other warnings are errors
         found = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
     assert np.isfinite(pd.read_parquet(found.output).to_numpy()).all()
+
+
+def test_scores_that_are_not_defined(tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    pd.DataFrame(np.ones((200, 3)), columns=list("abc")).to_parquet(data / "0.parquet", index=False)
+    with pytest.warns(UserWarning, match="duplicates"):
+        found = drsne.distributed.fit(data, tmp_path / "map", **QUICK | {"verbose": 1})
+    text = (tmp_path / "map.work" / "scores.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text) == found.scores
+    assert found.scores["scores"]["concentration_correlation"] is None
+    assert "concentration correlation: not defined" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["value", "rows", "damaged"])

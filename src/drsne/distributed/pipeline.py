@@ -31,6 +31,7 @@ class Fitted:
         The model of the landmarks. Load it with :func:`drsne.load` to place further rows.
     scores : dict
         The number of rows and of landmarks, the scores of the map on a sample, and the accuracy of the concentrations.
+        Scores that are not defined, for example because all rows are equal, are None.
     seconds : dict
         The time of every stage in this call. A stage that was finished before takes almost no time.
     """
