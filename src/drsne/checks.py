@@ -64,6 +64,11 @@ def jobs(n_jobs: Any) -> None:
         )
 
 
+def verbosity(verbose: Any) -> None:
+    """Raise an error unless ``verbose`` is True, False or an integer of at least 0."""
+    integer("verbose", int(verbose) if type(verbose).__name__ in ("bool", "bool_") else verbose, at_least=0)
+
+
 def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", hint: str = "") -> str:
     """Return ``value`` if it is one of the ``allowed`` strings, or raise an error that lists them."""
     if not isinstance(value, str) or value not in allowed:

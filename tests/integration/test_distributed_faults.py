@@ -35,10 +35,13 @@ FULL = """
 import json, os, subprocess, sys, warnings
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from on_partitions import QUICK, contents
+from on_partitions import QUICK, contents, rows
 import drsne
 warnings.simplefilter("ignore")
 data, folder, kind = Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]
+if sys.argv[5] == "array":
+    import dask.array
+    data = dask.array.from_array(rows(1634).astype("float64"), (817, 5))  # files of 32,808 bytes
 expected = contents(drsne.distributed.fit(data, folder / "expected", **QUICK).output)  # also compiles everything
 if kind == "limit":
     import resource
@@ -75,14 +78,18 @@ def data(tmp_path_factory):
 
 
 STAGES = {
-    "limit": ("manifest.json", "statistics/", "statistics.npz"),  # the other files are smaller
-    "disk": ("statistics/", "landmarks", "concentration", "map/"),
+    ("limit", "files"): ("manifest.json", "statistics/", "statistics.npz"),  # the other files are smaller
+    ("disk", "files"): ("statistics/", "landmarks", "concentration", "map/"),
+    ("limit", "array"): ("manifest.json", "input/", "statistics.npz"),
+    ("disk", "array"): ("input/", "statistics/", "map/"),
 }
 
 
-@pytest.mark.parametrize("kind", STAGES)
-def test_a_disk_that_is_full(data, tmp_path, kind):
-    command = [sys.executable, "-c", FULL, str(UNIT), str(data), str(tmp_path), kind]
+@pytest.mark.parametrize(("kind", "source"), STAGES)
+def test_a_disk_that_is_full(data, tmp_path, kind, source):
+    if source == "array":
+        pytest.importorskip("dask.array", reason="reads lazy arrays")
+    command = [sys.executable, "-c", FULL, str(UNIT), str(data), str(tmp_path), kind, source]
     if kind == "disk":  # a namespace of its own, in which a small file system can be mounted
         if shutil.which("unshare") is None:
             pytest.skip("needs unshare")
@@ -99,7 +106,8 @@ def test_a_disk_that_is_full(data, tmp_path, kind):
         assert "Could not write" in message
         assert "call fit again" in message
         assert "The disk is full. Free some space" in message or kind == "limit"
-    for stage in STAGES[kind]:
+        assert "File too large" in message or kind == "disk"
+    for stage in STAGES[kind, source]:
         assert any(stage in message for _, message in found["errors"]), found["errors"]
     assert found["same"]
 

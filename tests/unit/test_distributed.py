@@ -270,6 +270,28 @@ def test_outputs_that_would_lose_files(finished, tmp_path):
         drsne.distributed.fit(folder / "data", tmp_path / "map" / "other.txt", **QUICK)
 
 
+@pytest.mark.parametrize("kind", ["no work folder", "an emptied work folder", "no manifest", "no manifest, no output"])
+def test_results_of_a_run_that_is_not_known(finished, tmp_path, kind):
+    """Results without the manifest of their run are never mixed with those of another one."""
+    folder, _, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    shutil.rmtree(tmp_path / ("map" if kind.endswith("no output") else "data"))
+    if "manifest" in kind:
+        (tmp_path / "map.work" / "manifest.json").unlink()
+    else:
+        (tmp_path / "map" / "part.1.parquet").unlink()
+        shutil.rmtree(tmp_path / "map.work")
+        if kind == "an emptied work folder":
+            (tmp_path / "map.work").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match=r"output must be a new or empty folder.*Remove both folders.*another output"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, random_state=1)
+    assert sorted(tmp_path.rglob("*")) == before
+    for name in ("map", "map.work"):
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+    drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK, random_state=1)
+
+
 def test_models_that_are_not_supported(finished, tmp_path):
     folder, _, _ = finished
     for model in (DRSNE(metric="precomputed"), DRSNE(pca_components=2), DRSNE(init=np.zeros((3, 2)))):
@@ -459,6 +481,23 @@ def test_dask_arrays_of_sparse_and_masked_blocks(tmp_path):
         drsne.distributed.fit(da.ma.masked_greater(lazy, 5.0), tmp_path / "masked", **QUICK)
 
 
+@pytest.mark.parametrize("wrong", [{"client": 3}, {"verbose": "x"}, {"verbose": -1}])
+def test_arguments_are_checked_before_the_run_starts(finished, tmp_path, wrong):
+    folder, _, _ = finished
+    with pytest.raises((TypeError, ValueError), match=f"{next(iter(wrong))} must be"):
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **QUICK | wrong)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("coverage", [0.0, 2.0])
+def test_fewer_landmarks_than_the_model_needs(finished, tmp_path, coverage):
+    folder, _, _ = finished
+    settings = QUICK | {"model": DRSNE(max_iter=60), "n_landmarks": 25, "coverage": coverage}
+    with pytest.warns(UserWarning, match="Lowered .*density_neighbors from 30 to .*larger n_landmarks") as caught:
+        drsne.distributed.fit(folder / "data", tmp_path / "map", **settings)
+    assert not any("sample_weight" in str(each.message) for each in caught)
+
+
 def test_sources_that_are_not_data(tmp_path):
     with pytest.raises(TypeError, match=r"source must be a folder.*got ndarray"):
         drsne.distributed.fit(rows(20), tmp_path / "map", **QUICK)
@@ -593,8 +632,7 @@ def test_files_with_hidden_names_in_a_list(finished, tmp_path):
     files = [tmp_path / name for name in (".hidden.parquet", "shown.pq")]
     for path, number in zip(files, (0, 3), strict=True):
         shutil.copy(folder / "data" / f"part.{number}.parquet", path)
-    (tmp_path / "map").mkdir()
-    (tmp_path / "map.work").mkdir()
+    drsne.distributed.fit(files, tmp_path / "map", **QUICK)
     (tmp_path / "map" / ".shown.pq.x7.pq").write_bytes(b"PAR1")
     (tmp_path / "map.work" / ".queries.npz.x7.npz").write_bytes(b"PK")
     found = drsne.distributed.fit(files, tmp_path / "map", **QUICK)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -31,7 +34,8 @@ KINDS = {
     "folders of values": r"must have its Parquet files in one folder.*k=1.*different names",
     "a folder with the name of a file": r"must have its Parquet files in one folder.*x\.parquet",
     "a broken link": r"x\.parquet must exist and be visible",
-    "values whose squares overflow": r"largest values of source must be between.*Multiply",
+    "values whose squares overflow": r"largest values .*e\+20. in column '.' of .*\.parquet.*damaged.*multiply",
+    "one value whose square overflows": r"largest values .* -1e\+200 in column 'c' of .*part\.1\.parquet",
     "values whose squares underflow": r"largest values of source must be between.*got values up to .*e-299",
 }
 
@@ -51,6 +55,11 @@ def test_files_that_are_refused(tmp_path, kind):
         (data / "x.parquet").mkdir()
     elif kind == "a broken link":
         (data / "x.parquet").symlink_to(tmp_path / "nowhere")
+    elif kind == "one value whose square overflows":
+        for path in data.iterdir():
+            table = pd.read_parquet(path).astype(np.float64)
+            table.loc[7, "c"] = -1e200 if path.name == "part.1.parquet" else 1.0
+            table.to_parquet(path, index=False)
     else:
         for path in data.iterdir():
             size = 1e200 if "over" in kind else 1e-300
@@ -60,6 +69,53 @@ def test_files_that_are_refused(tmp_path, kind):
     assert "\n" not in str(error.value)
 
 
+def test_checksums_of_pages_are_compared(tmp_path):
+    data, path = tmp_path / "data", tmp_path / "data" / "part.1.parquet"
+    write(data, (100, 100))
+    table = pq.read_table(path)
+    pq.write_table(table, path, write_page_checksum=True, use_dictionary=False, compression="none")
+    good, value = path.read_bytes(), table["c"].to_numpy()[50:51]
+    damaged = good.replace(value.tobytes(), (value + 1).tobytes())
+    path.write_bytes(damaged)
+    assert pq.read_table(path)["c"][50].as_py() == value[0] + 1  # nothing else shows the damage
+    with pytest.raises(ValueError, match=r"part\.1\.parquet is damaged .*CRC checksum"):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+    path.write_bytes(good)
+    assert len(contents(drsne.distributed.fit(data, tmp_path / "map", **QUICK | {"n_landmarks": 150}).output)) == 2
+
+
+def test_large_values_of_a_dask_array(tmp_path):
+    da = pytest.importorskip("dask.array", reason="reads lazy arrays")
+    X = rows(200).astype(np.float64)
+    X[150, 2] = 1e200
+    with pytest.raises(ValueError, match=r"got 1e\+200 in column 2 of block 1 of the Dask array"):
+        drsne.distributed.fit(da.from_array(X, (100, 5)), tmp_path / "map", **QUICK)
+
+
+def test_endings_in_capital_letters(tmp_path):
+    for name in ("a.PARQUET", "b.parquet", "c.Pq", "d.txt"):
+        (tmp_path / name).write_text("")
+    assert [path.name for path in sources.parquet_files(tmp_path)] == ["a.PARQUET", "b.parquet", "c.Pq"]
+    (tmp_path / "inner" / "k=0").mkdir(parents=True)
+    (tmp_path / "a.PARQUET").rename(tmp_path / "inner" / "k=0" / "a.PARQUET")
+    with pytest.raises(ValueError, match="must have its Parquet files in one folder"):
+        sources.parquet_files(tmp_path / "inner")
+
+
+def test_other_columns_after_missing_values(tmp_path):
+    """The message says what can be changed in the same run, and what cannot."""
+    data, path = tmp_path / "data", tmp_path / "data" / "part.1.parquet"
+    write(data, (100, 100))
+    pd.read_parquet(path).assign(c=np.float32(np.nan)).to_parquet(path, index=False)
+    said = r"'c' of .*part\.1\.parquet must be finite.*drop their rows, and call.*other columns or files, remove"
+    with pytest.raises(ValueError, match=said):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+    with pytest.raises(ValueError, match="other settings"):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK, columns=["a", "b"])
+    shutil.rmtree(tmp_path / "map.work")
+    assert drsne.distributed.fit(data, tmp_path / "map", **QUICK, columns=["a", "b"]).scores["rows"] == 200
+
+
 def test_duplicates_give_no_warning(tmp_path):
     (tmp_path / "data").mkdir()
     X = np.concatenate([np.ones((300, 5), np.float32), rows(20)])
@@ -67,6 +123,19 @@ def test_duplicates_give_no_warning(tmp_path):
     with pytest.warns(UserWarning, match="duplicates"):  # of the fit; all other warnings are errors
         found = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
     assert np.isfinite(pd.read_parquet(found.output).to_numpy()).all()
+
+
+def test_scores_that_are_not_defined(tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    pd.DataFrame(np.ones((200, 3)), columns=list("abc")).to_parquet(data / "0.parquet", index=False)
+    with pytest.warns(UserWarning, match="duplicates"):
+        found = drsne.distributed.fit(data, tmp_path / "map", **QUICK | {"verbose": 1})
+    text = (tmp_path / "map.work" / "scores.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text) == found.scores
+    assert found.scores["scores"]["concentration_correlation"] is None
+    assert "concentration correlation: not defined" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["value", "rows", "damaged"])

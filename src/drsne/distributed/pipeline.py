@@ -31,6 +31,7 @@ class Fitted:
         The model of the landmarks. Load it with :func:`drsne.load` to place further rows.
     scores : dict
         The number of rows and of landmarks, the scores of the map on a sample, and the accuracy of the concentrations.
+        Scores that are not defined, for example because all rows are equal, are None.
     seconds : dict
         The time of every stage in this call. A stage that was finished before takes almost no time.
     """
@@ -146,6 +147,7 @@ def fit(
     }
     seed = checks.integer("random_state", random_state, at_least=0)
     checks.jobs(n_jobs)
+    checks.verbosity(verbose)
     estimator = checked_model(model, seed)
     check_columns(columns, array=array is not None)
     check_output(output, source)
@@ -166,10 +168,9 @@ def fit(
     settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
-    with work.exclusive():
+    with connected(client) as connection, work.exclusive():
         work.claim(identity(estimator, settings), [part.identity() for part in parts], statistics.STAGE)
-        with connected(client) as connection:
-            run_all(replace(run, client=connection), array)
+        run_all(replace(run, client=connection), array)
         found = work.load_json(scores.STAGE)
     if verbose:
         print(scores.report(found))

@@ -30,14 +30,17 @@ SHOWN = (
 
 
 def score(work: Work, parts: Sequence[Part], output: Path, n_scored: int, n_checked: int, seed: int) -> dict[str, Any]:
-    """Return the scores of a sample in its own map, and the errors of the concentrations of some of its rows."""
+    """Return the scores of a sample in its own map, and the errors of the concentrations of some of its rows.
+
+    Scores that are not defined are None, because JSON has no NaN.
+    """
     sample = work.load(work.path(SAMPLE))
     written = output_rows(parts, output, sample["parts"], sample["rows"])
     rows = np.random.default_rng([seed, *STAGE.encode()]).permutation(len(written))[:n_scored]
     model = model_of(work, None)
     Y = written[:, : model.embedding_.shape[1]]
     found = metrics.evaluate(sample["X"][rows], Y[rows], random_state=seed, metric=model.metric)
-    scores = {name: found[name] for name in SHOWN}
+    scores = {name: found[name] if np.isfinite(found[name]) else None for name in SHOWN}
     return {
         "rows": int(sample["count"]),
         "landmarks": len(model.embedding_),
@@ -50,7 +53,8 @@ def score(work: Work, parts: Sequence[Part], output: Path, n_scored: int, n_chec
 def report(found: dict[str, Any]) -> str:
     """Return the scores as text."""
     lines = [f"{found['rows']} rows, {found['landmarks']} landmarks. Scores of {found['scored_rows']} rows:"]
-    lines += [f"  {name.replace('_', ' ')}: {value:.4f}" for name, value in found["scores"].items()]
+    for name, value in found["scores"].items():
+        lines.append(f"  {name.replace('_', ' ')}: {'not defined' if value is None else f'{value:.4f}'}")
     accuracy = found["concentration"]
     if accuracy["checked_rows"]:
         lines.append(

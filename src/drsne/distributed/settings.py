@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from drsne.distributed.sources import is_dask_array, parquet_files
+from drsne.distributed.work import MANIFEST, Work
 from drsne.estimators.drsne import DRSNE
 
 _CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
@@ -66,11 +67,12 @@ def check_output(output: Path, source: Any) -> None:
         folders = {path.resolve().parent for path in parquet_files(source)}
     if output.resolve() in folders:
         raise ValueError(f"output must not be the folder of the data; got {str(output)!r}. Choose another folder.")
-    work = output.with_name(output.name + ".work")
-    if output.is_dir() and any(output.iterdir()) and not work.exists():
+    work = Work(output.with_name(output.name + ".work"))
+    if not work.is_claimed() and (work.has_results() or (output.is_dir() and any(output.iterdir()))):
         raise ValueError(
-            f"output must be a new or empty folder, or that of an unfinished run; {str(output)!r} has files, and "
-            f"{str(work)!r} does not exist. Choose another folder."
+            f"output must be a new or empty folder, or that of an unfinished run; {str(output)!r} or "
+            f"{str(work.folder)!r} has files, but there is no {MANIFEST} that says which run they belong to. Remove "
+            "both folders if they are of an earlier run, or choose another output."
         )
 
 

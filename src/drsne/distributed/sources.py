@@ -38,6 +38,10 @@ class Part(Protocol):
         """Yield the rows in order, in blocks of ``BLOCK`` rows, of which the last one can be smaller."""
         ...
 
+    def where(self, column: int) -> str:
+        """Return in words where the values of a column are."""
+        ...
+
     def identity(self) -> dict[str, Any]:
         """Return what shows whether the partition has changed."""
         ...
@@ -56,6 +60,10 @@ class ParquetPart:
     def name(self) -> str:
         """The name of the file."""
         return Path(self.path).name
+
+    def where(self, column: int) -> str:
+        """Return the name of the column and the path of the file."""
+        return f"column {self.columns[column]!r} of {self.path}"
 
     def identity(self) -> dict[str, Any]:
         """Return the name, the size and a checksum of the end of the file, which holds sizes and ranges of columns."""
@@ -88,7 +96,8 @@ class ParquetPart:
 
         try:
             # By default, Arrow keeps all that it has read of a file until the file is closed.
-            with ParquetFile(self.path, pre_buffer=False, buffer_size=_BUFFER) as file:
+            options = {"pre_buffer": False, "buffer_size": _BUFFER, "page_checksum_verification": True}
+            with ParquetFile(self.path, **options) as file:
                 for batch in file.iter_batches(BLOCK, columns=list(self.columns), use_threads=False):
                     out = np.empty((batch.num_rows, len(self.columns)), self.dtype)
                     for place, column in enumerate(self.columns):
@@ -118,6 +127,10 @@ class ArrayPart:
     n_rows: int
     n_columns: int
     block: int
+
+    def where(self, column: int) -> str:
+        """Return the numbers of the column and of the block."""
+        return f"column {column} of block {self.block} of the Dask array"
 
     def identity(self) -> dict[str, Any]:
         """Return the name and the number of rows. The name of the array says whether its contents have changed."""
@@ -152,7 +165,8 @@ def _missing(path: str, column: str, count: int, row: int | None = None) -> Valu
     where = "" if row is None else f", the first in row {row}"
     return ValueError(
         f"Column {column!r} of {path} must be finite; got {count} missing or infinite values in a block{where}. Fill "
-        "them in, or drop their rows or the column, and call fit again."
+        "them in, or drop their rows, and call fit again. To use other columns or files, remove the work folder "
+        "(<output>.work) first."
     )
 
 
@@ -189,12 +203,16 @@ def parquet_files(source: Any) -> list[Path]:
     return files
 
 
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in _ENDINGS
+
+
 def _files_of(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder, and raise an error rather than leave out those of folders in it."""
-    found = [path for path in folder.iterdir() if path.suffix in _ENDINGS and path.name[0] not in "._"]
+    found = [path for path in folder.iterdir() if _is_parquet(path) and path.name[0] not in "._"]
     inner = next((path for path in found if path.is_dir()), None)
     if not found:
-        inner = next((path.parent for end in _ENDINGS for path in folder.glob(f"*/**/*{end}")), None)
+        inner = next((path.parent for path in folder.glob("*/**/*") if _is_parquet(path)), None)
     if inner is not None:
         raise ValueError(
             f"source must have its Parquet files in one folder; {str(folder)!r} has the folder {str(inner)!r} with "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -36,4 +37,8 @@ def store(block: Any, part: ArrayPart) -> None:
             f"says; got {rows.shape}. Compute the array without drsne to find the step that changes it."
         )
     with writing(path), replacing(path) as temporary, temporary.open("wb") as stream:
-        np.save(stream, rows)
+        # np.save writes through a second stream of C, which loses the end of a file on a full disk without an error.
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(rows))
+        stream.write(rows.data)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -29,20 +29,18 @@ class _Moments(NamedTuple):
 
     @classmethod
     def of(cls, rows: NDArray[np.float64]) -> _Moments:
-        """Return the moments of rows. Squares that overflow are infinite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            mean = rows.mean(axis=0)
-            return cls(len(rows), mean, ((rows - mean) ** 2).sum(axis=0))
+        """Return the moments of rows."""
+        mean = rows.mean(axis=0)
+        return cls(len(rows), mean, ((rows - mean) ** 2).sum(axis=0))
 
     def plus(self, other: _Moments) -> _Moments:
         """Return the moments of these and other rows together, by the parallel form of Welford's update."""
         if not self.n_rows or not other.n_rows:
             return self if other.n_rows == 0 else other
         total = self.n_rows + other.n_rows
-        with np.errstate(over="ignore", invalid="ignore"):
-            away = other.mean - self.mean
-            mean = self.mean + away * (other.n_rows / total)
-            return _Moments(total, mean, self.squares + other.squares + away**2 * (self.n_rows * other.n_rows / total))
+        away = other.mean - self.mean
+        mean = self.mean + away * (other.n_rows / total)
+        return _Moments(total, mean, self.squares + other.squares + away**2 * (self.n_rows * other.n_rows / total))
 
 
 def summarize(part: Part, number: int, work: Work, seed: int, share: float) -> None:
@@ -50,6 +48,7 @@ def summarize(part: Part, number: int, work: Work, seed: int, share: float) -> N
     rng, moments = numbers(seed, STAGE, number), _Moments()
     keys, rows, values = [], [], []
     for block in part.blocks():
+        _check_large(part, block)
         key = rng.random(len(block))
         chosen = np.flatnonzero(key < share)
         keys.append(key[chosen])
@@ -87,21 +86,32 @@ def merge(work: Work, n_parts: int, size: int) -> None:
     first = np.lexsort((every["rows"], every["parts"], every["keys"]))[:size]
     first = first[np.lexsort((every["rows"][first], every["parts"][first]))]
     sample = {name: each[first] for name, each in every.items() if name != "keys"}
-    _check_sizes(sample["X"], moments)
+    _check_small(sample["X"])
     variance = moments.squares / max(1, moments.n_rows)
     work.save(work.path(STAGE), {"count": moments.n_rows, "mean": moments.mean, "variance": variance, **sample})
 
 
-def _check_sizes(sample: NDArray[Any], moments: _Moments) -> None:
-    """Raise an error if squared distances would overflow or underflow."""
-    largest = float(np.abs(sample).max(initial=0.0)) if np.isfinite(moments.squares).all() else np.inf
-    if largest and not _SIZES[0] < largest < _SIZES[1]:
-        found = f"up to {largest:g}" if np.isfinite(largest) else "whose variances are not finite"
-        raise ValueError(
-            f"The largest values of source must be between {_SIZES[0]:g} and {_SIZES[1]:g} in size; got values "
-            f"{found}. Multiply all columns by the same factor, write the rows to another folder, and choose another "
-            "output."
+def _check_large(part: Part, block: NDArray[Any]) -> None:
+    """Raise an error if squared distances would overflow."""
+    row, column = np.unravel_index(np.abs(block).argmax(), block.shape)
+    if abs(value := float(block[row, column])) > _SIZES[1]:
+        raise _wrong_size(
+            f"{value:g} in {part.where(int(column))}. If a file is damaged, write it again, and call fit again"
         )
+
+
+def _check_small(sample: NDArray[Any]) -> None:
+    """Raise an error if squared distances would underflow."""
+    if 0.0 < (largest := float(np.abs(sample).max(initial=0.0))) < _SIZES[0]:
+        raise _wrong_size(f"values up to {largest:g}")
+
+
+def _wrong_size(found: str) -> ValueError:
+    return ValueError(
+        f"The largest values of source must be between {_SIZES[0]:g} and {_SIZES[1]:g} in size; got {found}. If the "
+        "values are right, multiply all columns by the same factor, write the rows to another folder, and choose "
+        "another output."
+    )
 
 
 def spread(n: int, wanted: int) -> NDArray[np.intp]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from drsne.locking import lock
 from drsne.replacing import replacing
 
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _LOCK = "lock"
 _FORMAT = 1  # version of the files in the folder
 
@@ -34,6 +34,14 @@ class Work:
     def path(self, stage: str, part: int | None = None, ending: str = "npz") -> Path:
         """Return the file of a stage, or of a partition in a stage."""
         return self.folder / (f"{stage}.{ending}" if part is None else f"{stage}/{part:06d}.{ending}")
+
+    def is_claimed(self) -> bool:
+        """Return whether the folder says which run its results belong to."""
+        return (self.folder / MANIFEST).exists()
+
+    def has_results(self) -> bool:
+        """Return whether the folder has results. Hidden files are those that killed processes have left."""
+        return any(path.name != _LOCK and path.name[0] != "." for path in self.folder.glob("*"))
 
     def missing(self, stage: str, n_parts: int) -> list[int]:
         """Return the partitions that a stage has not finished, and make its folder."""
@@ -98,14 +106,14 @@ class Work:
         has finished, partitions can be repaired.
         """
         wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
-        found = self.load_json(_MANIFEST.removesuffix(".json"))
+        found = self.load_json(MANIFEST.removesuffix(".json"))
         if found == wanted:
             return
         repaired = _repaired(found, wanted) if found is not None and not self.path(first).exists() else []
         if found is None or repaired:
             for part in repaired:
                 self.path(first, part).unlink(missing_ok=True)
-            self.save_json(_MANIFEST.removesuffix(".json"), wanted)
+            self.save_json(MANIFEST.removesuffix(".json"), wanted)
         else:
             raise ValueError(
                 f"{self.folder} holds an unfinished or finished run with {_difference(found, wanted)}, so this run "

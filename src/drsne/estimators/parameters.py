@@ -92,8 +92,7 @@ def _check_shared(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> Non
     if isinstance(params["init"], str):
         checks.choice("init", params["init"], ("pca", "random"), also=" or an array")
     checks.jobs(params["n_jobs"])
-    verbose = params["verbose"]
-    checks.integer("verbose", int(verbose) if type(verbose).__name__ in ("bool", "bool_") else verbose, at_least=0)
+    checks.verbosity(params["verbose"])
     callbacks(params["callbacks"])
 
 

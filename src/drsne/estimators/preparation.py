@@ -155,8 +155,9 @@ def prepare_density_terms(
     backend = settings.computed_by(workers)
     usual = objective.calibration.shift and objective.support == "symmetric" and not compiled
     on_device = backend if usual else None
-    near = _neighbors(settings, X, objective.calibration, workers, compiled=compiled, masses=masses, backend=on_device)
-    near = near._replace(radii=radii)
+    near = _neighbors(
+        settings, X, objective.calibration, workers, compiled=compiled, masses=masses, radii=radii, backend=on_device
+    )
     real, sizes = _real(objective.precision), near.sizes
     with timed("Calibrated affinities to the perplexity %g", sizes.perplexity):
         symmetric = affinities(near.of_affinities, sizes.perplexity, objective.calibration, workers, real, masses)
@@ -325,6 +326,7 @@ def _neighbors(
     *,
     compiled: bool = True,
     masses: Array | None = None,
+    radii: Array | None = None,
     backend: Any = None,
 ) -> _Neighbors:
     """Return the nearest neighbours of the data, or of their principal components.
@@ -339,7 +341,7 @@ def _neighbors(
     supplied = None
     if settings.neighbors is not None:
         supplied = checked_neighbors(settings.neighbors, X.shape[0], workers)
-    sizes = _sizes(settings, X, calibration, supplied, masses)
+    sizes = _sizes(settings, X, calibration, supplied, masses, radii is not None)
     k = max(sizes.affinity_neighbors, sizes.density_neighbors)
     if masses is not None:  # light neighbours fill less than one entry
         most = X.shape[0] - 1 if supplied is None else supplied.indices.shape[1]
@@ -356,7 +358,7 @@ def _neighbors(
             graph = nearest(X, k, metric=settings.metric, workers=workers, method=method)
         else:
             graph = supplied.first(k)
-    return _Neighbors(X, graph, sizes, rng, pca, masses, recall)
+    return _Neighbors(X, graph, sizes, rng, pca, masses, recall, radii)
 
 
 def _sizes(
@@ -364,7 +366,8 @@ def _sizes(
     X: Any,
     calibration: Calibration,
     supplied: KnnGraph | None,
-    masses: Array | None = None,
+    masses: Array | None,
+    landmarks: bool,
 ) -> _Sizes:
     """Return the perplexity and k, lowered with a warning if there are too few samples or ``supplied`` neighbours.
 
@@ -392,16 +395,25 @@ def _sizes(
         k = most
         lowered.append(f"density_neighbors from {settings.density_neighbors} to {k}")
     if lowered:
-        checks.warn(
-            f"Lowered {' and '.join(lowered)}, because {_why_lowered(settings, X.shape[0], most, supplied, masses)}"
-        )
+        why = _why_lowered(settings, X.shape[0], most, supplied, masses, landmarks)
+        checks.warn(f"Lowered {' and '.join(lowered)}, because {why}")
     return _Sizes(perplexity, min(most, calibration.n_neighbors(perplexity, n_samples)), k)
 
 
 def _why_lowered(
-    settings: PreparationSettings, n_samples: int, most: int, supplied: KnnGraph | None, masses: Array | None
+    settings: PreparationSettings,
+    n_samples: int,
+    most: int,
+    supplied: KnnGraph | None,
+    masses: Array | None,
+    landmarks: bool,
 ) -> str:
     """Return the reason why there are too few neighbours, and what to do about it."""
+    if landmarks:
+        return (
+            f"the weights of the other landmarks add up to only about {most}. Pass a larger n_landmarks, or smaller "
+            "values."
+        )
     if masses is not None:
         return (
             f"the sample_weight of the other rows adds up to only about {most}. Pass larger weights, or smaller values."
