@@ -12,7 +12,7 @@ DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points,
 ASKED = {70_000: 3.0, 1_000_000: 12.0, 10_000_000: 120.0}  # seconds
 NAMES = {"cuda": "cuda", "cpu": "cpu", "exact": "cpu, exact neighbours"}
 # How the devices of rows that are not fits begin.
-SCORED, PROFILED, PEER, SEARCH = "scores on ", "profile on ", "peer on ", "search on "
+SCORED, PROFILED, PEER, SEARCH, EQUAL = "scores on ", "profile on ", "peer on ", "search on ", "equal rows on "
 ROWS = Results("gpu", "data", "n", "seed", "device")
 SCORES = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 PARTS = {
@@ -64,9 +64,16 @@ def write_report(rules: str) -> None:
     """Write the tables."""
     ROWS.drop_replaced()
     rows = ROWS.read()
-    timed = _of_one_version([row for row in rows if not row["device"].startswith((SCORED, PROFILED, PEER, SEARCH))])
+    others = SCORED, PROFILED, PEER, SEARCH, EQUAL
+    timed = _of_one_version([row for row in rows if not row["device"].startswith(others)])
     parts = ["The rules:\n\n" + rules, *_fits(timed)]
-    for begin, section in ((PROFILED, _profiles), (SEARCH, _searches), (PEER, _peers), (SCORED, _compared)):
+    for begin, section in (
+        (PROFILED, _profiles),
+        (SEARCH, _searches),
+        (EQUAL, _equal),
+        (PEER, _peers),
+        (SCORED, _compared),
+    ):
         mine = [row for row in rows if row["device"].startswith(begin)]
         if mine:
             parts += section(mine) if begin != PEER else section(mine, timed)
@@ -221,6 +228,21 @@ def _searches(rows: list[dict[str, Any]]) -> list[str]:
         "and the recall that the search measured, or 'exact' if it compared all rows. The last column is the share of "
         "the true neighbours of 500 other rows that the search found.",
         table(["n", "data", "s", "recall", "found"], lines),
+    ]
+
+
+def _equal(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the section about fits of data with many equal rows."""
+    lines = []
+    for row in rows:
+        for name in ("without", "with"):
+            found = f"{row[name + '_s']:.1f}", row.get(name + "_gb", "-"), f"{row[name + '_smallest_scale']:.1e}"
+            lines.append([f"{row['n']:,}", row["data"], name, *found])
+    return [
+        "## Data with equal rows\n\nThe table shows the seconds and the gigabytes of fits with and without 100 equal "
+        "rows, by the rules of `gpu_equal_rows.py`. Equal rows have very small scales, so that the repulsion is summed "
+        "in double precision.",
+        table(["n", "data", "equal rows", "s", "GB", "smallest scale"], lines),
     ]
 
 
