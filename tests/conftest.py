@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 
 import numpy as np
@@ -7,6 +8,9 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
+
+# One thread for libraries that are loaded later, such as PyTorch, and in other processes: tests run beside one another.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 # Tests that `make check` leaves out: folders, files, or single tests of a file. A new slow test has its own marker.
 SLOW = (
