@@ -272,9 +272,7 @@ def write_report() -> None:
         f"up to 100. The runs were made on:\n\n{machines}",
         "## Runs\n\nThe table shows the seconds of every stage, the memory limit of a worker, and the largest memory "
         "of a worker (or of the process) in megabytes. The last columns are the mean error of the log concentrations "
-        "of rows that are not landmarks, with its standard error in brackets, and the root mean square error. The runs "
-        "of 300,000 and 4 million rows were made with an earlier version, in which `concentration` and `output` were "
-        "slower.",
+        "of rows that are not landmarks, with its standard error in brackets, and the root mean square error.",
         table(["rows", "landmarks", "how", *STAGES[1:], "total", "limit", "MB", "mean error", "rms error"], runs),
         "\n".join(notes),
         "## Do the workers write the same bytes as one process?",
