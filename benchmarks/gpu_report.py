@@ -1,4 +1,4 @@
-"""The rows of gpu.py, gpu_profile.py and gpu_peers.py, the floors of the times, and the tables of results/gpu.md."""
+"""The rows of the programs whose names begin with gpu, the floors of the times, and the tables of results/gpu.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points,
 ASKED = {70_000: 3.0, 1_000_000: 12.0, 10_000_000: 120.0}  # seconds
 NAMES = {"cuda": "cuda", "cpu": "cpu", "exact": "cpu, exact neighbours"}
 # How the devices of rows that are not fits begin.
-SCORED, PROFILED, PEER, SEARCH, EQUAL = "scores on ", "profile on ", "peer on ", "search on ", "equal rows on "
+SCORED, PROFILED, PEER, SEARCH, CASE = "scores on ", "profile on ", "peer on ", "search on ", "case "
+CASES = {"usual": "default", "equal": "100 equal rows", "plain": "without Triton"}
 ROWS = Results("gpu", "data", "n", "seed", "device")
 SCORES = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 PARTS = {
@@ -64,13 +65,13 @@ def write_report(rules: str) -> None:
     """Write the tables."""
     ROWS.drop_replaced()
     rows = ROWS.read()
-    others = SCORED, PROFILED, PEER, SEARCH, EQUAL
+    others = SCORED, PROFILED, PEER, SEARCH, CASE
     timed = _of_one_version([row for row in rows if not row["device"].startswith(others)])
     parts = ["The rules:\n\n" + rules, *_fits(timed)]
     for begin, section in (
         (PROFILED, _profiles),
         (SEARCH, _searches),
-        (EQUAL, _equal),
+        (CASE, _cases),
         (PEER, _peers),
         (SCORED, _compared),
     ):
@@ -231,18 +232,17 @@ def _searches(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _equal(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the section about fits of data with many equal rows."""
+def _cases(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the section about fits without Triton and of data with equal rows."""
     lines = []
     for row in rows:
-        for name in ("without", "with"):
-            found = f"{row[name + '_s']:.1f}", row.get(name + "_gb", "-"), f"{row[name + '_smallest_scale']:.1e}"
-            lines.append([f"{row['n']:,}", row["data"], name, *found])
+        found = f"{row['total_s']:.1f}", row.get("peak_gb", "-"), f"{row['smallest_scale']:.1e}"
+        lines.append([f"{row['n']:,}", row["data"], CASES[row["case"]], *found, row["kl"], row["concentration"]])
     return [
-        "## Data with equal rows\n\nThe table shows the seconds and the gigabytes of fits with and without 100 equal "
-        "rows, by the rules of `gpu_equal_rows.py`. Equal rows have very small scales, so that the repulsion is summed "
-        "in double precision.",
-        table(["n", "data", "equal rows", "s", "GB", "smallest scale"], lines),
+        "## Equal rows, and plain PyTorch\n\nThe table shows seconds, gigabytes and losses of one fit each, "
+        "by the rules of `gpu_cases.py`. Equal rows have very small scales, so that the repulsion is summed in double "
+        "precision. Without Triton, plain PyTorch does the same.",
+        table(["n", "data", "case", "s", "GB", "smallest scale", "KL", "concentration loss"], lines),
     ]
 
 
