@@ -161,6 +161,19 @@ def test_a_file_can_be_repaired_where_the_message_says_so(tmp_path, kind):
     assert contents(again.output) == contents(found.output)
 
 
+def test_a_file_cannot_be_changed_after_the_first_stage(tmp_path):
+    """Not even if the results of the first stage are missing, because those of later stages are of the earlier file."""
+    data, path = tmp_path / "data", tmp_path / "data" / "part.3.parquet"
+    write(data)
+    drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+    (tmp_path / "map.work" / "statistics.npz").unlink()
+    table = pd.read_parquet(path)
+    table.loc[7, "c"] += 1
+    table.to_parquet(path, index=False)
+    with pytest.raises(ValueError, match=r"other data \(part\.3\.parquet has changed\)"):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+
+
 def test_partitions_that_are_finished_are_read_once(tmp_path, monkeypatch):
     data, path = tmp_path / "data", tmp_path / "data" / "part.3.parquet"
     write(data)

@@ -7,7 +7,7 @@ import json
 import os
 import platform
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,9 +39,10 @@ class Work:
         """Return whether the folder says which run its results belong to."""
         return (self.folder / MANIFEST).exists()
 
-    def has_results(self) -> bool:
-        """Return whether the folder has results. Hidden files are those that killed processes have left."""
-        return any(path.name != _LOCK and path.name[0] != "." for path in self.folder.glob("*"))
+    def has_results(self, besides: Collection[str] = ()) -> bool:
+        """Return whether the folder has other results. Hidden files are those that killed processes have left."""
+        names = {path.name for path in self.folder.glob("*")} - {_LOCK, *besides}
+        return any(name[0] != "." for name in names)
 
     def missing(self, stage: str, n_parts: int) -> list[int]:
         """Return the partitions that a stage has not finished, and make its folder."""
@@ -102,14 +103,14 @@ class Work:
     def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]], first: str) -> None:
         """Write down what this run computes, or raise an error if the folder belongs to a run of something else.
 
-        ``first`` is the stage that reads all partitions first, and so finds missing values and damaged files. Until it
-        has finished, partitions can be repaired.
+        ``first`` is the stage that reads all partitions first, and so finds missing values and damaged files. While
+        there are only results of its partitions, partitions can be repaired.
         """
         wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
         found = self.load_json(MANIFEST.removesuffix(".json"))
         if found == wanted:
             return
-        repaired = _repaired(found, wanted) if found is not None and not self.path(first).exists() else []
+        repaired = [] if found is None or self.has_results(besides=(MANIFEST, first)) else _repaired(found, wanted)
         if found is None or repaired:
             for part in repaired:
                 self.path(first, part).unlink(missing_ok=True)
