@@ -94,6 +94,8 @@ class Results:
         for row in self.rows.read():
             last.pop(row["key"], None)
             last[row["key"]] = row
+        if not last:
+            return
         text = "".join(json.dumps(row, sort_keys=True) + "\n" for row in last.values())
         new = self.rows.path.with_suffix(".new")
         new.write_text(text, encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -282,8 +284,21 @@ def test_a_model_of_a_gpu_can_be_used_without_one(X, tmp_path):
     # The peaks of fits on an H200 (benchmarks/results/gpu.md).
     for n, d, peak in ((70_000, 50, 2.31e9), (280_000, 10, 4.14e9), (10**6, 50, 12.75e9), (10**7, 50, 54.37e9)):
         assert 1.0 <= drsne.memory_estimate(n, d, device="cuda") / peak < 1.1
+    from drsne.backends.torch import backend
+
+    least = 64 * backend._ALL_PAIRS  # of sums over all pairs, in double precision
+    assert drsne.memory_estimate(10_000, 10, device="cuda", n_components=3) > least
     with pytest.raises(ValueError, match="device='cuda:99' is not there"):
         loaded.fit(X)
+
+
+def test_the_types_of_triton_programs(monkeypatch):
+    from drsne.backends.torch import cells
+
+    monkeypatch.setattr(cells, "TRITON", True)
+    for real, there in ((torch.float32, True), (torch.float64, True), (torch.float16, False)):
+        assert cells.compiled(types.SimpleNamespace(is_cuda=True, dtype=real)) is there
+    assert not cells.compiled(torch.zeros(1))
 
 
 def test_sums_in_parts_are_those_of_all_cells(monkeypatch):
@@ -301,7 +316,7 @@ def test_sums_in_parts_are_those_of_all_cells(monkeypatch):
 
     whole = sums()
     monkeypatch.setattr(tree, "_NEAR_PAIRS", 7)
-    monkeypatch.setattr(tree, "_FAR_PAIRS", 100)
+    monkeypatch.setattr(tree, "_FAR_PAIRS", 5)
     parts = sums()
     torch.testing.assert_close(parts.forces, whole.forces, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(parts.potential, whole.potential, rtol=1e-12, atol=1e-12)
@@ -310,10 +325,14 @@ def test_sums_in_parts_are_those_of_all_cells(monkeypatch):
 @pytest.mark.filterwarnings("ignore:perplexity=30 is out of reach")
 def test_many_equal_rows_in_a_tree(X):
     """The scales of equal rows are so small that pairs of the map have double precision."""
+    from drsne.backends.torch import tree
+
     X = np.concatenate([X, np.repeat(X[:1], 40, axis=0)])
     params = {"engine": "tree", "max_iter": 250, "random_state": 0}
     found, expected = DRSNE(backend="torch", device=DEVICE, **params).fit(X), DRSNE(**params).fit(X)
     assert expected.scales_.min() < 2e-3
+    sent = (torch.as_tensor(each, device=DEVICE) for each in (found.embedding_, found.scales_))
+    assert tree.pair_dtype(*sent, "single") == torch.float64
     assert found.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.02)
     assert found.concentration_loss_ == pytest.approx(expected.concentration_loss_, rel=0.05)
 
@@ -460,7 +479,7 @@ assert len(at.runs.wide) > 3
 y, u, on = Y.to(real), (1.0 / scales).to(real), backend.TorchBackend(sys.argv[1])
 results, visited, pieces = [], [], []
 for compiled in (False, True):
-    cells.compiled = backend._compiled = lambda points: compiled
+    cells.compiled = backend.compiled = lambda points: compiled
     at.kept = None
     found = tree.summed_cells(Y, scales, at, real, masses)
     sums = tree.sums(found, 0.45, 0.15, 2)
@@ -470,16 +489,11 @@ for compiled in (False, True):
     sizes = [found.sizes, again.sizes, *(torch.tensor(each[4:7]) for each in (found, again))]
     lengths = torch.empty(n, dtype=torch.float64)
     directions, back = torch.empty((2, n, 2), dtype=real)
-    on.lengths(y, near, 0.0, lengths, directions)
-    on.pull_back(y, on.neighbor_list(near), scales, 0.0, back)
+    on.lengths(y, near, 0.1, lengths, directions)
+    on.pull_back(y, on.neighbor_list(near), scales, 0.1, back)
     attraction = [on.attraction(y, pairs, 1.1, 0.0, each)[0] for each in (None, u)]
-    if compiled:
-        from drsne.backends.torch.kernels.repulsion import repulsion_2d
-        points, all_sums = torch.arange(n), torch.empty(3, n, dtype=real)
-        repulsion_2d[(-(-n // 32),)]((Y - Y.mean(dim=0)).to(real), u, points, 1.1, all_sums, n, n, True, 32, 64)
-    else:
-        potential, forces = backend._over_all(Y, torch.arange(n), scales, 1.1, real)
-        all_sums = torch.cat((potential[None], forces.T))
+    potential, forces = backend._over_all(Y, torch.arange(n), scales, 1.1, real)
+    all_sums = torch.cat((potential[None], forces.T))
     moments = found.summed[:, [0, 1, 2, 9, 10, 11]]
     lists = cells.lists(found, 0.45, 0.15)
     for piece in (cells.Pieces.of(lists[1], compiled=compiled), cells.Pieces.of(lists[1], compiled=False)):
@@ -526,10 +540,11 @@ import sys
 import torch
 sys.path.insert(0, sys.argv[2])
 from reciprocals import reciprocals
-x = torch.cat((torch.linspace(1.0, 2.0, 256), 2.0 ** torch.linspace(-100, 100, 256))).to(sys.argv[1])
-found = torch.empty_like(x)
-reciprocals[(4,)](x, found, 128)
-assert float((found.double() * x.double() - 1.0).abs().max()) < 2.0**-22
+for real, most in ((torch.float32, 2.0**-22), (torch.float64, 2.0**-51)):
+    x = torch.cat((torch.linspace(1.0, 2.0, 256), 2.0 ** torch.linspace(-100, 100, 256))).to(sys.argv[1], real)
+    found = torch.empty_like(x)
+    reciprocals[(4,)](x, found, 128)
+    assert float((found.double() * x.double() - 1.0).abs().max()) < most
 print("the same")
 """
 

@@ -80,6 +80,7 @@ for module, name, arguments, options in json.load(sys.stdin):
     program = getattr(__import__(module, fromlist=[name]), name)
     kernel = program.warmup(*map(given, arguments), grid=(1,), **options)
     kernel = kernel.result() if hasattr(kernel, "result") else kernel
+    assert "fp32" not in kernel.src.signature.values(), name  # numbers keep their double precision
     constants = [value for value, each in zip(arguments, program.params) if each.is_constexpr]
     kinds = [each[0] for each in arguments if isinstance(each, list)]
     found.setdefault(json.dumps([name, constants, kinds, options]), set()).add(kernel.hash)

@@ -46,7 +46,7 @@ def resolve(backend: str, device: Any) -> tuple[str, str | None]:
         )
     import torch
 
-    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
+    if _too_old(torch):
         raise ImportError(
             f"backend='torch' and CUDA devices need PyTorch {'.'.join(map(str, _OLDEST))} or newer; got "
             f"{torch.__version__}. Update it, or pass backend='numba' and device=None."
@@ -75,10 +75,16 @@ def at_hand(backend: str, device: Any) -> tuple[str, str | None]:
             return backend, device
         import torch
 
+        if _too_old(torch):
+            return "numba", None
         number = int((device or "").partition(":")[2] or 0)
         if torch.cuda.is_available() and number < torch.cuda.device_count():
             return backend, device or "cuda"
     return "numba", None
+
+
+def _too_old(torch: Any) -> bool:
+    return tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST
 
 
 @contextmanager

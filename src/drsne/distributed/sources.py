@@ -39,7 +39,7 @@ class Part(Protocol):
         ...
 
     def where(self, column: int) -> str:
-        """Return in words where the values of a column are."""
+        """Return in words where the values of a column are, and what to do if they are wrong."""
         ...
 
     def identity(self) -> dict[str, Any]:
@@ -62,8 +62,9 @@ class ParquetPart:
         return Path(self.path).name
 
     def where(self, column: int) -> str:
-        """Return the name of the column and the path of the file."""
-        return f"column {self.columns[column]!r} of {self.path}"
+        """Return the name of the column and the path of the file, and what to do if it is damaged."""
+        place = f"column {self.columns[column]!r} of {self.path}"
+        return f"{place}. If the file is damaged, write it again, and call fit again"
 
     def identity(self) -> dict[str, Any]:
         """Return the name, the size and a checksum of the end of the file, which holds sizes and ranges of columns."""
@@ -129,8 +130,11 @@ class ArrayPart:
     block: int
 
     def where(self, column: int) -> str:
-        """Return the numbers of the column and of the block."""
-        return f"column {column} of block {self.block} of the Dask array"
+        """Return the numbers of the column and of the block, and what to do if values are wrong."""
+        return (
+            f"column {column} of block {self.block} of the Dask array. If the value is wrong, correct it, remove the "
+            f"folder {str(Path(self.path).parent.parent)!r}, and call fit again"
+        )
 
     def identity(self) -> dict[str, Any]:
         """Return the name and the number of rows. The name of the array says whether its contents have changed."""

@@ -95,9 +95,7 @@ def _check_large(part: Part, block: NDArray[Any]) -> None:
     """Raise an error if squared distances would overflow."""
     row, column = np.unravel_index(np.abs(block).argmax(), block.shape)
     if abs(value := float(block[row, column])) > _SIZES[1]:
-        raise _wrong_size(
-            f"{value:g} in {part.where(int(column))}. If a file is damaged, write it again, and call fit again"
-        )
+        raise _wrong_size(f"{value:g} in {part.where(int(column))}")
 
 
 def _check_small(sample: NDArray[Any]) -> None:
