@@ -1,0 +1,9 @@
+"""Files that pytest leaves out because they import packages that are not installed."""
+
+from importlib.util import find_spec
+
+collect_ignore_glob: list[str] = []
+if find_spec("torch") is None:
+    collect_ignore_glob += ["src/drsne/backends/torch/*", "src/drsne/metrics/_on_device.py"]
+elif find_spec("triton") is None:
+    collect_ignore_glob += ["src/drsne/backends/torch/kernels/*"]
