@@ -16,6 +16,7 @@ from drsne.backends.numba.threads import Workers
 # forces and partition sum that are allowed for it there, on maps as fits have them and on hard ones.
 USUAL, HARD = (1.5e-2, 2.5e-3), (6e-2, 1e-2)
 HARD_MAPS = ("start", "opening", "tight clusters", "duplicates", "a line", "a ring")
+ROUNDING = 1e-20  # a GPU rounds the mean of equal coordinates, so the forces in "one place" are not quite zero
 ADAPTIVE = [name for name in engines.names() if engines.load(name).adaptive]
 
 
@@ -85,7 +86,7 @@ def check(engine, Y, scales, smoothing, tolerance, expected=None):
     expected_Z, expected_F = direct(Y, scales, smoothing) if expected is None else expected
     Z, F = engine.repulsion(Y, smoothing, scales)
     assert abs(Z - expected_Z) <= of_partition * expected_Z
-    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F)
+    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F) + ROUNDING
 
 
 @pytest.mark.parametrize(("backend", "name"), ADAPTIVE_ENGINES)

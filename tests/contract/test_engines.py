@@ -12,6 +12,8 @@ from problems import small_problem
 from drsne import Objective, engines
 from drsne.backends.numba.threads import Workers
 
+ROUNDING = 1e-20  # a GPU rounds the mean of equal coordinates, so the forces in "one place" are not quite zero
+
 
 def direct(Y, smoothing):
     return pair_sums(Y, 1.0, 1 + smoothing)
@@ -91,7 +93,7 @@ def test_partition_and_forces(backend, name, d, kind):
     Z, F = engine_of(name, backend).repulsion(Y, 1e-3)
     of_forces, of_partition = engine.tolerance
     assert abs(Z - expected_Z) <= of_partition * expected_Z
-    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F)
+    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F) + ROUNDING
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -324,17 +324,21 @@ def test_sums_in_parts_are_those_of_all_cells(monkeypatch):
 
 @pytest.mark.filterwarnings("ignore:perplexity=30 is out of reach")
 def test_many_equal_rows_in_a_tree(X):
-    """The scales of equal rows are so small that pairs of the map have double precision."""
+    """The scales of equal rows are so small that pairs of the map have double precision.
+
+    Rounding decides how equal rows move apart, so the maps of two backends differ, and the forces of one are checked.
+    """
     from drsne.backends.torch import tree
 
     X = np.concatenate([X, np.repeat(X[:1], 40, axis=0)])
-    params = {"engine": "tree", "max_iter": 250, "random_state": 0}
-    found, expected = DRSNE(backend="torch", device=DEVICE, **params).fit(X), DRSNE(**params).fit(X)
-    assert expected.scales_.min() < 2e-3
-    sent = (torch.as_tensor(each, device=DEVICE) for each in (found.embedding_, found.scales_))
-    assert tree.pair_dtype(*sent, "single") == torch.float64
-    assert found.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=0.02)
-    assert found.concentration_loss_ == pytest.approx(expected.concentration_loss_, rel=0.05)
+    model = DRSNE(backend="torch", device=DEVICE, engine="tree", max_iter=250, random_state=0).fit(X)
+    Y, rho = model.embedding_, model.scales_
+    assert rho.min() < 2e-3
+    assert tree.pair_dtype(*(torch.as_tensor(each, device=DEVICE) for each in (Y, rho)), "single") == torch.float64
+    (Z, F), expected = (engine_of(*kind).repulsion(Y, 0.0, rho) for kind in (("tree", "torch"), ("exact", "numba")))
+    assert abs(Z - expected[0]) < 1e-9 * expected[0]
+    assert np.linalg.norm(F - expected[1]) < 1e-9 * np.linalg.norm(expected[1])  # no cell is far
+    assert model.kl_divergence_ == pytest.approx(1.65, abs=0.4)  # numba: 1.5 to 1.9 in 16 fits
 
 
 def test_cells_that_grow_are_listed_again():
