@@ -13,7 +13,7 @@ ASKED = {70_000: 3.0, 1_000_000: 12.0, 10_000_000: 120.0}  # seconds
 NAMES = {"cuda": "cuda", "cpu": "cpu", "exact": "cpu, exact neighbours"}
 # How the devices of rows that are not fits begin.
 SCORED, PROFILED, PEER, SEARCH, CASE = "scores on ", "profile on ", "peer on ", "search on ", "case "
-CASES = {"usual": "default", "equal": "100 equal rows", "plain": "without Triton"}
+CASES = {"usual": "default", "equal": "100 equal rows", "copies": "1 % copies", "plain": "without Triton"}
 ROWS = Results("gpu", "data", "n", "seed", "device")
 SCORES = ("trustworthiness", "continuity", "cc", "rho30", "rho5")
 PARTS = {
@@ -207,14 +207,16 @@ def _peers(rows: list[dict[str, Any]], timed: list[dict[str, Any]]) -> list[str]
             seconds = _median(sorted(row["total_s"] for row in ours))
             lines.append([f"{n:,}", "DRSNE", "-", seconds, *_scores_of(scored), ours[-1].get("peak_gb", "-")])
         for row in (each for each in rows if each["n"] == n):
-            seconds = f"{row['total_s']:.1f}" if "total_s" in row else row["error"]
+            seconds = f"{row['total_s']:.1f}" if "total_s" in row else "no map (1)"
             search = row.get("search", "-")
             lines.append([f"{n:,}", row["method"], search, seconds, *_scores_of(row), row.get("peak_gb", "-")])
     versions = ", ".join(dict.fromkeys(f"{row['package']} {row['version']}" for row in rows if "version" in row))
+    errors = [f"- {row['n']:,} points, {row['method']}: {row['error']}" for row in rows if "error" in row]
     return [
         "## Other packages on the same device\n\n"
         f"Seconds from array to array, by the rules of `gpu_peers.py` ({versions}).",
         table(["n", "method", "search", "s", *SCORES, "GB"], lines),
+        *(["(1) These fits ended with an error:", "\n".join(errors)] if errors else []),
     ]
 
 
@@ -235,13 +237,13 @@ def _searches(rows: list[dict[str, Any]]) -> list[str]:
 def _cases(rows: list[dict[str, Any]]) -> list[str]:
     """Return the section about fits without Triton and of data with equal rows."""
     lines = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: (row["n"], list(CASES).index(row["case"]))):
         found = f"{row['total_s']:.1f}", row.get("peak_gb", "-"), f"{row['smallest_scale']:.1e}"
         lines.append([f"{row['n']:,}", row["data"], CASES[row["case"]], *found, row["kl"], row["concentration"]])
     return [
         "## Equal rows, and plain PyTorch\n\nThe table shows seconds, gigabytes and losses of one fit each, "
-        "by the rules of `gpu_cases.py`. Equal rows have very small scales, so that the repulsion is summed in double "
-        "precision. Without Triton, plain PyTorch does the same.",
+        "by the rules of `gpu_cases.py`. If 1 % of the rows are copies, some scales are so small that the repulsion is "
+        "summed in double precision. Without Triton, plain PyTorch does the same as the Triton programs.",
         table(["n", "data", "case", "s", "GB", "smallest scale", "KL", "concentration loss"], lines),
     ]
 
@@ -252,17 +254,31 @@ def _scores_of(row: dict[str, Any]) -> list[str]:
 
 def _compared(compared: list[dict[str, Any]]) -> list[str]:
     """Return the section about the scores of the GPU and of the CPU."""
-    body = []
-    for name in dict.fromkeys(row["data"] for row in compared):
-        for device in NAMES.values():
-            mine = [row for row in compared if row["data"] == name and row["device"] == f"{SCORED}{device}"]
-            if mine:
-                means = [f"{np.mean([row[score] for row in mine]):.4f}" for score in SCORES]
-                spread = [f"{np.std([row[score] for row in mine]):.4f}" for score in SCORES]
-                both = [f"{m} ({s})" for m, s in zip(means, spread, strict=True)]
-                body.append([name, device, len(mine), *both])
+    body, differences = [], []
+    for name in sorted({row["data"] for row in compared}):
+        found = {device: _means(compared, name, device) for device in NAMES.values()}
+        for device, (n_seeds, means, errors) in found.items():
+            if n_seeds:
+                both = [f"{m:.4f} ({s:.4f})" for m, s in zip(means, errors, strict=True)]
+                body.append([name, device, n_seeds, *both])
+            if device != "cuda" and n_seeds and found["cuda"][0]:
+                away, noise = found["cuda"][1] - means, np.hypot(found["cuda"][2], errors)
+                both = [f"{m:+.4f} ({s:.4f})" for m, s in zip(away, noise, strict=True)]
+                differences.append([name, device, *both])
     return [
-        "## GPU and CPU\n\nThe table shows the means of the scores over the seeds, with their standard deviations in "
+        "## GPU and CPU\n\nThe table shows the means of the scores over the seeds, with their standard errors in "
         "brackets. Both were not always made by the same version of the package.",
         table(["data", "device", "seeds", *SCORES], body),
+        "These are the differences, GPU minus CPU, with their standard errors. The seeds have the same initial map, so "
+        "the standard errors can be too small.",
+        table(["data", "compared with", *SCORES], differences),
     ]
+
+
+def _means(rows: list[dict[str, Any]], data: str, device: str) -> tuple[int, Any, Any]:
+    """Return the number of fits, the means of their scores, and the standard errors of these means."""
+    mine = [row for row in rows if row["data"] == data and row["device"] == f"{SCORED}{device}"]
+    scores = np.array([[row[score] for score in SCORES] for row in mine])
+    if len(mine) < 2:
+        return len(mine), scores.sum(axis=0), np.zeros(len(SCORES))
+    return len(mine), scores.mean(axis=0), scores.std(axis=0, ddof=1) / np.sqrt(len(mine))
