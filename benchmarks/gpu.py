@@ -8,38 +8,41 @@
 
 The rules:
 
-- The time of a fit includes everything from a NumPy array to the map as a NumPy array: ``DRSNE(device="cuda").fit(X)``.
-  An earlier fit, whose time does not count, has compiled the GPU kernels. It uses all rows up to 100,000 points, and
-  20,000 rows of larger data. There are three fits of up to 1,000,000 points, and one fit of more points.
-- Up to 1,000,000 points, the last fit is repeated, and the column 'repeats' says whether the map is the same, bit for
-  bit. This rule is newer than the others. The column is left out if all fits were made before.
-- Data: MNIST (50 principal components) for 70,000 points, Covertype for 280,000, and 100 Gaussians in 50 dimensions for
-  more, all in double precision.
+- The time of a fit includes everything from a NumPy array to the map as a NumPy array:
+  ``DRSNE(device="cuda").fit(X)``. An earlier fit, whose time does not count, has compiled the GPU kernels. This
+  earlier fit uses all rows if there are at most 100,000, and 20,000 of them otherwise. There are three fits of up to
+  1,000,000 points, and one fit of more points.
+- Up to 1,000,000 points, one more fit with the seed of the last one is made, and the column 'repeats' says whether
+  the map is the same, bit for bit.
+- Data: MNIST (50 principal components) for 70,000 points, Covertype for 280,000, and 100 Gaussians in 50 dimensions
+  for more, all in double precision.
 - The parts of a fit are those that it logs with verbose=2, in the last of the fits.
-- The floor is a lower bound of the time. That of an iteration is the time to read the pairs of points with affinities
-  once (8 bytes for each pair), and to read and write 24 numbers of each point, at the measured speed of a copy on the
-  device (4.3 TB/s on an H200).
+- The floor is a lower bound of the time. The floor of an iteration is the time to read the pairs of points with
+  affinities once (8 bytes for each pair), and to read and write 24 numbers of each point, at the measured speed of a
+  copy on the device (4.3 TB/s on an H200).
 - The floor of a whole fit is the sum of four times. The first is the time to copy the rows to the device, and the map
-  and the pairs back, at the measured speed of a copy of a NumPy array. The second is the time of the matrix products of
-  the search, at the measured speed of a product of large matrices in single precision. These are the products of all
-  pairs of rows up to 300,000 rows, and of each row with 16,384 others for more rows. The third is the time to read the
-  90 neighbours of every point with their distances once, and to write the pairs once. The fourth is the sum of the
+  and the pairs back, at the measured speed of a copy of a NumPy array. The second is the time of the matrix products
+  of the search, at the measured speed of a product of large matrices in single precision. With up to 300,000 rows,
+  these are the products of all pairs of rows. With more rows, they are the products of each row with 16,384 others,
+  which is the smallest part of the data that the approximate search reads. The third is the time to read the 90
+  neighbours of every point with their distances once, and to write the pairs once. The fourth is the sum of the
   floors of all iterations. A floor assumes that nothing waits for anything else, that nothing is read twice, and that
   the sums of the repulsion cost nothing.
 - The error of the forces is the norm of their error divided by their norm, for 256 points of the final map. The true
   forces are sums over all pairs. At 1,000,000 points, the error of the tree is compared with that of meshes with a
   fixed number of boxes per axis (50 and 130, as in other programs for GPUs) and three nodes per box and axis. The
   fixed kernel is used for this comparison, because such meshes have no adaptive kernel.
-- Scores: the five scores of 2,000 sampled points, with neighbours among all points; 500 points above 1,000,000.
-- ``--scores`` compares the means of the scores of three seeds with those of the CPU on Digits, Fashion-MNIST and MNIST.
-  Up to 300,000 rows, the GPU compares all rows in the search for neighbours, but the CPU does so only up to 50,000. For
-  70,000 rows, the CPU is therefore also run with exact neighbours. These scores are those of all points. The first
-  comparison scored 2,000 sampled points, and rho5 of MNIST differed by 0.0052 with default settings. The rule was
-  changed after that, because the choice of the points alone changes a score more than that: over 12 choices, rho5 of
-  one map has a standard deviation of 0.009.
-- For a profile (``gpu_profile.py``), one more fit is made. It times the parts of 24 iterations at the beginning, in the
-  middle and at the end of t-SNE, and in the middle of the iterations with the density term. A profiler then lists the
-  kernels that run on the device in the 24 iterations that follow.
+- Fits are scored on 2,000 sampled points, or on 500 points for data of more than 1,000,000 points. The neighbours are
+  searched among all points.
+- ``--scores`` compares the means of the scores of three seeds with those of the CPU on Digits, Fashion-MNIST and
+  MNIST. With fewer than 300,000 rows, the GPU compares all rows in the search for neighbours, but the CPU does so
+  only with fewer than 50,000. For 70,000 rows, the CPU is therefore also run with exact neighbours. These scores are
+  those of all points. The first comparison scored 2,000 sampled points, and rho5 of MNIST differed by 0.0052 with
+  default settings. The rule was then changed, because the choice of the points alone changes a score by more than
+  this difference: over 12 choices, rho5 of one map has a standard deviation of 0.009.
+- For a profile (``gpu_profile.py``), one more fit is made. The parts of four groups of 24 iterations are timed: at
+  the beginning, in the middle and at the end of t-SNE, and in the middle of the iterations with the density term.
+  After each group, a profiler lists the kernels that run on the device in the next 24 iterations.
 
 Each fit is a line of results/gpu.jsonl, written when it ends, and again with each score. Fits that were made by the
 same version of the package are not repeated without ``--again``. Maps are kept in a temporary folder, so that the

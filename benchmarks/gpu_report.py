@@ -116,24 +116,25 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
         )
         scores += [[f"{n:,}", *(f"{row[name]:.4f}" for name in SCORES)] for row in mine if "cc" in row]
     header = ["n", "data", "s, median (range)", "target", "floor", *PARTS]
-    header += ["ms per t-SNE iteration", "with density", "floor, ms", "GB", "recall", "error"]
+    header += ["ms per t-SNE iteration", "ms with density", "floor, ms", "GB", "recall", "error"]
     header += ["repeats"] if repeated else []
     made = dict.fromkeys((row.get("host", "an unknown machine"), row.get("sources")) for row in timed)
     hosts = "\n".join(f"- {where}; digest of the sources: {digest or 'unknown'}" for where, digest in made)
     out = [
         "## Whole fits\n\nThe table shows the seconds of the fits and of the parts of the last one, and the "
-        "milliseconds of an iteration. 'Target' is the time that was asked for before the first measurement, and "
-        f"'error' is the relative error of the forces. The fits were made on:\n\n{hosts}\n\n"
-        f"The digest of the present sources is {sources()}.",
+        "milliseconds of an iteration. 'Target' is the time that was asked for before the first measurement, 'GB' is "
+        "the peak memory on the device, and 'error' is the relative error of the forces. The fits were made on:\n\n"
+        f"{hosts}\n\nThe digest of the present sources is {sources()}.",
         table(header, lines),
-        "## Scores of these fits",
+        "## Scores of these fits\n\nThe scores are those of sampled points.",
         table(["n", *SCORES], scores),
     ]
     meshes = [row["fixed_kernel_errors"] for row in timed if "fixed_kernel_errors" in row]
     if meshes:
         out += [
-            "## Errors of the forces of the fixed kernel, at the map of 1,000,000 points\n\n"
-            "An error of 1 is as large as the forces themselves.",
+            "## Errors of the forces with the fixed kernel, for the map of 1,000,000 points\n\n"
+            "An error of 1 is as large as the forces themselves. The kernel decreases within one unit of the map, but "
+            "a box of a mesh is many units wide in so large a map.",
             table(["sums over", "relative error"], [[name, f"{error:.4f}"] for name, error in meshes[-1].items()]),
         ]
     return out
@@ -147,18 +148,20 @@ def _median(seconds: list[float]) -> str:
 def _profiles(rows: list[dict[str, Any]]) -> list[str]:
     """Return the section about what an iteration spends its time on."""
     out = [
-        "## What an iteration spends its time on\n\nEvery profile is from one fit. 'Iteration' is the first of the 24 "
-        "timed iterations, and 'ms' is the time of one of them, without the profiler. The parts of an iteration do not "
-        "overlap. 'Busy' is the time of an iteration in which a kernel runs on the device, and 'idle' is the share of "
-        "the rest. The profiler sees the next 24 iterations. At the beginning of a fit, these can take longer, and "
-        "then 'idle' is left empty.\n\nThe points are divided into *leaves* of 32, which are parts of larger cells. "
-        "Leaves that are *wide*, because their points belong to different groups, are divided further. For each leaf, "
-        "sums are taken over *far* cells as a whole, and over the single points of *near* leaves, which are processed "
-        "in *pieces* of at most 32 leaves."
+        "## Where the time of an iteration goes\n\nEvery profile is from one fit. 'Iteration' is the first of the 24 "
+        "timed iterations, and 'ms' is their mean time, without the profiler. The parts of an iteration do not "
+        "overlap. 'Busy' is the mean time of an iteration in which a kernel runs on the device. It is that of the next "
+        "24 iterations, which ran with the profiler, and these can take longer than the timed ones. 'Idle' is the "
+        "share of the time in which no kernel runs. It is not given if 'busy' exceeds 'ms'.\n\n"
+        "The points are divided into *leaves* of 32 points, and leaves are grouped into larger cells, which are nodes "
+        "of a tree. Leaves that are *wide*, because their points belong to different groups, are divided further. For "
+        "each leaf, the repulsion of *far* nodes is summed node by node, and that of *near* leaves point by point. The "
+        "near leaves of a leaf are divided into *pieces* of at most 32 leaves, which are summed in parallel."
     ]
     for row in sorted(rows, key=lambda row: row["n"]):
         device, windows = row["device"].removeprefix(PROFILED), row["windows"]
-        out.append(f"### {row['n']:,} points of {row['data']} on {device}")
+        made = f"The digest of the sources was {row['sources']}." if "sources" in row else ""
+        out.append(f"### {row['n']:,} points of {row['data']} on {device}\n\n{made}".rstrip())
         names = list(dict.fromkeys(name for window in windows for name in window["parts"]))
         names.sort(key=lambda name: -max(window["parts"].get(name, 0.0) for window in windows))
         lines = []
@@ -176,8 +179,10 @@ def _profiles(rows: list[dict[str, Any]]) -> list[str]:
 
 def _programs(window: dict[str, Any]) -> str:
     lines = [[f"`{each['name']}`", f"{each['calls']:.1f}", f"{each['ms']:.3f}"] for each in window["programs"]]
-    title = f"These kernels take longest per iteration, {window['phase']}, from iteration {window['profiled']}:"
-    others = f"In total, {window['kinds']} different kernels are started {window['calls']:.0f} times per iteration."
+    title = f"These GPU kernels take the most time ({window['phase']}, from iteration {window['profiled']}):"
+    others = (
+        f"There are {window['kinds']} different kernels. An iteration starts {window['calls']:.0f} kernels on average."
+    )
     return f"{title}\n\n{table(['kernel', 'calls', 'ms'], lines)}\n\n{others}"
 
 
@@ -207,14 +212,14 @@ def _peers(rows: list[dict[str, Any]], timed: list[dict[str, Any]]) -> list[str]
             seconds = _median(sorted(row["total_s"] for row in ours))
             lines.append([f"{n:,}", "DRSNE", "-", seconds, *_scores_of(scored), ours[-1].get("peak_gb", "-")])
         for row in (each for each in rows if each["n"] == n):
-            seconds = f"{row['total_s']:.1f}" if "total_s" in row else "no map (1)"
+            seconds = f"{row['total_s']:.1f}" if "total_s" in row else "failed (1)"
             search = row.get("search", "-")
             lines.append([f"{n:,}", row["method"], search, seconds, *_scores_of(row), row.get("peak_gb", "-")])
     versions = ", ".join(dict.fromkeys(f"{row['package']} {row['version']}" for row in rows if "version" in row))
     errors = [f"- {row['n']:,} points, {row['method']}: {row['error']}" for row in rows if "error" in row]
     return [
         "## Other packages on the same device\n\n"
-        f"Seconds from array to array, by the rules of `gpu_peers.py` ({versions}).",
+        f"The table shows the seconds from array to array, by the rules of `gpu_peers.py` ({versions}).",
         table(["n", "method", "search", "s", *SCORES, "GB"], lines),
         *(["(1) These fits ended with an error:", "\n".join(errors)] if errors else []),
     ]
@@ -227,9 +232,9 @@ def _searches(rows: list[dict[str, Any]]) -> list[str]:
         recall = "exact" if row["recall"] is None else f"{row['recall']:.3f}"
         lines.append([f"{row['n']:,}", row["data"], f"{row['total_s']:.1f}", recall, f"{row['found']:.4f}"])
     return [
-        "## Searches for 90 neighbours\n\nThe table shows the seconds of a search, by the rules of `gpu_search.py`, "
-        "and the recall that the search measured, or 'exact' if it compared all rows. The last column is the share of "
-        "the true neighbours of 500 other rows that the search found.",
+        "## Searches for 90 neighbours\n\nThe table shows the seconds of a search, by the rules of `gpu_search.py`. "
+        "The data are uniform noise in 20 and 50 dimensions, and 100 Gaussians. 'Recall' is what the search measured, "
+        "or 'exact' if it compared all rows. 'Found' is the share of the true neighbours of 500 other rows.",
         table(["n", "data", "s", "recall", "found"], lines),
     ]
 
@@ -242,8 +247,10 @@ def _cases(rows: list[dict[str, Any]]) -> list[str]:
         lines.append([f"{row['n']:,}", row["data"], CASES[row["case"]], *found, row["kl"], row["concentration"]])
     return [
         "## Equal rows, and plain PyTorch\n\nThe table shows seconds, gigabytes and losses of one fit each, "
-        "by the rules of `gpu_cases.py`. If 1 % of the rows are copies, some scales are so small that the repulsion is "
-        "summed in double precision. Without Triton, plain PyTorch does the same as the Triton programs.",
+        "by the rules of `gpu_cases.py`. In '100 equal rows', 100 rows have the same values. In '1 % copies', one "
+        "percent of the rows are in such groups of 100. Some scales are then so small that the repulsion is summed in "
+        "double precision. Without Triton, plain PyTorch does the same as the Triton programs. Losses can be compared "
+        "between fits of the same data only, so those with equal rows differ from the others.",
         table(["n", "data", "case", "s", "GB", "smallest scale", "KL", "concentration loss"], lines),
     ]
 
@@ -255,6 +262,7 @@ def _scores_of(row: dict[str, Any]) -> list[str]:
 def _compared(compared: list[dict[str, Any]]) -> list[str]:
     """Return the section about the scores of the GPU and of the CPU."""
     body, differences = [], []
+    made = ", ".join(sorted({row["sources"] for row in compared}))
     for name in sorted({row["data"] for row in compared}):
         found = {device: _means(compared, name, device) for device in NAMES.values()}
         for device, (n_seeds, means, errors) in found.items():
@@ -267,10 +275,10 @@ def _compared(compared: list[dict[str, Any]]) -> list[str]:
                 differences.append([name, device, *both])
     return [
         "## GPU and CPU\n\nThe table shows the means of the scores over the seeds, with their standard errors in "
-        "brackets. Both were not always made by the same version of the package.",
+        f"brackets. Digests of the sources: {made}.",
         table(["data", "device", "seeds", *SCORES], body),
-        "These are the differences, GPU minus CPU, with their standard errors. The seeds have the same initial map, so "
-        "the standard errors can be too small.",
+        "These are the differences, GPU minus CPU, with their standard errors. All fits of a data set start from the "
+        "same initial map, so the standard errors can be too small.",
         table(["data", "compared with", *SCORES], differences),
     ]
 
