@@ -38,15 +38,15 @@ The rules:
   MNIST. With fewer than 300,000 rows, the GPU compares all rows in the search for neighbours, but the CPU does so
   only with fewer than 50,000. For 70,000 rows, the CPU is therefore also run with exact neighbours. These scores are
   those of all points. The first comparison scored 2,000 sampled points, and rho5 of MNIST differed by 0.0052 with
-  default settings. The rule was then changed, because the choice of the points alone changes a score by more than
-  this difference: over 12 choices, rho5 of one map has a standard deviation of 0.009.
+  default settings. The rule was then changed, because scores of all points do not depend on the choice of a sample.
 - For a profile (``gpu_profile.py``), one more fit is made. The parts of four groups of 24 iterations are timed: at
   the beginning, in the middle and at the end of t-SNE, and in the middle of the iterations with the density term.
   After each group, a profiler lists the kernels that run on the device in the next 24 iterations.
 
 Each fit is a line of results/gpu.jsonl, written when it ends, and again with each score. Fits that were made by the
-same version of the package are not repeated without ``--again``. Maps are kept in a temporary folder, so that the
-scores of a stopped study can be added later.
+same version of the package are not repeated without ``--again``. Neither are fits of ``--scores``, of any version,
+because the scores on a CPU take an hour. The report says which versions they are of. Maps are kept in a temporary
+folder, so that the scores of a stopped study can be added later.
 """
 
 from __future__ import annotations

@@ -135,8 +135,9 @@ def measure(n: int, methods: list[str], device: str, limit: float, again: bool) 
     """Fit data of one size by several methods, and write a row for each."""
     from gpu import data, device_name, scored
     from gpu_report import PEER, ROWS, data_name
+    from report import sources
 
-    there = set() if again else ROWS.keys()
+    there = set() if again else {row["key"] for row in ROWS.read() if "cc" in row or "error" in row}
     row = {"data": data_name(n), "n": n, "seed": 0}
     rows = {method: row | {"device": f"{PEER}{device_name(device)}, {method}"} for method in methods}
     if all(ROWS.key(each) in there for each in rows.values()):
@@ -148,7 +149,7 @@ def measure(n: int, methods: list[str], device: str, limit: float, again: bool) 
             if ROWS.key(each) in there:
                 continue
             found = measured(method, files, device, limit)
-            package = {"package": "torchdr", "version": version("torchdr")}
+            package = {"package": "torchdr", "version": version("torchdr"), "sources": sources()}
             each = ROWS.append(each | found | package | {"method": TITLES[method]})
             print(each, flush=True)
             if "total_s" in found:

@@ -114,8 +114,24 @@ def refuse_other_data(name: str, values: Any) -> None:
             f"{name} must have no masked values; got {hidden} of them. Fill them in (for example with .filled or an "
             "imputer), or drop their rows."
         )
+    if hasattr(values, "requires_grad"):
+        _refuse_unreadable_tensor(name, values)
     refuse_text(name, values)
     _refuse_missing(name, values)
+
+
+def _refuse_unreadable_tensor(name: str, values: Any) -> None:
+    """Raise an error for a tensor of PyTorch that is on a GPU, requires a gradient, or has a type of its own."""
+    import numpy as np
+
+    try:
+        np.asarray(values)
+    except (TypeError, RuntimeError) as error:
+        gradient = " that requires a gradient" if values.requires_grad else ""
+        raise TypeError(
+            f"{name} must be an array that NumPy can read; got a tensor of type {values.dtype} on {values.device}"
+            f"{gradient}. Pass {name}.detach().cpu().double().numpy()."
+        ) from error
 
 
 def refuse_text(name: str, values: Any) -> None:

@@ -121,15 +121,19 @@ def test_a_path_of_weights_and_an_update(X):
 
 
 def test_an_interrupt_keeps_the_last_map(X):
+    maps = []
+
     def stop(iteration, Y, losses):
         assert isinstance(Y, np.ndarray)
+        maps.append(Y.copy())
         if iteration == 7:
             raise KeyboardInterrupt
 
     with pytest.warns(UserWarning, match="Interrupted after"):
         model = fitted(X, callbacks=stop)
     assert model.stopped_by_ == "interrupt"
-    assert np.isfinite(model.embedding_).all()
+    np.testing.assert_array_equal(model.embedding_, maps[-1])
+    assert not np.array_equal(maps[-1], maps[-2])
 
 
 def test_wrong_devices_and_backends(X):
@@ -140,10 +144,26 @@ def test_wrong_devices_and_backends(X):
         DRSNE(backend="jax").fit(X)
     with pytest.raises(ValueError, match=r"device='cuda:99' is not there: .* Pass device=None"):
         DRSNE(device="cuda:99").fit(X)
+    with pytest.raises(ValueError, match="device='cuda:99' is not there"):
+        drsne.density_path(X, [0, 1], device="cuda:99")
     with pytest.raises(ValueError, match=r"engine='fft' does not support backend='torch'\. Pass"):
         fitted(X, engine="fft")
     with pytest.raises(ValueError, match="engine='tree' does not support n_components=3 with backend='torch'"):
         fitted(X, engine="tree", n_components=3)
+
+
+def test_tensors_that_numpy_cannot_read(X):
+    """A fit takes tensors on the CPU. It names what is wrong with others."""
+    sent = torch.as_tensor(X)
+    np.testing.assert_array_equal(fitted(sent).embedding_, fitted(X).embedding_)
+    wrong = [
+        (sent.clone().requires_grad_(), "float64 on cpu that requires a gradient"),
+        (sent.bfloat16(), "bfloat16 on"),
+    ]
+    wrong += [(sent.to(DEVICE), f"float64 on {DEVICE}")] if DEVICE != "cpu" else [(sent.to("meta"), "float64 on meta")]
+    for values, what in wrong:
+        with pytest.raises(TypeError, match=rf"X must be .* got a tensor of type torch\.{what}.* Pass X\.detach\(\)"):
+            fitted(values)
 
 
 def test_a_device_without_enough_memory(X, monkeypatch):

@@ -59,8 +59,9 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
         if params.get(name) is not None:
             raise TypeError(f"{name}={params[name]!r} cannot be passed to density_path. Pass {instead}.")
     model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
-    data, dtype = model._checked(X)
-    with model._on_device(data), Workers(model.n_jobs) as workers:
-        maps, followed, _ = model._follow(data, dtype, listed, workers)
+    with model._on_device(X):
+        data, dtype = model._checked(X)
+        with Workers(model.n_jobs) as workers:
+            maps, followed, _ = model._follow(data, dtype, listed, workers)
     report_early_end(followed, maps, f"the path ends at {maps.weights[-1]:g}")
     return maps
