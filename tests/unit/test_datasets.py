@@ -216,13 +216,19 @@ def test_pbmc_clusters_are_asked_for_as_in_the_paper(monkeypatch):
         sizes = np.repeat(["0", "1", "2", "3"], [2000, 670, 20, 10])
         cells.obs["leiden"] = scanpy.AnnData(obs={"leiden": sizes}).obs["leiden"].astype("category").to_numpy()
 
-    names = {"resolution", "random_state", "flavor", "n_iterations", "directed"}
+    def neighbors(cells, *, method, **by):
+        asked["method"] = method  # umap-learn would compile for half a minute
+        made(cells, method="gauss", **by)
+
+    names, made = {"resolution", "random_state", "flavor", "n_iterations", "directed"}, scanpy.pp.neighbors
     assert names <= set(inspect.signature(scanpy.tl.leiden).parameters)
     monkeypatch.setattr(scanpy.tl, "leiden", leiden)
+    monkeypatch.setattr(scanpy.pp, "neighbors", neighbors)
     monkeypatch.setitem(sys.modules, "leidenalg", scanpy)
     data = recipes.pbmc_anomalies()
     by_igraph = {"flavor": "igraph", "n_iterations": 2, "directed": False}
-    assert asked == {"resolution": 1.0, "random_state": 42, "graph": (2700, 2700), "n_neighbors": 15} | by_igraph
+    of_graph = {"graph": (2700, 2700), "n_neighbors": 15, "method": "umap"}
+    assert asked == {"resolution": 1.0, "random_state": 42} | of_graph | by_igraph
     assert np.flatnonzero(data.y).tolist() == list(range(2670, 2700))
     assert "two smallest" in data.description
 
