@@ -25,7 +25,7 @@ from gpu_report import CASE, CASES, ROWS, data_name, done
 from report import host, sources
 
 N_EQUAL, SMALL = 100, 20_000
-SHARE = 0.01  # of the rows that are copies or are copied
+SHARE = 0.01  # share of the rows that are in groups of equal rows
 
 
 def rows_of(case: str, X: np.ndarray) -> np.ndarray:
