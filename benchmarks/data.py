@@ -1,4 +1,4 @@
-"""Data of the benchmarks, all of them from drsne.datasets: the eight sets of the quality study, and large ones."""
+"""Data of the benchmarks: the eight sets of the paper, sets whose radii differ little, noise, and large sets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from drsne import datasets
 from drsne.datasets import recipes
+from drsne.datasets._cache import data_home
 
 # The data sets of the paper's main comparison, as large as there, and their titles.
 EIGHT = {
@@ -22,6 +23,16 @@ EIGHT = {
     "controlled_clusters": "Clusters",
     "helix": "Helix",
 }
+# Data whose radii differ little, as in most text embeddings and single cells, and two kinds of noise.
+EVEN = {
+    "words20k": "20,000 words",
+    "words5k": "5,000 words",
+    "pbmc_cells": "PBMC cells",
+    "4eq": "4eq cells",
+    "cifar10_effnet": "CIFAR-10 features",
+}
+NOISES = {"sphere": "Sphere 11-d", "ball": "Ball 30-d"}
+EXTENDED = EIGHT | EVEN | NOISES
 GENERATED_SEED = 0  # of Clusters and Helix, for which the paper states none
 _ROWS, _WAITING = 100_000, 16  # rows that are generated at a time, and blocks that may wait to be scaled
 
@@ -31,6 +42,90 @@ def paper_data(name: str) -> Any:
     if name in ("controlled_clusters", "helix"):
         return datasets.load(name, n_samples=5000, random_state=GENERATED_SEED)
     return recipes.paper(name)
+
+
+def words(n: int | None = None) -> datasets.Data:
+    """Return the GloVe vectors of the n most frequent words, or of all 20,000, with length one."""
+    with np.load(_file("words20k.npz")) as file:
+        X = file["X"][:n].astype(np.float64)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return datasets.Data(X=X, y=None, name="words20k", description="GloVe 6B.100d, length one", source="GloVe 6B.100d")
+
+
+def cells(counts: Any, n_components: int = 50) -> np.ndarray:
+    """Return principal components of the log counts of 2,000 variable genes, which are not scaled."""
+    import scanpy
+
+    scanpy.pp.filter_genes(counts, min_cells=3)
+    scanpy.pp.normalize_total(counts, target_sum=1e4)
+    scanpy.pp.log1p(counts)
+    scanpy.pp.highly_variable_genes(counts, n_top_genes=2000)
+    scanpy.pp.pca(counts, n_comps=n_components)
+    return np.asarray(counts.obsm["X_pca"], dtype=np.float64)
+
+
+def pbmc_cells() -> datasets.Data:
+    """Return the annotated cells of PBMC3k with their types."""
+    import anndata
+    import pandas as pd
+
+    types = pd.read_csv(_file("pbmc3k_annotations.csv")).set_index("barcode")["seurat_annotations"]
+    counts = anndata.read_h5ad(_file("pbmc3k_raw.h5ad"))
+    counts = counts[counts.obs_names.isin(types.index)].copy()
+    y = types.loc[counts.obs_names].to_numpy().astype(str)
+    return datasets.Data(X=cells(counts), y=y, name="pbmc_cells", description="Cells with types", source="10x Genomics")
+
+
+def four_cells() -> datasets.Data:
+    """Return the four types of purified blood cells of Zheng et al. (2017): 3994 x 100."""
+    X, y = np.load(_file("4eq_log_pca.npy")), np.load(_file("4eq_labels.npy"))
+    return datasets.Data(X=X, y=y, name="4eq", description="100 principal components", source="Zheng et al. 2017")
+
+
+def effnet() -> datasets.Data:
+    """Return features of images of CIFAR-10 by an EfficientNet: 5000 x 50."""
+    with np.load(_file("cifar10_effnet_features.npz")) as file:
+        X, y = file["X"].astype(np.float64), file["y"].astype(int)
+    return datasets.Data(X=X, y=y, name="cifar10_effnet", description="50 principal components", source="CIFAR-10")
+
+
+def sphere(n: int = 3000, d: int = 11, seed: int = GENERATED_SEED) -> np.ndarray:
+    """Return points with uniform density on the unit sphere in d dimensions."""
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def ball(n: int = 3000, d: int = 30, seed: int = GENERATED_SEED) -> np.ndarray:
+    """Return points of a Gaussian in d dimensions."""
+    return np.random.default_rng(seed).normal(size=(n, d))
+
+
+def noise(name: str) -> datasets.Data:
+    """Return one of the two kinds of noise."""
+    X = {"sphere": sphere, "ball": ball}[name]()
+    return datasets.Data(X=X, y=None, name=name, description=NOISES[name], source="generated")
+
+
+def extended_data(name: str) -> datasets.Data:
+    """Return one of the EXTENDED sets."""
+    others = {
+        "words20k": words,
+        "words5k": lambda: words(5000),
+        "pbmc_cells": pbmc_cells,
+        "4eq": four_cells,
+        "cifar10_effnet": effnet,
+        "sphere": lambda: noise("sphere"),
+        "ball": lambda: noise("ball"),
+    }
+    return others[name]() if name in others else paper_data(name)
+
+
+def _file(name: str) -> Path:
+    """Return a file of the data home, or raise an error that says how to get it."""
+    file = data_home() / name
+    if not file.is_file():
+        raise FileNotFoundError(f"{name} is not in {file.parent}. Set DRSNE_DATA_HOME to the folder that holds it.")
+    return file
 
 
 def digits() -> np.ndarray:

@@ -257,6 +257,7 @@ def _coded_objective(k: int, search: str) -> Objective:
     return Objective(
         support="directed",
         normalizer="detached",
+        input_exponent=1.0,
         # c_high = k / (sum of distances + eps); both profiles use c / (mean + eps) and log(. + eps)
         input_smoothing=Smoothing(relative=0.0, length=eps / k, mean=eps, profile=eps),
         # c_low = k / sum of sqrt(squared distance + eps)
@@ -277,6 +278,7 @@ def _written_objective() -> Objective:
     return Objective(
         support="directed",
         normalizer="attached",
+        input_exponent=1.0,
         input_smoothing=eps,
         embedding_smoothing=eps,
         kernel="fixed",

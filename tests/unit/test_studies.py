@@ -12,7 +12,6 @@ import pytest
 
 from drsne import density_path
 from drsne.experiments import Rows, published, studies
-from drsne.experiments.dimension import dimension
 from drsne.experiments.document import DIFFERENCE, Figure, Heading, Table, Text, markdown
 from drsne.experiments.methods import Run, Workspace
 from drsne.experiments.methods._drsne import FIXED_WEIGHTS, along_a_path, fixed_kernel, of_the_paper
@@ -21,6 +20,7 @@ from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
 from drsne.experiments.study import Selection
 from drsne.experiments.tables import signed
+from drsne.objectives.contrast import local_dimension
 
 NAMES = [name for name in studies.names() if name != "theory"]  # which has no names to select
 
@@ -164,7 +164,7 @@ def test_dimension_of_data_that_have_one():
     rng = np.random.default_rng(0)
     for d in (1, 2, 4):
         X = rng.uniform(size=(2000, d)) @ rng.normal(size=(d, 8))
-        assert dimension(Workspace(X).neighbors(30)[0].distances) == pytest.approx(d, rel=0.12)
+        assert local_dimension(Workspace(X).neighbors(30)[0].distances).value == pytest.approx(d, rel=0.12)
 
 
 def test_exponents_are_compared_at_equal_strength(monkeypatch):

@@ -10,7 +10,6 @@ import pytest
 
 from drsne import cli
 from drsne.experiments import Rows, studies
-from drsne.experiments.dimension import dimension
 from drsne.experiments.document import markdown
 from drsne.experiments.methods import Workspace
 from drsne.experiments.rows import key
@@ -20,6 +19,7 @@ from drsne.experiments.study import Selection
 from drsne.experiments.theory import Finding, Sizes, amplification, density
 from drsne.experiments.theory.problems import load
 from drsne.objectives import drsne as objective
+from drsne.objectives.contrast import local_dimension
 
 SMALL = Sizes(digits=150, generated=400, small=20)
 FIGURES = ("figure_invariance.png", "figure_amplification.png", "figure_density.png")
@@ -195,4 +195,4 @@ def test_dimension():
     from drsne.neighbors.search import knn
 
     X = np.random.default_rng(0).uniform(size=(2000, 3)) @ np.random.default_rng(1).normal(size=(3, 10))
-    assert dimension(knn(X, 30).distances) == pytest.approx(3.0, rel=0.1)
+    assert local_dimension(knn(X, 30).distances).value == pytest.approx(3.0, rel=0.1)

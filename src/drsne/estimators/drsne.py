@@ -69,11 +69,16 @@ class DRSNE(MapEstimator):
     neighborhoods : {"both", "input", "embedding"}, default="both"
         Neighbours over which the concentration in the map is measured. "input" uses the neighbours of each point in the
         data, as in the paper. "embedding" uses its nearest neighbours in the map, which are what a reader of the map
-        sees. "both" uses both kinds of neighbours, or only those in the data if the weight is above 70. Except with
-        "input" and the fixed kernel, and with "both" and a weight above 70, the map is matched to a power of the
-        concentration in the data (``contrast_``). If the radii in the data differ little, as in data with many
-        dimensions, their ratios are enlarged in the map, at most to their squares, so that they stand out from chance
-        (docs/theory.md, section 8).
+        sees. "both" uses both kinds of neighbours, or only those in the data if the weight is above 70.
+    contrast : float or "auto", default="auto"
+        Power of the concentration in the data that the map shows: with 3, a region where points are twice as close as
+        elsewhere is drawn with points that are eight times as close. "auto" enlarges ratios that would not stand out
+        from chance, as in embeddings of text and in single cells, where distances differ little. It follows from the
+        spread of the radii and from the local dimension D of the data (``intrinsic_dimension_``). It is between 1 and
+        2, or up to D / 2 if that is more: with D / 2, the eye sees the density that the data have in D dimensions
+        (docs/theory.md, section 8). "auto" is 1 with ``neighborhoods="input"`` and the fixed kernel, which is the
+        paper's method. The contrast is also 1, and cannot be chosen, with ``neighborhoods="both"`` and a weight above
+        70.
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the
@@ -119,7 +124,7 @@ class DRSNE(MapEstimator):
         ``max(n_samples / exaggeration / 4, 50)``.
     objective : Objective, default=None
         Detailed settings of the objective. They replace ``density_exponent``, ``neighborhoods`` and ``kernel``, which
-        must then be left at their defaults.
+        must then be left at their defaults, and also ``contrast`` if they have an ``input_exponent``.
     schedule : Schedule, default=None
         Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
         ``early_exaggeration`` and ``learning_rate``, which must then be left at their defaults.
@@ -160,8 +165,11 @@ class DRSNE(MapEstimator):
         The two terms of the loss at the final map. The loss is
         ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
-        Power of the concentration in the data to which the concentration in the map is matched. It is 1 with
-        ``neighborhoods="input"`` and the fixed kernel, and with ``neighborhoods="both"`` and a weight above 70.
+        Power of the concentration in the data to which the concentration in the map is matched (``contrast``).
+    intrinsic_dimension_, intrinsic_dimension_error_ : float
+        Estimate of the local dimension D of the data over ``density_neighbors`` neighbours, by maximum likelihood
+        (Levina and Bickel, 2004), and its standard error. The estimate is too small for data with very many dimensions
+        and few rows. Both are nan if all neighbours of every row are equally far away.
     scales_ : ndarray of shape (n_samples,)
         ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. With the fixed kernel, all
         scales are 1.
@@ -220,6 +228,7 @@ class DRSNE(MapEstimator):
         density_neighbors: int = 30,
         density_exponent: float = 1.0,
         neighborhoods: str = "both",
+        contrast: float | str = "auto",
         kernel: str = "auto",
         max_trustworthiness_drop: float = 0.01,
         metric: Any = "euclidean",
@@ -248,6 +257,7 @@ class DRSNE(MapEstimator):
         self.density_neighbors = density_neighbors
         self.density_exponent = density_exponent
         self.neighborhoods = neighborhoods
+        self.contrast = contrast
         self.kernel = kernel
         self.max_trustworthiness_drop = max_trustworthiness_drop
         self.metric = metric
@@ -518,21 +528,23 @@ class DRSNE(MapEstimator):
         return maps, followed, at_zero
 
     def _objective(self, weight: float) -> Objective:
-        if self.objective is not None:
-            return self.objective
-        exponent, weights = float(self.density_exponent), NEIGHBORHOODS[self.neighborhoods]
-        objective = Objective(
-            input_weight=weights.input,
-            embedding_weight=weights.embedding,
-            input_exponent="auto",
-            embedding_exponent=exponent,
-            kernel=self.kernel,
-        )
-        if self.neighborhoods == "both" and weight > PROFILE_WEIGHT:
+        objective = self.objective
+        if objective is None:
+            weights = NEIGHBORHOODS[self.neighborhoods]
+            objective = Objective(
+                input_weight=weights.input,
+                embedding_weight=weights.embedding,
+                embedding_exponent=float(self.density_exponent),
+                kernel=self.kernel,
+            )
+        if not isinstance(self.contrast, str):
+            objective = replace(objective, input_exponent=float(self.contrast) * objective.embedding_exponent)
+        if self.objective is None and self.neighborhoods == "both" and weight > PROFILE_WEIGHT:
             return objective.of_the_paper()
         # The fixed kernel with the neighbours in the data is the paper's method, which has no contrast.
-        without_contrast = not weights.contrasted and not objective.adapts(weight)
-        return replace(objective, input_exponent=exponent) if without_contrast else objective
+        if objective.input_exponent is None and not objective.embedding_weight and not objective.adapts(weight):
+            return replace(objective, input_exponent=objective.embedding_exponent)
+        return objective
 
     def _keep(
         self,
@@ -554,6 +566,8 @@ class DRSNE(MapEstimator):
         self._keep_shared(outcome._replace(stopped_by=stopped_by), prepared, dtype, problem.adaptive)
         self.density_weight_ = weight
         self.contrast_, self.input_concentration_ = _contrast(problem), _in_data(prepared)
+        assert prepared.dimension is not None
+        self.intrinsic_dimension_, self.intrinsic_dimension_error_ = prepared.dimension
         self.scales_ = problem.scales_at(adaptation)
         self._keep_reference(prepared, density, self.scales_, dtype, adaptation)
         self.concentration_ = concentration
@@ -561,7 +575,9 @@ class DRSNE(MapEstimator):
 
 
 def _contrast(problem: DRSNEProblem) -> float:
-    return float(problem.objective.input_exponent) / problem.objective.embedding_exponent
+    contrast = problem.objective.contrast
+    assert contrast is not None
+    return contrast
 
 
 def _in_data(prepared: Prepared[DRSNEProblem]) -> NDArray[np.float64]:

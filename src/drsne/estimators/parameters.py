@@ -11,7 +11,7 @@ from drsne import checks, engines, initialization
 from drsne.backends import choice
 from drsne.neighbors.given import check_kind
 from drsne.neighbors.search import check_metric
-from drsne.objectives.drsne import NEIGHBORHOODS, Objective
+from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
 from drsne.objectives.kernel import KERNELS
 from drsne.optimization.schedule import Schedule
 
@@ -29,11 +29,33 @@ def check(params: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
     checks.number("density_exponent", params["density_exponent"], above=0, hint=_hint("density_exponent", defaults))
     checks.choice("neighborhoods", params["neighborhoods"], tuple(NEIGHBORHOODS))
     checks.choice("kernel", params["kernel"], KERNELS)
+    _check_contrast(params)
     _check_shared(params, defaults)
     _check_covered("objective", Objective, _BY_OBJECTIVE, params, defaults)
     _check_covered("schedule", Schedule, _BY_SCHEDULE, params, defaults)
     if adapts(params):
         engines.check_kernel(params["engine"])
+
+
+def _check_contrast(params: Mapping[str, Any]) -> None:
+    contrast, objective = params["contrast"], params["objective"]
+    if isinstance(contrast, str):
+        checks.choice("contrast", contrast, ("auto",), also=" or a number above 0")
+        return
+    checks.number("contrast", contrast, above=0, hint="The default is 'auto'.")
+    if isinstance(objective, Objective) and objective.input_exponent is not None:
+        raise ValueError(
+            "contrast must be 'auto' if objective has an input_exponent, which also determines the contrast; got "
+            f"{contrast!r} and {objective.input_exponent!r}. Leave one of them out."
+        )
+    weight = params["density_weight"]
+    of_the_paper = objective is None and params["neighborhoods"] == "both"
+    if of_the_paper and not isinstance(weight, str) and weight > PROFILE_WEIGHT:
+        raise ValueError(
+            f"contrast must be 'auto' with a density_weight above {PROFILE_WEIGHT:g} and neighborhoods='both', where "
+            f"the density term is the paper's and the contrast is 1; got {contrast!r} and {weight!r}. Lower "
+            "density_weight, or pass neighborhoods='input'."
+        )
 
 
 def adapts(params: Mapping[str, Any]) -> bool:

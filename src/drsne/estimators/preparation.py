@@ -24,6 +24,7 @@ from drsne.neighbors.precomputed import available
 from drsne.neighbors.search import nearest
 from drsne.objectives.added_row import Law
 from drsne.objectives.concentration import added_length, group_neighbors, profile, repeated, winsorized
+from drsne.objectives.contrast import Dimension, automatic, local_dimension
 from drsne.objectives.densne import DenSNEProblem, input_log_radii, standardized
 from drsne.objectives.drsne import DRSNEProblem, Objective
 from drsne.objectives.kernel import log_scales
@@ -94,6 +95,7 @@ class Prepared(NamedTuple, Generic[AnyProblem]):
     profile: Any = None  # log c~_i of the data before it is winsorised (DR-SNE), or log radii (den-SNE)
     training: Training | None = None  # what new rows need; None if neighbours were given without distances to them
     recall: float | None = None  # the recall of an approximate search for neighbours
+    dimension: Dimension | None = None  # the local dimension of the data (DR-SNE)
 
 
 class _Sizes(NamedTuple):
@@ -173,8 +175,8 @@ def prepare_density_terms(
         kept = KnnGraph(np.array(host(few.indices)), np.array(host(few.distances), dtype=np.float64))
     prepared = {}
     for each in objectives:
-        problem, input_profile, training = _drsne_problem(settings, near, graph, each, symmetric, weight, backend)
-        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, input_profile, training, near.recall)
+        problem, log, training, dimension = _drsne_problem(settings, near, graph, each, symmetric, weight, backend)
+        prepared[each] = Prepared(problem, symmetric, start, near.pca, kept, log, training, near.recall, dimension)
     return prepared
 
 
@@ -440,8 +442,8 @@ def _drsne_problem(
     found: Affinities,
     weight: float,
     backend: Any,
-) -> tuple[DRSNEProblem, Array, Training]:
-    """Return the problem, the profile of the data before it is winsorised, and what new rows need to know."""
+) -> tuple[DRSNEProblem, Array, Training, Dimension]:
+    """Return the problem, the profile of the data before it is winsorised, what new rows need, and the dimension."""
     kept = group_neighbors(graph.distances) if objective.small_groups else None
     among_rows = np.asarray(host(repeated(graph.distances, kept).mean(axis=1)), dtype=np.float64)
     radii, corrections, shift = among_rows, None, 0.0
@@ -453,15 +455,17 @@ def _drsne_problem(
     if corrections is not None:
         of_neighbors = corrections[host(near.graph.indices[:, :CORRECTING])].mean(axis=1)
         shift = weighted_mean(corrections - of_neighbors, masses)
-    objective = objective.at(radii, masses)
+    dimension = local_dimension(graph.distances, kept, masses)
+    objective = objective.at(automatic(radii, dimension.value, objective.input_smoothing, masses))
+    assert objective.input_exponent is not None
+    assert objective.scale_exponent is not None
     exponent = float(objective.input_exponent)
     high_profile = profile(radii, exponent, objective.input_smoothing, masses)
     input_profile = high_profile.log
     target = winsorized(input_profile, objective.target_quantile, masses)
     log_scale, of_scales = None, Law()
     if objective.adapts(weight):
-        power = exponent / objective.embedding_exponent
-        power = power if objective.scale_exponent is None else float(objective.scale_exponent)
+        power = float(objective.scale_exponent)
         log_scale = log_scales(radii, power, objective.input_smoothing, masses=masses)
         mean = weighted_mean(np.log(high_profile.radius), masses)
         of_scales = Law(power, -power * mean, float(log_scale.min()), float(log_scale.max()))
@@ -502,7 +506,7 @@ def _drsne_problem(
         mass=problem.terms.pairs["objective"].mass,
         directed=objective.support == "directed",
     )
-    return problem, round_off(input_profile), training
+    return problem, round_off(input_profile), training, dimension
 
 
 def _target_law(law: Law, log: Array, target: Array) -> Law:

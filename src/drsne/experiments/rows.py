@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -185,7 +186,7 @@ def other_versions(rows: Iterable[Row]) -> dict[str, int]:
 
 @lru_cache(maxsize=1)
 def provenance() -> dict[str, Any]:
-    """Return the versions of the packages that results depend on, and the commit of the source tree."""
+    """Return the versions of the packages that results depend on, the commit of the source tree and the machine."""
     import drsne
 
     versions = {"drsne": drsne.__version__}
@@ -194,7 +195,18 @@ def provenance() -> dict[str, Any]:
             versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {"versions": versions, "commit": _commit()}
+    return {"versions": versions, "commit": _commit(), "machine": _machine()}
+
+
+@lru_cache(maxsize=1)
+def _machine() -> str:
+    """Return the name of the processor, or its architecture if the system does not give a name, and its cores."""
+    try:
+        lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
+        names = [line.split(":")[1].strip() for line in lines if line.startswith("Model name")]
+    except (OSError, subprocess.CalledProcessError):
+        names = []
+    return f"{(names or [platform.machine()])[0]}, {os.cpu_count()} cores"
 
 
 def _commit() -> str | None:

@@ -54,9 +54,6 @@ class Smoothing:
 
 DEFAULT_SMOOTHING = Smoothing()
 DEFAULT_QUANTILE = 0.01  # quantile beyond which the target is winsorised at either end (benchmarks/defaults.py)
-# The standard deviation of the log radii that the contrast aims at, and the largest contrast. Points that are placed at
-# random on a plane have a standard deviation of 0.12 with k = 30 (docs/theory.md, section 8).
-STANDS_OUT, MOST_CONTRAST = 0.8, 2.0
 LEAST_GROUP = 5  # smallest number of neighbours before a gap
 GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on a line, where gaps are most likely
 
@@ -127,16 +124,6 @@ def profile(radii: Array, exponent: float, smoothing: Smoothing, masses: Array |
 def added_length(radii: Array, smoothing: Smoothing, masses: Array | None = None) -> float:
     """Return the smoothing length that is added to each of the ``radii``."""
     return smoothing.length + smoothing.relative * _median_radius(radii, masses)
-
-
-def contrast(radii: Array, smoothing: Smoothing, masses: Array | None = None) -> float:
-    """Return the factor on the exponent that makes differences of ``radii`` stand out from chance in a map (eq. 40).
-
-    It brings the standard deviation of the log radii to ``STANDS_OUT``, but is at least 1 and at most 2. It is rounded,
-    because the last bits depend on the units of the data, but the map must not.
-    """
-    spread = weighted.std(np.log(profile(radii, 1.0, smoothing, masses).radius), masses)
-    return float(f"{np.clip(STANDS_OUT / max(spread, 1e-12), 1.0, MOST_CONTRAST):.3g}")
 
 
 def winsorized(log: Array, quantile: float, masses: Array | None = None) -> Array:

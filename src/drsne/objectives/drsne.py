@@ -21,11 +21,11 @@ from drsne.objectives.concentration import (
     Profile,
     Smoothing,
     added_length,
-    contrast,
     loss_and_slope,
     profile,
     repeated,
 )
+from drsne.objectives.contrast import of_scales
 from drsne.objectives.kernel import KERNELS, adaptation
 from drsne.objectives.kl import StoredPairs, prepared
 from drsne.objectives.neighborhoods import (
@@ -46,13 +46,12 @@ class NeighborhoodWeights(NamedTuple):
 
     input: float  # weight of the loss over the neighbours in the data
     embedding: float  # weight of the loss over the neighbours in the map
-    contrasted: bool  # whether the contrast is used with the fixed kernel too
 
 
 NEIGHBORHOODS = {
-    "input": NeighborhoodWeights(1.0, 0.0, contrasted=False),  # the paper's method
-    "embedding": NeighborhoodWeights(0.0, 1.0, contrasted=True),
-    "both": NeighborhoodWeights(1.0, 0.7, contrasted=True),
+    "input": NeighborhoodWeights(1.0, 0.0),  # the paper's method
+    "embedding": NeighborhoodWeights(0.0, 1.0),
+    "both": NeighborhoodWeights(1.0, 0.7),
 }
 PROFILE_WEIGHT = 70.0  # largest weight of the default density term; above it, the paper's term is used (section 9)
 
@@ -72,10 +71,11 @@ class Objective:
     input_weight, embedding_weight : float, default=1.0 and 0.0
         Factors on lambda for the loss over the neighbours of each point in the data, as in the paper, and for the loss
         over its nearest neighbours in the map. Both losses have the same target.
-    input_exponent, embedding_exponent : float, default=1.0
-        alpha in ``c = r^-alpha``, in the data and in the map. An ``input_exponent`` of "auto" stands for
-        ``embedding_exponent`` times the contrast, which is between 1 and 2 and larger if the radii of the data differ
-        little.
+    input_exponent : float or None, default=None
+        alpha in ``c = r^-alpha`` in the data. None stands for ``embedding_exponent`` times the ``contrast`` of the
+        estimator.
+    embedding_exponent : float, default=1.0
+        alpha in ``c = r^-alpha`` in the map.
     input_smoothing, embedding_smoothing : Smoothing
         Small constants of the concentration in the data and in the map.
     affinity_smoothing : float, default=0.0
@@ -90,9 +90,9 @@ class Objective:
         ``density_weight=0``. Below ``density_weight=0.1``, the automatic kernel adapts only in part: the scales are
         raised to the power ``10 * density_weight``.
     scale_exponent : float, "auto" or None, default=None
-        Power of the radii in the data to which the scales of an adaptive kernel are proportional. None stands for
-        ``input_exponent / embedding_exponent``, so that the kernel and the density term ask for the same ratios of
-        radii. "auto" stands for the contrast that an ``input_exponent`` of "auto" would have.
+        Power of the radii in the data to which the scales of an adaptive kernel are proportional. None stands for the
+        contrast, ``input_exponent / embedding_exponent``, up to 2 and for half of what exceeds 2. "auto" stands for the
+        same power at the automatic contrast, whatever the exponents are.
     target_quantile : float, default=0.01
         Quantile at which the target of the density term is winsorised at either end. Without this, a few very sparse
         points would be placed so far away that the rest of the map shrinks. With 0, the target is not changed.
@@ -122,7 +122,7 @@ class Objective:
     normalizer: str = "attached"
     input_weight: float = 1.0
     embedding_weight: float = 0.0
-    input_exponent: float | str = 1.0
+    input_exponent: float | None = None
     embedding_exponent: float = 1.0
     input_smoothing: Smoothing = DEFAULT_SMOOTHING
     embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
@@ -146,10 +146,10 @@ class Objective:
             raise ValueError(
                 f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 for an unchanged target."
             )
-        if isinstance(self.input_exponent, str):
-            checks.choice("input_exponent", self.input_exponent, ("auto",), also=" or a number above 0")
-        else:
-            checks.number("input_exponent", self.input_exponent, above=0)
+        if self.input_exponent is not None:
+            checks.number(
+                "input_exponent", self.input_exponent, above=0, hint="Pass None for the estimator's contrast."
+            )
         checks.number("embedding_exponent", self.embedding_exponent, above=0)
         if isinstance(self.scale_exponent, str):
             checks.choice("scale_exponent", self.scale_exponent, ("auto",), also=", a number of at least 0 or None")
@@ -179,29 +179,40 @@ class Objective:
                     "the default."
                 )
 
-    def at(self, radii: Array, masses: Array | None = None) -> Objective:
-        """Return the objective for data with these radii; automatic exponents are replaced by their values."""
-        objective = self
-        if isinstance(self.input_exponent, str):
-            exponent = self.embedding_exponent * contrast(radii, self.input_smoothing, masses)
-            objective = replace(objective, input_exponent=exponent)
+    @property
+    def contrast(self) -> float | None:
+        """The power of the concentration in the data that the map should show, or None if it is not known yet."""
+        return None if self.input_exponent is None else float(self.input_exponent) / self.embedding_exponent
+
+    def at(self, automatic: float) -> Objective:
+        """Return the objective for data with this automatic contrast; all exponents are then numbers."""
+        exponent = self.embedding_exponent * automatic if self.input_exponent is None else self.input_exponent
+        objective = replace(self, input_exponent=exponent)
         if isinstance(self.scale_exponent, str):
-            objective = replace(objective, scale_exponent=contrast(radii, self.input_smoothing, masses))
-        return objective
+            return replace(objective, scale_exponent=of_scales(automatic))
+        assert objective.contrast is not None
+        return (
+            objective
+            if self.scale_exponent is not None
+            else replace(objective, scale_exponent=of_scales(objective.contrast))
+        )
 
     def of_the_paper(self) -> Objective:
         """Return the objective with the paper's density term.
 
         The term compares the neighbours in the data only, without a contrast, and its target is not winsorised. The
-        scales of the kernel stay those of the automatic contrast.
+        scales of the kernel do not change.
         """
         weights = NEIGHBORHOODS["input"]
+        scale_exponent = self.scale_exponent
+        if scale_exponent is None:
+            scale_exponent = "auto" if self.contrast is None else of_scales(self.contrast)
         return replace(
             self,
             input_weight=weights.input,
             embedding_weight=weights.embedding,
             input_exponent=self.embedding_exponent,
-            scale_exponent="auto",
+            scale_exponent=scale_exponent,
             target_quantile=0.0,
         )
 

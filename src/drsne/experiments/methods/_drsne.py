@@ -37,7 +37,7 @@ def fixed_kernel(neighborhoods: str) -> Objective:
     if neighborhoods == "input":
         return Objective(**plain)
     weights = NEIGHBORHOODS[neighborhoods]
-    return Objective(input_weight=weights.input, embedding_weight=weights.embedding, input_exponent="auto", **plain)
+    return Objective(input_weight=weights.input, embedding_weight=weights.embedding, **plain)
 
 
 def along_a_path(*, fixed: str | None = None, **params: Any) -> Maps:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from drsne.experiments import tables
-from drsne.experiments.dimension import dimension
 from drsne.experiments.document import Block, Heading, Table, Text
 from drsne.experiments.methods import Method, Run, Workspace
 from drsne.experiments.rows import Row
+from drsne.objectives.contrast import local_dimension
 
 EXPONENT = "exponents"  # the name of the method
 STRENGTHS = (2.1, 9.0)  # values of lambda * alpha^2 at which exponents are compared
@@ -35,7 +35,9 @@ def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run
     for value in values:
         of_the_data, alpha, normalizer, strength = value
         if of_the_data == DIMENSION:
-            of_the_data = workspace.cached("dimension", lambda: dimension(workspace.neighbors(30)[0].distances))
+            of_the_data = workspace.cached(
+                "dimension", lambda: local_dimension(workspace.neighbors(30)[0].distances).value
+            )
         objective = Objective(
             input_exponent=of_the_data,
             embedding_exponent=alpha,

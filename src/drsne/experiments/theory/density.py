@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from drsne.experiments.dimension import dimension
 from drsne.experiments.methods import Workspace
 from drsne.experiments.theory import DENSITY, DOUBLE_ROUNDING, RANKS, Check, Finding
 from drsne.experiments.theory.problems import GAUSSIAN, NONE, SEED, Array, K, mapped
 from drsne.metrics import density_rank_correlation
 from drsne.neighbors.search import knn
 from drsne.objectives.concentration import profile
+from drsne.objectives.contrast import local_dimension
 
 DIMENSIONS = (1, 2, 5, 10)
 FEW = (1, 2)  # numbers of dimensions in which the points suffice to resolve a Gaussian
@@ -103,7 +103,7 @@ def _true(workspace: Workspace) -> Finding:
 def _local(workspace: Workspace) -> Finding:
     """Return the excess of the slope for data whose dimension is estimated."""
     distances = workspace.neighbors(K)[0].distances
-    d = dimension(distances)
+    d = local_dimension(distances).value
     log_c, estimated = profile(distances.mean(axis=1), 1.0, NONE).log, _knn_log_density(distances, d)
     relation = _relation(log_c, estimated, d)
     numbers = {"d": d, **relation, "points": _some_points({"log_c": log_c, "knn": estimated})}
@@ -116,7 +116,11 @@ def _ranks(workspace: Workspace) -> Finding:
 
     points = mapped(workspace)
     high, low = knn(points.X, K).distances, knn(points.Y, K).distances
-    exponents = {"one": (1.0, 1.0), "ambient": (float(points.X.shape[1]), 2.0), "intrinsic": (dimension(high), 2.0)}
+    exponents = {
+        "one": (1.0, 1.0),
+        "ambient": (float(points.X.shape[1]), 2.0),
+        "intrinsic": (local_dimension(high).value, 2.0),
+    }
     numbers = {
         name: float(spearmanr(np.exp(_knn_log_density(high, a)), np.exp(_knn_log_density(low, b))).statistic)
         for name, (a, b) in exponents.items()

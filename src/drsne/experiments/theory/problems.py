@@ -68,7 +68,13 @@ def objective(
     smoothing: Smoothing = DEFAULT_SMOOTHING, *, precision: str = "double", mean: str = "attached"
 ) -> Objective:
     """Return the paper's concentration term, with one smoothing for both spaces."""
-    return Objective(precision=precision, normalizer=mean, input_smoothing=smoothing, embedding_smoothing=smoothing)
+    return Objective(
+        input_exponent=1.0,
+        precision=precision,
+        normalizer=mean,
+        input_smoothing=smoothing,
+        embedding_smoothing=smoothing,
+    )
 
 
 def problem(given: Objective, points: Mapped) -> DRSNEProblem:

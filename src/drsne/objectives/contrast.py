@@ -1,0 +1,91 @@
+"""The contrast: the power of the concentration in the data that a map shows (docs/theory.md, section 8).
+
+It follows from the spread of the log radii and from the local dimension of the data. Radii and distances are taken from
+:mod:`drsne.estimators.preparation`, and :mod:`drsne.objectives.drsne` uses the contrast.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.backends.arrays import host
+from drsne.objectives import masses as weighted
+from drsne.objectives.concentration import Smoothing, profile
+
+Array = NDArray[np.float64]
+# Standard deviations of the log radii that a map should have: if the radii of the data differ strongly, and if they
+# differ little. Points that are placed at random on a plane have 0.12 with k = 30.
+STANDS_OUT, STANDS_OUT_EVEN = 0.8, 0.7
+EVEN = 0.25  # standard deviation of the log radii in the data below which they differ little
+USUAL = 2.0  # largest contrast of other data, which is correct for four dimensions
+_STEEPNESS = 3.0  # power of EVEN / s by which the contrast rises from USUAL
+_SAMPLED = 8192  # approximate number of rows from which the dimension is estimated
+
+
+class Dimension(NamedTuple):
+    """An estimate of the local dimension of data, and its standard error. Both are nan if there is no estimate."""
+
+    value: float
+    error: float
+
+
+def local_dimension(distances: Any, kept: Any = None, masses: Array | None = None) -> Dimension:
+    """Estimate the local dimension of data by maximum likelihood (Levina and Bickel, 2004).
+
+    The inverse of the dimension is the mean of ``log(d_m / d_j)`` over the neighbours j < m of a row and over the rows
+    (MacKay and Ghahramani, 2005). Neighbourhoods overlap, so the standard error is that of as many rows as there are
+    neighbourhoods without common points. If there are many rows, a regular sample of them is used.
+
+    Parameters
+    ----------
+    distances : ndarray or tensor of shape (n, k)
+        Distances to the nearest neighbours in ascending order. Duplicates, at distance 0, are not counted.
+    kept : ndarray of shape (n,), default=None
+        How many neighbours of every row lie before a gap. If None, all of them do.
+    masses : ndarray of shape (n,), default=None
+        Masses of the rows. If None, all masses are 1.
+
+    Returns
+    -------
+    Dimension
+        The estimate.
+    """
+    n, k = distances.shape
+    step = max(1, n // _SAMPLED)
+    some = np.asarray(host(distances[::step]), dtype=np.float64)
+    last = np.full(len(some), k) if kept is None else np.asarray(host(kept[::step]))
+    used = (np.arange(k) < last[:, None] - 1) & (some > 0.0)
+    farthest = np.take_along_axis(some, last[:, None] - 1, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = np.log(farthest / some, where=used, out=np.zeros_like(some)).sum(axis=1) / used.sum(axis=1)
+    known = inverse > 0.0  # neither rows with duplicates alone, nor rows whose neighbours are all equally far away
+    if not known.any():
+        return Dimension(float("nan"), float("nan"))
+    of_rows = None if masses is None else np.asarray(host(masses[::step]))[known]
+    mean, deviation = (statistic(inverse[known], of_rows) for statistic in (weighted.mean, weighted.std))
+    apart = max(1.0, min(float(known.sum()), n / (k + 1)))
+    return Dimension(1.0 / mean, deviation / mean**2 / apart**0.5)
+
+
+def automatic(radii: Array, dimension: float, smoothing: Smoothing, masses: Array | None = None) -> float:
+    """Return the contrast with which differences of ``radii`` stand out from chance in a map (eq. 40).
+
+    ``dimension`` is the local dimension of the data, or nan. The contrast is rounded, because the last bits depend on
+    the units of the data, but the map must not.
+    """
+    spread = weighted.std(np.log(profile(radii, 1.0, smoothing, masses).radius), masses)
+    spread = max(spread, 1e-12)
+    raised = min(USUAL * (EVEN / spread) ** _STEEPNESS, STANDS_OUT_EVEN / spread, np.nan_to_num(dimension) / 2.0)
+    return float(f"{max(1.0, min(STANDS_OUT / spread, max(USUAL, raised))):.3g}")
+
+
+def of_scales(contrast: float) -> float:
+    """Return the power of the radii to which the scales of the kernel are proportional at a contrast (eq. 49).
+
+    Up to the usual contrast, the kernel and the density term ask for the same ratios of radii. Of the rest, the kernel
+    provides half, and the density term the other half: groups then stay whole more often at the same trustworthiness.
+    """
+    return contrast if contrast <= USUAL else 0.5 * (USUAL + contrast)
