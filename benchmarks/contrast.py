@@ -11,14 +11,15 @@ best candidate is the one with the highest mean of CC, rho30 and rho5 over the s
 which
 
 - nothing changes where s, the standard deviation of the log radii, exceeds .25,
-- trustworthiness falls at most .004 in the mean and .012 on any set, against today's contrast of at most 2,
+- trustworthiness falls at most .004 in the mean and .012 on any set, against the earlier contrast of at most 2, and is
+  at least .936 on PBMC cells (.935 was asked for on the held-out seeds),
 - fragmentation rises at most .015 in the mean,
-- on spheres of uniform density, fragmentation stays below .005 or today's, and the standard deviation of the
-  concentration below 1.15 times today's.
+- on spheres of uniform density, fragmentation stays below .005 or that of before, and the standard deviation of the
+  concentration below 1.15 times that of before.
 
 The choosing sets have rows or random numbers of their own, or are sets of the quality study with the seeds 0 to 2. The
-part "held_out" has the fifteen sets of the quality study with the seeds 3 to 5, at four weights, today's contrast and
-the chosen one. A first round of the same kind of runs, over more settings, showed which candidates to compare.
+part "held_out" has the fifteen sets of the quality study with the seeds 3 to 5, with the contrast of before, and with
+the chosen one at four weights. A first round of the same kind of runs, over more settings, showed which candidates to compare.
 """
 
 from __future__ import annotations
@@ -133,21 +134,25 @@ def _file(folder: Path, name: str) -> Path:
     return folder / f"{name.replace(' ', '_').replace(',', '')}.npz"
 
 
+def spread_of(distances: np.ndarray) -> float:
+    """Return s, the standard deviation of the log radii."""
+    radii = repeated(distances, group_neighbors(distances)).mean(axis=1)
+    return float(np.log(profile(radii, 1.0, DEFAULT_SMOOTHING).radius).std())
+
+
 @cache
 def spread(name: str) -> tuple[float, float, float, float]:
     """Return s, the dimension with its error, and the part of s^2 that chance alone would give."""
-    graph = knn(load(name).X, K)
-    kept = group_neighbors(graph.distances)
-    radii = repeated(graph.distances, kept).mean(axis=1)
-    D, error = local_dimension(graph.distances, kept)
-    s = float(np.log(profile(radii, 1.0, DEFAULT_SMOOTHING).radius).std())
+    distances = knn(load(name).X, K).distances
+    D, error = local_dimension(distances, group_neighbors(distances))
+    s = spread_of(distances)
     # The variance of the log of the mean of k distances among points with uniform density in D dimensions.
     return s, D, error, min(1.0, 2.0 * (D + 1.0) / ((D + 2.0) * K * D**2) / s**2)
 
 
-def old(name: str) -> float:
+def before(s: float) -> float:
     """Return the contrast before this study."""
-    return float(f"{max(1.0, min(STANDS_OUT / spread(name)[0], USUAL)):.3g}")
+    return float(f"{max(1.0, min(STANDS_OUT / s, USUAL)):.3g}")
 
 
 def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run]:
@@ -161,8 +166,7 @@ def maps(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterator[Run
         contrast, part, weight = value
         chosen = {}
         if contrast == 0.0:
-            radii = workspace.neighbors(K)[0].distances.mean(axis=1)
-            contrast = float(f"{max(1.0, min(STANDS_OUT / np.log(radii).std(), USUAL)):.3g}")
+            contrast = before(spread_of(workspace.neighbors(K)[0].distances))
         if contrast is not None:
             power = contrast if contrast <= USUAL else USUAL + part * (contrast - USUAL)
             chosen["objective"] = Objective(embedding_weight=0.7, input_exponent=contrast, scale_exponent=power)
@@ -246,21 +250,22 @@ def candidates(curves: Curves) -> str:
     """Return the table of the candidates, the best of those that meet the rule first."""
     sets = (*CHOOSING, *SEEN)
     spheres = [name for name in CHANCE if name.startswith("sphere")]
-    before, share = CANDIDATES["contrast at most 2 (before)"]
+    earlier, share = CANDIDATES["contrast at most 2 (before)"]
     lines = []
     for title, (contrast, part) in CANDIDATES.items():
         found = {
             name: {s: curves.at(name, contrast(name), part, s) for s in (*SCORES, "span", "deviation")}
             for name in MADE | dict.fromkeys(SEEN)
         }
-        was = {name: {s: curves.at(name, before(name), share, s) for s in (*SCORES, "deviation")} for name in found}
+        was = {name: {s: curves.at(name, earlier(name), share, s) for s in (*SCORES, "deviation")} for name in found}
         falls = [was[name]["trustworthiness"] - found[name]["trustworthiness"] for name in sets]
         mean = {score: float(np.mean([found[name][score] for name in sets])) for score in (*SCORES, "span")}
         density = float(np.mean([mean[score] for score in DENSITY]))
         rise = mean["fragmentation"] - float(np.mean([was[name]["fragmentation"] for name in sets]))
         ratio = max(found[name]["deviation"] / was[name]["deviation"] for name in spheres)
         torn = all(found[n]["fragmentation"] <= max(0.005, was[n]["fragmentation"]) for n in spheres)
-        meets = np.mean(falls) <= 0.004 and max(falls) <= 0.012 and rise <= 0.015 and ratio <= 1.15 and torn
+        cells = found["pbmc_cells"]["trustworthiness"] >= 0.936
+        meets = np.mean(falls) <= 0.004 and max(falls) <= 0.012 and cells and rise <= 0.015 and ratio <= 1.15 and torn
         lines.append(
             [
                 density,
@@ -381,7 +386,7 @@ def report() -> None:
                 f"{D:.1f}",
                 f"{error:.1f}",
                 f"{chance:.2f}",
-                f"{old(name):.2f}",
+                f"{before(s):.2f}",
                 f"{rule(0.7)(name):.2f}",
             ]
             for name in names

@@ -35,6 +35,7 @@ def small_problem(
     objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, backend=None, **given
 ) -> DRSNEProblem:
     """Return a problem on random data; ``given`` is passed on to it: log_scales, kept."""
+    objective = objective.at(1.0)
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 5)) * np.exp(rng.normal(size=(n, 1)))
     workers = Workers(1)
