@@ -19,7 +19,8 @@ which
 
 The choosing sets have rows or random numbers of their own, or are sets of the quality study with the seeds 0 to 2. The
 part "held_out" has the fifteen sets of the quality study with the seeds 3 to 5, with the contrast of before, and with
-the chosen one at four weights. A first round of the same kind of runs, over more settings, showed which candidates to compare.
+the chosen one at four weights. A first round of the same kind of runs, over more settings, showed which candidates to
+compare.
 """
 
 from __future__ import annotations

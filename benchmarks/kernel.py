@@ -159,12 +159,10 @@ def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
 
     weight, adaptive = setting["weight"], setting["kernel"] == "adaptive"
     reading = NEIGHBORHOODS[setting.get("neighborhoods", "input")]
-    contrasted = adaptive or reading.contrasted
     objective = Objective(
         kernel=setting["kernel"],
         input_weight=reading.input,
         embedding_weight=reading.embedding,
-        input_exponent="auto" if contrasted else 1.0,
         target_quantile=setting.get("quantile", 0.0),
     )
     schedule = default_schedule(

@@ -84,7 +84,7 @@ def _engines() -> Iterator[tuple[str, Case]]:
         model = DRSNE(random_state=0, engine=engine, n_components=dimension, kernel=kernel, **ITERATIONS)
         yield f"{engine} {kernel} {dimension}-d", fitted(model, SMALL)
     for engine, kernel in product(("exact", "tree", "fft"), ("fixed", "adaptive")):
-        objective = Objective(kernel=kernel, precision="double", embedding_weight=0.5, input_exponent="auto")
+        objective = Objective(kernel=kernel, precision="double", embedding_weight=0.5)
         model = DRSNE(random_state=0, engine=engine, objective=objective, **ITERATIONS)
         yield f"{engine} {kernel} double", fitted(model, SMALL)
 

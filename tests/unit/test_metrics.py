@@ -73,6 +73,25 @@ def test_stress_by_hand(scaled):
         assert metrics.stress(X, 7 * Y, scaled=True) == pytest.approx(expected, rel=1e-10)
 
 
+def test_group_density_correlation_by_hand():
+    X, Y = pair()
+    labels = np.array([*"abcdef", None], dtype=object)[np.random.default_rng(3).integers(7, size=300)]
+    medians = []
+    for A in (X, Y):
+        near = np.sort(np.linalg.norm(A[:, None] - A[None], axis=2), axis=1)[:, 1:13]
+        medians.append([np.median(np.log(near.mean(axis=1))[labels == name]) for name in "abcdef"])
+    expected = spearmanr(*medians)[0]
+    assert abs(expected) < 1
+    assert metrics.group_density_correlation(X, Y, labels, 12) == pytest.approx(expected)
+    assert metrics.group_density_correlation(X, 9 * Y[:, ::-1], labels, 12) == pytest.approx(expected)
+    numbers = np.where(labels == None, np.nan, [ord(name or "z") for name in labels])  # noqa: E711
+    assert metrics.group_density_correlation(X, Y, numbers.astype(float), 12) == pytest.approx(expected)
+    assert np.isnan(metrics.group_density_correlation(X, Y, ["a"] * 300, 12))
+    assert np.isnan(metrics.group_density_correlation(X, Y, [None] * 300, 12))
+    with pytest.raises(ValueError, match="labels must have shape"):
+        metrics.group_density_correlation(X, Y, ["a"], 12)
+
+
 def test_silhouette_is_scikit_learns():
     X, Y = pair()
     labels = np.array(["a", "b", "c"])[(X[:, 0] > 0).astype(int) + (X[:, 1] > 0)]
@@ -129,12 +148,13 @@ def test_evaluate_gathers_the_scores():
     labels = X[:, 0] > 0
     scores = metrics.evaluate(X, Y, labels)
     names = {score.__name__ for score in SCORES} | {"local_density_rank_correlation", "fragmentation"}
-    assert set(scores) == names | {"silhouette"}
+    assert set(scores) == names | {"silhouette", "group_density_correlation"}
     assert set(evaluation.NAMES) == names
     assert scores["local_density_rank_correlation"] == metrics.density_rank_correlation(X, Y, n_neighbors=5)
     for score in (*SCORES, metrics.fragmentation):
         assert scores[score.__name__] == pytest.approx(score(X, Y), abs=1e-12)
     assert scores["silhouette"] == metrics.silhouette(Y, labels)
+    assert scores["group_density_correlation"] == metrics.group_density_correlation(X, Y, labels)
     assert all(isinstance(value, float) for value in scores.values())
     some = metrics.evaluate(X, Y, labels, max_samples=100, random_state=0)
     assert some == metrics.evaluate(X, Y, labels, max_samples=100, random_state=0)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
 
-from drsne import DRSNE, Objective, Smoothing, metrics
+from drsne import DRSNE, Objective, metrics
 from drsne.backends.numba.map_neighbors import nearest_in_map
 from drsne.backends.numba.threads import Workers
-from drsne.objectives.concentration import contrast
 from drsne.objectives.neighborhoods import REFRESHED_EVERY
 
 EMBEDDING = with_(DOUBLE, input_weight=0.0, embedding_weight=1.0)
@@ -144,7 +143,9 @@ def test_what_each_reading_keeps(digits):
     X = digits[:700]
     options = {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 500, "random_state": 0, "density_weight": 10.0}
     weights = {"input": (1.0, 0.0), "embedding": (0.0, 1.0), "both": (1.0, 0.25)}
-    objectives = {mode: Objective(input_weight=a, embedding_weight=b) for mode, (a, b) in weights.items()}
+    objectives = {
+        mode: Objective(input_weight=a, embedding_weight=b, input_exponent=1.0) for mode, (a, b) in weights.items()
+    }
     maps = {mode: DRSNE(objective=objective, **options).fit(X) for mode, objective in objectives.items()}
     scores = {mode: metrics.evaluate(X, model.embedding_) for mode, model in maps.items()}
     cc = {mode: score["concentration_correlation"] for mode, score in scores.items()}
@@ -163,14 +164,14 @@ def test_what_each_reading_keeps(digits):
 
 
 def test_modes_are_what_they_say():
-    """Weights of the two readings, and whether the exponent of the data may differ from that of the map."""
-    expected = {"input": (1.0, 0.0, 0.5), "embedding": (0.0, 1.0, "auto"), "both": (1.0, 0.7, "auto")}
+    """Weights of the two readings, and whether the exponent of the data follows from the data."""
+    expected = {"input": (1.0, 0.0, 0.5), "embedding": (0.0, 1.0, None), "both": (1.0, 0.7, None)}
     for mode, (inside, outside, exponent) in expected.items():
         found = DRSNE(neighborhoods=mode, density_exponent=0.5, kernel="fixed")._objective(1.0)
         assert (found.input_weight, found.embedding_weight) == (inside, outside)
         assert (found.input_exponent, found.embedding_exponent) == (exponent, 0.5)
         adaptive = DRSNE(neighborhoods=mode, density_exponent=0.5, kernel="adaptive")._objective(1.0)
-        assert (adaptive.input_exponent, adaptive.embedding_exponent) == ("auto", 0.5)
+        assert (adaptive.input_exponent, adaptive.embedding_exponent) == (None, 0.5)
 
 
 @pytest.mark.parametrize("kernel", ["auto", "fixed"])
@@ -178,7 +179,7 @@ def test_weights_above_70_have_the_density_term_of_the_paper(kernel):
     model = DRSNE(density_exponent=0.5, kernel=kernel)
     usual, paper = model._objective(70.0), model._objective(71.0)
     assert usual == model._objective(1.0)
-    assert (usual.input_weight, usual.embedding_weight, usual.input_exponent) == (1.0, 0.7, "auto")
+    assert (usual.input_weight, usual.embedding_weight, usual.input_exponent) == (1.0, 0.7, None)
     assert (usual.target_quantile, usual.scale_exponent) == (0.01, None)
     assert (paper.input_weight, paper.embedding_weight, paper.input_exponent) == (1.0, 0.0, 0.5)
     assert (paper.target_quantile, paper.scale_exponent) == (0.0, "auto")
@@ -186,19 +187,6 @@ def test_weights_above_70_have_the_density_term_of_the_paper(kernel):
     for mode in ("input", "embedding"):
         other = DRSNE(neighborhoods=mode, kernel=kernel)
         assert other._objective(70.0) == other._objective(71.0)
-
-
-@pytest.mark.parametrize(("spread", "expected"), [(0.1, 2.0), (0.4, 2.0), (0.5, 1.6), (0.8, 1.0), (2.0, 1.0)])
-def test_contrast(spread, expected):
-    """Log radii that spread over less than .8 are stretched to that, up to doubled; wider ones are left alone."""
-    log = np.tile([-spread, spread], 500)
-    radii = np.exp(log)
-    for unit in (1.0, 1e-3, 12345.678):
-        assert contrast(unit * radii, Smoothing(relative=0.0)) == pytest.approx(expected, rel=0.01)
-    objective = Objective(input_exponent="auto", embedding_exponent=0.5).at(radii)
-    assert objective.input_exponent == pytest.approx(0.5 * expected, rel=0.01)
-    assert Objective(input_exponent=3.0).at(radii).input_exponent == 3.0
-    assert contrast(np.ones(10), Smoothing()) == 2.0
 
 
 @pytest.mark.parametrize("mode", ["input", "embedding", "both"])

@@ -15,7 +15,8 @@ from drsne.backends.numba.threads import Workers
 from drsne.estimators.preparation import prepare_drsne
 from drsne.neighbors.graph import KnnGraph
 from drsne.objectives import masses as weighted
-from drsne.objectives.concentration import contrast, profile, winsorized
+from drsne.objectives.concentration import profile, winsorized
+from drsne.objectives.contrast import automatic, local_dimension
 from drsne.objectives.kernel import log_scales
 
 RNG = np.random.default_rng(0)
@@ -50,7 +51,7 @@ def expanded_neighbors(distances, k):
     "objective",
     [
         Objective(precision="double", kernel="fixed", small_groups=False),
-        Objective(precision="double", kernel="adaptive", input_exponent="auto"),
+        Objective(precision="double", kernel="adaptive"),
         Objective(precision="double", kernel="adaptive", embedding_weight=0.7, distance_smoothing=0.2),
     ],
     ids=["fixed", "adaptive", "both"],
@@ -134,7 +135,11 @@ def test_statistics_are_those_of_repeated_values():
     assert weighted.std(radii, MASSES) == pytest.approx(repeated.std())
     levels = (0.0, 0.01, 0.3, 0.5, 0.99, 1.0)
     np.testing.assert_allclose(weighted.quantiles(radii, levels, MASSES), np.quantile(repeated, levels))
-    assert contrast(radii, smoothing, MASSES) == contrast(repeated, smoothing)
+    for dimension in (3.0, 30.0):
+        assert automatic(radii, dimension, smoothing, MASSES) == automatic(repeated, dimension, smoothing)
+    distances = np.sort(RNG.uniform(1, 3, (40, 6)), axis=1)
+    weighted_dimension = local_dimension(distances, None, MASSES).value
+    assert weighted_dimension == pytest.approx(local_dimension(distances[EXPANDED]).value)
     log, logs = profile(radii, 1.3, smoothing, MASSES).log, profile(repeated, 1.3, smoothing).log
     np.testing.assert_allclose(log[EXPANDED], logs)
     np.testing.assert_allclose(winsorized(log, 0.05, MASSES)[EXPANDED], winsorized(logs, 0.05))

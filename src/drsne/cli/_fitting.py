@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import UsageError, checked_options, note
@@ -19,6 +20,12 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--perplexity", type=float, default=30.0, help="effective number of neighbours (default: 30)")
     parser.add_argument(
         "--neighbors", type=int, default=30, metavar="K", help="neighbours that define density (default: 30)"
+    )
+    parser.add_argument(
+        "--contrast",
+        metavar="auto|F",
+        default="auto",
+        help="power of the density of the data that the map shows (default: auto, which follows from the data)",
     )
     parser.add_argument("--metric", default="euclidean", help="metric of the data (default: euclidean)")
     parser.add_argument("--pca", type=int, metavar="N", help="reduce the data to N principal components first")
@@ -37,6 +44,8 @@ def check_fit(options: argparse.Namespace) -> None:
     with checked_options():
         checks.number("--perplexity", options.perplexity, at_least=1, hint="The default is 30.")
         checks.integer("--neighbors", options.neighbors, at_least=1, hint="The default is 30.")
+        if options.contrast != "auto":
+            options.contrast = number("--contrast", options.contrast, above=0, hint="The default is auto.")
         checks.integer("--seed", options.seed, at_least=0, hint="The default is 0.")
         if options.pca is not None:
             checks.integer("--pca", options.pca, at_least=1, hint="Leave it out to use all columns.")
@@ -44,6 +53,16 @@ def check_fit(options: argparse.Namespace) -> None:
             checks.integer("--iterations", options.iterations, at_least=1, hint="The default is 700.")
     check_metric(options.metric)
     check_jobs(options.jobs)
+
+
+def number(option: str, text: str, **rules: Any) -> float:
+    """Return the number that an option has as its text, or raise an error if it breaks one of the rules."""
+    from drsne import checks
+
+    value: Any = text
+    with contextlib.suppress(ValueError):
+        value = float(text)
+    return checks.number(option, value, **rules)
 
 
 def check_metric(metric: str) -> None:
@@ -73,6 +92,7 @@ def fit_parameters(options: argparse.Namespace, table: Table, **more: Any) -> di
     return {
         "perplexity": options.perplexity,
         "density_neighbors": options.neighbors,
+        "contrast": options.contrast,
         "metric": options.metric,
         "pca_components": components,
         "max_iter": "auto" if options.iterations is None else options.iterations,

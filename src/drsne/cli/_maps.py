@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 KEY = "X_drsne"  # where an AnnData object has the map of this package
 _MOST = 3  # largest number of dimensions of a map whose columns have no recognisable names
-_WRITTEN = 4  # number of columns of an NPY file of drsne embed: the map and both concentrations
+_WRITTEN = 5  # number of columns of an NPY file of drsne embed: the map, both concentrations and the contrast
 _OF_PATH = re.compile(r"drsne([0-9]+)_w([0-9][0-9.e+-]*)")  # names of the columns of drsne path
 # Names of the concentrations of data and map in tables and in AnnData objects.
 _CONCENTRATIONS = (("concentration_data", "concentration_map"), ("drsne_concentration", "drsne_concentration_map"))
+_CONTRAST = "contrast"  # the column of the contrast, which has the same value in all rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,9 +190,10 @@ def _path(Y: Any, weights: dict[float, list[str]], columns: dict[str, Any]) -> A
     listed = np.array(list(weights))
     unknown = np.full(len(listed), np.nan)
     data = _taken(columns, (_CONCENTRATIONS[0][0],))
+    contrast = _taken(columns, (_CONTRAST,))
     contrasts = None
-    if data is not None:
-        contrasts = np.where(listed > PROFILE_WEIGHT, 1.0, _contrast(data[0]))
+    if data is not None and contrast is not None:
+        contrasts = np.where(listed > PROFILE_WEIGHT, 1.0, contrast[0][0])
     ends = np.cumsum([len(names) for names in weights.values()])
     return DensityPath(
         weights=listed,
@@ -211,8 +213,12 @@ def _with_concentrations(Y: Any, columns: dict[str, Any], contrast: float | None
         both = _taken(columns, names)
         if both is not None:
             data, shown = both
-            own = _contrast(data) if contrast is None else float(contrast)
-            return Map(embedding_=Y, input_concentration_=data, concentration_=shown, contrast_=own)
+            listed = _taken(columns, (_CONTRAST,)) if contrast is None else None
+            if listed is not None:
+                contrast = listed[0][0]
+            elif contrast is None:  # the column was removed, so the contrast is that of the best line
+                contrast = _slope(data, shown)
+            return Map(embedding_=Y, input_concentration_=data, concentration_=shown, contrast_=float(contrast))
     return Map(embedding_=Y)
 
 
@@ -226,10 +232,8 @@ def _taken(columns: dict[str, Any], names: tuple[str, ...]) -> list[Any] | None:
     return [np.asarray(columns.pop(name), dtype=np.float64) for name in names]
 
 
-def _contrast(data: Any) -> float:
-    """Return the contrast that a map of the default settings has, which follows from the concentration of the data."""
-    import numpy as np
-
-    from drsne.objectives.concentration import Smoothing, contrast
-
-    return contrast(np.exp(-data), Smoothing(relative=0.0))
+def _slope(data: Any, shown: Any) -> float:
+    """Return the slope of the line that is nearest to the concentrations of data and map, or 1 if there is none."""
+    away = data - data.mean()
+    spread = float(away @ away)
+    return float(away @ shown) / spread if spread > 0.0 else 1.0

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, checked_options, note
-from drsne.cli._fitting import add_fit, check_fit, fit_parameters, refuse_too_large, scaled
+from drsne.cli._fitting import add_fit, check_fit, fit_parameters, number, refuse_too_large, scaled
 from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output
 from drsne.cli._tables import add_input, check_names, dropped_columns, map_columns, read_input
 
 if TYPE_CHECKING:
     from drsne.tables import Table
 
-_MADE = ("drsne1", "drsne2", "concentration_data", "concentration_map")  # columns of the output
+_MADE = ("drsne1", "drsne2", "concentration_data", "concentration_map", "contrast")  # columns of the output
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add_input(parser)
     parser.add_argument(
-        "-o", "--output", metavar="OUT", help="the map, both concentrations and the label: CSV, TSV, Parquet, Feather, "
-        "NPY, NPZ or H5AD; - for standard output"
+        "-o", "--output", metavar="OUT", help="the map, both concentrations, the contrast and the label: CSV, TSV, "
+        "Parquet, Feather, NPY, NPZ or H5AD; - for standard output"
     )  # fmt: skip
     parser.add_argument(
         "--weight",
@@ -63,14 +63,8 @@ def run(options: argparse.Namespace) -> int:
 def _weight(text: str | None) -> Any:
     if text is None or text == "auto":
         return text
-    from drsne import checks
-
     with checked_options():
-        try:
-            value: Any = float(text)
-        except ValueError:
-            value = text
-        return checks.number("--weight", value, at_least=0, hint="Pass 0 for plain t-SNE, or auto.")
+        return number("--weight", text, at_least=0, hint="Pass 0 for plain t-SNE, or auto.")
 
 
 def _fitted(options: argparse.Namespace, table: Table, weight: Any) -> Any:
@@ -116,7 +110,10 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Table, model: A
     if _is_h5ad(options):
         _write_h5ad(options, outputs, table, model)
     elif options.output is not None:
-        made = (*model.embedding_.T, model.input_concentration_, model.concentration_)
+        import numpy as np
+
+        contrast = np.full(len(model.embedding_), model.contrast_)
+        made = (*model.embedding_.T, model.input_concentration_, model.concentration_, contrast)
         outputs.table(options.output, map_columns(table, options, dict(zip(_MADE, made, strict=True))))
     if options.plot is not None:
         from drsne.cli._pictures import two_panels

@@ -79,7 +79,11 @@ def _weights(text: str | None) -> list[float] | None:
 
 def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any) -> None:
     if options.output is not None:
-        made = [*(values for Y in maps.embeddings for values in Y.T), maps.input_concentration]
+        import numpy as np
+
+        # Above a weight of 70, the contrast is 1, so the first contrast of the path is that of all other maps.
+        contrast = np.full(len(maps.input_concentration), maps.contrasts[0])
+        made = [*(values for Y in maps.embeddings for values in Y.T), maps.input_concentration, contrast]
         columns = dict(zip(_names(maps.weights), made, strict=True))
         outputs.table(options.output, map_columns(table, options, columns))
     if options.explore is not None:
@@ -103,8 +107,9 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any)
 
 
 def _names(weights: Iterable[float]) -> list[str]:
-    """Return the names of the columns of all maps, and of the concentration of the data."""
-    return [*(f"drsne{axis}_w{weight:g}" for weight in weights for axis in (1, 2)), "concentration_data"]
+    """Return the names of the columns of all maps, of the concentration of the data and of the contrast."""
+    maps = (f"drsne{axis}_w{weight:g}" for weight in weights for axis in (1, 2))
+    return [*maps, "concentration_data", "contrast"]
 
 
 COMMAND = Command(

@@ -6,7 +6,7 @@ score is the mean over a random sample of points. Each point of the sample is st
 """
 
 from drsne.metrics.concentration import concentration_correlation
-from drsne.metrics.density import density_rank_correlation
+from drsne.metrics.density import density_rank_correlation, group_density_correlation
 from drsne.metrics.evaluation import evaluate
 from drsne.metrics.fragmentation import fragmentation
 from drsne.metrics.reliability import reliability
@@ -20,6 +20,7 @@ __all__ = [
     "density_rank_correlation",
     "evaluate",
     "fragmentation",
+    "group_density_correlation",
     "reliability",
     "silhouette",
     "stress",

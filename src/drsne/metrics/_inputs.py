@@ -95,6 +95,16 @@ def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> 
     return k
 
 
+def check_labels(labels: Any, n_samples: int) -> NDArray[Any]:
+    """Return one label for each row as an array, or raise an error if the number of labels is wrong."""
+    names = np.asarray(labels)
+    if names.shape != (n_samples,):
+        raise ValueError(
+            f"labels must have shape ({n_samples},), one label for each row; got {names.shape}. Pass a list of labels."
+        )
+    return names
+
+
 def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> Rows:
     """Return the indices of all rows, or of a random sample of ``max_samples`` rows, in ascending order."""
     from sklearn.utils import check_random_state

@@ -12,7 +12,17 @@ from numpy.typing import ArrayLike
 from drsne.backends.arrays import host
 from drsne.backends.numba.threads import Workers
 from drsne.metrics import concentration, density
-from drsne.metrics._inputs import Array, Rows, among, check_pair, euclidean, in_turn, sampled_rows, space_of
+from drsne.metrics._inputs import (
+    Array,
+    Rows,
+    among,
+    check_labels,
+    check_pair,
+    euclidean,
+    in_turn,
+    sampled_rows,
+    space_of,
+)
 from drsne.metrics.fragmentation import N_NEIGHBORS, torn_share
 from drsne.metrics.separation import silhouette
 from drsne.metrics.stress import of_maps as stress_of_maps
@@ -52,7 +62,7 @@ def evaluate(
     X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.
     labels : array-like of shape (n_samples,), default=None
-        The labels for ``silhouette``. If None, this score is not computed.
+        The labels for ``silhouette`` and ``group_density_correlation``. If None, these scores are not computed.
     max_samples : int, default=None
         Compare a random sample of this many points with all points. If None, use all points.
     random_state : int or RandomState, default=None
@@ -70,7 +80,8 @@ def evaluate(
     dict
         The scores by name: ``trustworthiness``, ``continuity``, ``concentration_correlation``,
         ``density_rank_correlation`` (with 30 neighbours), ``local_density_rank_correlation`` (the same score with 5
-        neighbours), ``fragmentation``, ``stress`` and, if there are labels, ``silhouette``.
+        neighbours), ``fragmentation``, ``stress`` and, if there are labels, ``silhouette`` and
+        ``group_density_correlation``.
 
     Examples
     --------
@@ -88,6 +99,10 @@ def evaluate(
     scores = {name: float(values[0]) for name, values in found.items()}
     if labels is not None:
         scores["silhouette"] = silhouette(host(low), labels, max_samples=max_samples, random_state=seed)
+        names, k = check_labels(labels, len(low))[rows], min(_DENSITY_NEIGHBORS, len(low) - 1)
+        with Workers() as workers:
+            graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
+        scores["group_density_correlation"] = density.of_groups(graph.distances, low, names, k, rows)
     return scores
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.metrics._inputs import sampled_rows
+from drsne.metrics._inputs import check_labels, sampled_rows
 
 _WORKING_MEMORY = 16  # memory in MiB for a block of distances
 
@@ -41,11 +41,8 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     from sklearn.metrics import silhouette_score
     from sklearn.utils import check_array
 
-    low, names = check_array(Y, dtype=np.float64, input_name="Y"), np.asarray(labels)
-    if names.shape != (len(low),):
-        raise ValueError(
-            f"labels must have shape ({len(low)},), one label for each row; got {names.shape}. Pass a list of labels."
-        )
+    low = check_array(Y, dtype=np.float64, input_name="Y")
+    names = check_labels(labels, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     if not 1 < len(np.unique(names[rows])) < len(rows):
         return float("nan")

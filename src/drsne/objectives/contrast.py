@@ -36,8 +36,8 @@ def local_dimension(distances: Any, kept: Any = None, masses: Array | None = Non
     """Estimate the local dimension of data by maximum likelihood (Levina and Bickel, 2004).
 
     The inverse of the dimension is the mean of ``log(d_m / d_j)`` over the neighbours j < m of a row and over the rows
-    (MacKay and Ghahramani, 2005). Neighbourhoods overlap, so the standard error is that of as many rows as there are
-    neighbourhoods without common points. If there are many rows, a regular sample of them is used.
+    (MacKay and Ghahramani, 2005). The standard error is that of independent rows. Neighbourhoods overlap, so the true
+    error is up to twice as large. If there are many rows, a regular sample of them is used.
 
     Parameters
     ----------
@@ -66,8 +66,7 @@ def local_dimension(distances: Any, kept: Any = None, masses: Array | None = Non
         return Dimension(float("nan"), float("nan"))
     of_rows = None if masses is None else np.asarray(host(masses[::step]))[known]
     mean, deviation = (statistic(inverse[known], of_rows) for statistic in (weighted.mean, weighted.std))
-    apart = max(1.0, min(float(known.sum()), n / (k + 1)))
-    return Dimension(1.0 / mean, deviation / mean**2 / apart**0.5)
+    return Dimension(1.0 / mean, deviation / mean**2 / float(known.sum()) ** 0.5)
 
 
 def automatic(radii: Array, dimension: float, smoothing: Smoothing, masses: Array | None = None) -> float:
