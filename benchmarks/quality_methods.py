@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from data import EIGHT, paper_data
+import numpy as np
+from data import EIGHT, EXTENDED, NOISES, extended_data
 from report import RESULTS
 
+from drsne import metrics
 from drsne.estimators.path import WEIGHTS
 from drsne.experiments import Rows, Study, methods
 from drsne.experiments.methods import Method, _peers
@@ -22,7 +24,8 @@ from drsne.presets import LAST_STEPS
 
 ROWS = RESULTS / "quality.jsonl"
 SEEDS = (3, 4, 5)
-OURS, PATH, PLAIN = "drsne", "drsne_path", "drsne_plain"
+OURS, STRONG, PATH, PLAIN = "drsne", "drsne_strong", "drsne_path", "drsne_plain"
+MEAN_OVER = tuple(name for name in EXTENDED if name not in NOISES and name != "words5k")  # words are counted once
 
 
 class Score(NamedTuple):
@@ -45,6 +48,10 @@ SCORES = {
 OURS_NOW = {name: ADAPTIVE_STEPS[name] for name in ("iterations", "momentum")}  # of a default fit
 METHODS: dict[str, Method] = {
     OURS: Method(title="drsne", maps=estimator_maps("DRSNE"), settings=OURS_NOW),
+    STRONG: Method(
+        title="drsne, weight 3", parameter="density_weight", grid=(3.0,), maps=estimator_maps("DRSNE"),
+        settings=OURS_NOW,
+    ),
     PATH: Method(
         title="drsne, path", parameter="density_weight", grid=WEIGHTS, maps=along_a_path(),
         settings={**ADAPTIVE_STEPS, "last_iterations": LAST_STEPS}, together=True,
@@ -68,6 +75,7 @@ METHODS: dict[str, Method] = {
 # The values of the table of defaults: those without which the density term is off keep their documented default.
 DEFAULTS: dict[str, Any] = {
     OURS: None,
+    STRONG: 3.0,
     PLAIN: 0,
     "sklearn_tsne": None,
     "umap": None,
@@ -79,14 +87,31 @@ DEFAULTS: dict[str, Any] = {
 RIVALS = ("scalemap", "densmap", "densne", "densne_program", "paper_code")  # density-aware: compared with our path
 
 
-def study(
-    datasets: tuple[str, ...] = tuple(EIGHT),
+def studies(
+    datasets: tuple[str, ...] = tuple(EXTENDED),
     names: tuple[str, ...] = tuple(METHODS),
     seeds: tuple[int, ...] = SEEDS,
     *,
     only_defaults: bool = False,
-) -> Study:
-    """Return the runs of some data sets, methods and seeds; with ``only_defaults``, those of the table of defaults."""
+) -> list[Study]:
+    """Return the runs of some data sets, methods and seeds.
+
+    On sets that are not of the paper, and everywhere with ``only_defaults``, these are the settings of the table of
+    defaults.
+    """
+    parts = (([name for name in datasets if name in EIGHT], only_defaults), ([*datasets], True))
+    return [study(tuple(sets), names, seeds, only_defaults=few) for sets, few in parts if sets]
+
+
+def details(dataset: str, X: Any, Y: Any, labels: Any) -> dict[str, float]:
+    """Return the span of a map along its worse axis, and the score of the groups if there are labels."""
+    span = np.ptp(Y, axis=0) / np.maximum(np.ptp(np.quantile(Y, (0.01, 0.99), axis=0), axis=0), 1e-300)
+    groups = {} if labels is None else {"groups": metrics.group_density_correlation(X, Y, labels)}
+    return {"span": float(span.max()), **groups}
+
+
+def study(datasets: tuple[str, ...], names: tuple[str, ...], seeds: tuple[int, ...], *, only_defaults: bool) -> Study:
+    """Return the runs of some data sets, methods and seeds."""
     grids = {name: (value,) for name, value in DEFAULTS.items()} if only_defaults else {}
     return Study(
         name="quality",
@@ -94,7 +119,8 @@ def study(
         methods=tuple(name for name in names if name in DEFAULTS) if only_defaults else names,
         seeds=seeds,
         scores=tuple((name, score.neighbors) for name, score in SCORES.items()),
-        data=paper_data,
+        data=extended_data,
+        extra=details,
         grids=grids,
         variants=METHODS,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from data import EIGHT, paper_data
+from data import EIGHT, EXTENDED, extended_data
 from quality_methods import DEFAULTS, METHODS, OURS, PATH, SCORES
 from report import RESULTS
 
@@ -27,6 +27,7 @@ TRADED = {
 STYLES = {
     PATH: ("o", "tab:red"),
     OURS: ("*", "darkred"),
+    "drsne_strong": ("*", "tab:pink"),
     "drsne_plain": ("X", "tab:orange"),
     "sklearn_tsne": ("x", "black"),
     "umap": ("P", "0.45"),
@@ -56,7 +57,7 @@ def default_maps(results: Sequence[Row], maps: Path) -> list[tuple[str, str]]:
         if row["seed"] == DRAWN_SEED and row["method"] in DEFAULTS and row["value"] == DEFAULTS[row["method"]]
     }
     files = {place: file for place, file in files.items() if file.exists()}
-    sets = [name for name in EIGHT if any(name == dataset for dataset, _ in files)]
+    sets = [name for name in EXTENDED if any(name == dataset for dataset, _ in files)]
     if sets:
         draw_maps(files, sets)
     else:
@@ -71,12 +72,12 @@ def draw_maps(files: dict[tuple[str, str], Path], sets: list[str]) -> None:
     size = (2.0 * len(DEFAULTS), 2.05 * len(sets) + 0.6)
     figure, axes = plt.subplots(len(sets), len(DEFAULTS), figsize=size, squeeze=False, layout="constrained")
     for line, name in zip(axes, sets, strict=True):
-        colour = log_radius(paper_data(name).X)
+        colour = log_radius(extended_data(name).X)
         for axis, method in zip(line, DEFAULTS, strict=True):
             if (name, method) in files:
                 draw(axis, np.load(files[name, method]).astype(np.float64), colour)
             axis.set(xticks=[], yticks=[])
-        line[0].set_ylabel(EIGHT[name])
+        line[0].set_ylabel(EXTENDED[name])
     for axis, method in zip(axes[0], DEFAULTS, strict=True):
         axis.set_title(METHODS[method].title, fontsize=10)
     figure.savefig(RESULTS / FILE, dpi=100)

@@ -8,8 +8,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import EIGHT
-from quality_methods import DEFAULTS, METHODS, OURS, PATH, PLAIN, RIVALS, SCORES, SEEDS, rows, study
+from data import EIGHT, EXTENDED
+from quality_methods import (
+    DEFAULTS,
+    MEAN_OVER,
+    METHODS,
+    OURS,
+    PATH,
+    PLAIN,
+    RIVALS,
+    SCORES,
+    SEEDS,
+    STRONG,
+    rows,
+    studies,
+)
 from report import table, write
 
 from drsne.experiments.rows import Row
@@ -35,6 +48,7 @@ THRESHOLDS = {
     "controlled_clusters": 0.95,
     "helix": 0.95,
 }
+DETAILS = {"span": "Full range of the map over its 1 to 99 % range", "groups": "Density rank correlation of the groups"}
 LABELS = " / ".join(SCORES[score].label for score in COMPARED)
 INTRODUCTION = f"""\
 All results are means over seeds {", ".join(map(str, SEEDS))}. No default of ours was chosen on these seeds. TW is \
@@ -67,6 +81,11 @@ weight 5 (Shuttle), so that most points would be drawn as one dot. This does hap
 are not among those of `density_weight="auto"`."""
 
 
+MEANS = """\
+The means are over the sets without the two noises and the 5,000 words, so that words are counted once. A row has no \
+mean if it is not known for all of these sets. The span and the score of the groups were not measured in older rows."""
+
+
 class Point(NamedTuple):
     """A setting of a method on one data set, with its mean scores."""
 
@@ -85,14 +104,15 @@ def means(results: Sequence[Row]) -> list[Point]:
     by_setting: dict[tuple[str, str, Any], dict[int, dict[str, float]]] = defaultdict(dict)
     for row in results:
         if row["seed"] in SEEDS and not row["error"]:
-            by_setting[row["dataset"], row["method"], row["value"]][row["seed"]] = row["metrics"]
+            found = row["metrics"] | {name: row["details"][name] for name in DETAILS if name in row.get("details", {})}
+            by_setting[row["dataset"], row["method"], row["value"]][row["seed"]] = found
     points = []
     for (dataset, method, value), by_seed in by_setting.items():
         if set(by_seed) == set(SEEDS):
             common = set.intersection(*(set(scores) for scores in by_seed.values()))
-            scores = {name: float(np.mean([one[name] for one in by_seed.values()])) for name in common}
+            scores = {name: float(np.mean([one[name] for one in by_seed.values()])) for name in sorted(common)}
             points.append(Point(dataset, method, value, scores))
-    sets, methods = list(EIGHT), list(METHODS)
+    sets, methods = list(EXTENDED), list(METHODS)
     return sorted(
         points, key=lambda p: (sets.index(p.dataset), methods.index(p.method), METHODS[p.method].grid.index(p.value))
     )
@@ -112,21 +132,35 @@ def setting_of(point: Point) -> str:
 def default_table(score: str, points: list[Point]) -> str:
     """Return the table of one score at default settings, with the best of each row in bold."""
     methods = list(DEFAULTS)
-    cells: dict[str, dict[str, float]] = {name: {} for name in EIGHT}
+    cells: dict[str, dict[str, float]] = {name: {} for name in EXTENDED}
     for point in points:
         if point.method in DEFAULTS and point.value == DEFAULTS[point.method] and score in point.scores:
             cells[point.dataset][point.method] = point.scores[score]
-    sets = [name for name in EIGHT if cells[name]]
-    everywhere = [m for m in methods if all(m in cells[name] for name in sets)]
-    body = [[EIGHT[name], *_best_in_bold(score, [cells[name].get(m) for m in methods])] for name in sets]
-    mean = [float(np.mean([cells[name][m] for name in sets])) if m in everywhere else None for m in methods]
+    sets = [name for name in EXTENDED if cells[name]]
+    averaged = [name for name in sets if name in MEAN_OVER]
+    everywhere = [m for m in methods if averaged and all(m in cells[name] for name in averaged)]
+    body = [[EXTENDED[name], *_best_in_bold(score, [cells[name].get(m) for m in methods])] for name in sets]
+    mean = [float(np.mean([cells[name][m] for name in averaged])) if m in everywhere else None for m in methods]
     body.append(["mean", *_best_in_bold(score, mean)])
     return table(["data", *(METHODS[m].title for m in methods)], body)
 
 
+def above(points: list[Point]) -> str:
+    """Return on how many sets, and by how much in the mean, our maps are above those of densMAP at default settings."""
+    known = {(p.dataset, p.method): p.scores for p in points if p.value == DEFAULTS.get(p.method, "")}
+    sets = [name for name in MEAN_OVER if all((name, method) in known for method in (OURS, STRONG, "densmap"))]
+    lines = []
+    for method in (OURS, STRONG):
+        gaps = {s: [known[name, method][s] - known[name, "densmap"][s] for name in sets] for s in COMPARED}
+        cells = [f"{sum(g > 0 for g in gap)} of {len(gap)}, {np.mean(gap):+.3f}" for gap in gaps.values()]
+        lines.append([METHODS[method].title, *cells])
+    header = ["above densMAP on, and in the mean by", *(SCORES[s].label for s in COMPARED)]
+    return table(header, lines) if sets else ""
+
+
 def _best_in_bold(score: str, values: list[float | None]) -> list[str]:
     texts = ["" if value is None else f"{value:.3f}" for value in values]
-    sign = 1.0 if SCORES[score].larger_is_better else -1.0
+    sign = 1.0 if score in SCORES and SCORES[score].larger_is_better else 1.0 if score == "groups" else -1.0
     known = [sign * float(text) for text in texts if text and text != "nan"]
     return [f"**{text}**" if text and known and sign * float(text) == max(known) else text for text in texts]
 
@@ -233,10 +267,11 @@ def report(maps: Path) -> None:
     """Write results/quality.md and the pictures; that of the maps needs the folder of maps."""
     from quality_pictures import default_maps, trade_offs
 
-    results = rows_of_study(study(), rows().read())
+    results = rows_of_study(studies(), rows().read())
     points = means(results)
     found = comparisons(points)
-    measured = [score for score in SCORES if any(score in point.scores for point in points)]
+    titles = {score: shown.title for score, shown in SCORES.items()} | DETAILS
+    measured = [score for score in titles if any(score in point.scores for point in points)]
     files = [*default_maps(results, maps), *trade_offs(points)]
     versions = sorted(
         {f"{name} {row['versions'][name]}" for row in results for name in VERSIONS if name in row["versions"]}
@@ -250,7 +285,9 @@ def report(maps: Path) -> None:
         "## Default against default\n\nEvery method is called without arguments other than the seed. densMAP and "
         "ScaleMAP are switched on with their flag, and keep the strength that their documentation gives as the "
         f"default. {METHODS[PLAIN].title} is `DRSNE(density_weight=0)`. The best value of each row is in bold.",
-        *(f"### {SCORES[score].title}\n\n{default_table(score, points)}" for score in measured),
+        MEANS,
+        above(points),
+        *(f"### {titles[score]}\n\n{default_table(score, points)}" for score in measured),
         f"## Our path against every setting of every density-aware peer\n\n{RULE}\n\n{counts(found)}",
         f"### Above the paper's threshold\n\n{THRESHOLD}\n\n{short_counts(above_threshold(found))}",
         f"### Settings that are not matched\n\n{MISSES}\n\n{misses(found)}",

@@ -174,12 +174,13 @@ class DensityPath:
         return self.metrics[criterion]
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with one row for each map: its weight, losses and scores."""
+        """Return a pandas DataFrame with one row for each map: its weight, contrast, losses and scores."""
         try:
             import pandas as pd
         except ImportError as error:
             raise ImportError("to_frame needs pandas: pip install 'drsne[frame]'.") from error
-        columns = {"density_weight": self.weights, **self.metrics}
+        contrasts = {} if self.contrasts is None else {"contrast": self.contrasts}
+        columns = {"density_weight": self.weights, **contrasts, **self.metrics}
         losses = {"kl_divergence": self.kl_divergence, "concentration_loss": self.concentration_loss}
         return pd.DataFrame({**columns, **losses})
 

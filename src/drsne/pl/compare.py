@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from drsne.pl import _colors
 from drsne.pl._figure import new_figure, require_matplotlib
-from drsne.pl._inputs import CONCENTRATION, given_colors, map_of
+from drsne.pl._inputs import CONCENTRATION, contrast_line, given_colors, map_of
 from drsne.pl._points import add_key, draw
 
 _SCORES = {
@@ -86,8 +86,8 @@ def compare(
     axes = figure.subplots(n_rows, len(arrays), squeeze=False)
     draw_label_row(axes[0], arrays, labels, point_size, cmap=cmap)
     for axis, title in zip(axes[0], arrays, strict=True):
-        if title in scores:
-            axis.set_xlabel(scores[title], fontsize="small")
+        lines = (scores.get(title, ""), contrast_line(maps[title]))
+        axis.set_xlabel("  ".join(line for line in lines if line), fontsize="small")
     if shown is not None:
         _draw_concentration_row(figure, axes[1], arrays, shown, point_size)
     return figure

@@ -25,8 +25,8 @@ def density(
     """Draw a map three times, coloured by the density of the data, by that of the map, and by their difference.
 
     The first two panels have the same scale of colours, so a map that shows density well looks the same in both. For
-    this purpose, the log concentration of the data is multiplied by the contrast of the map (``contrast_``, between 1
-    and 2), which the title of the first panel shows unless it is 1, and shifted so that the median difference is 0. In
+    this purpose, the log concentration of the data is multiplied by the contrast of the map (``contrast_``),
+    which the title of the first panel shows unless it is 1, and shifted so that the median difference is 0. In
     the third panel, red points are drawn denser than they should be, compared with the other points, and blue points
     sparser.
 

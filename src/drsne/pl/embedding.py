@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drsne.pl._figure import axes_of, require_matplotlib
-from drsne.pl._inputs import colors_of, map_of
+from drsne.pl._inputs import colors_of, contrast_line, map_of
 from drsne.pl._points import add_key, draw, key_width
 
 _LEGEND = 2.0  # inches of the width of a figure that a legend may take from the map
@@ -26,7 +26,7 @@ def embedding(
 
     A few points that are far away from all others are drawn at the edge, so that the other points remain visible. From
     150,000 points on, the map is drawn as a picture whose cells have the mean colour of their points and are the more
-    opaque the more points they have.
+    opaque the more points they have. Below the map of a model, a line says its contrast (``contrast_``) unless it is 1.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def embedding(
     wider = max(0.0, key_width(colors) - _LEGEND) if legend else 0.0
     axis = axes_of(ax, figsize, (6.5 + wider, 5.5))
     draw(axis, Y, colors, point_size, title)
+    axis.set_xlabel(contrast_line(source), fontsize="small", color="0.4", loc="right")
     if legend:
         add_key(axis, colors, key_title)
     return axis

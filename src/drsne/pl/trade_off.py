@@ -101,7 +101,10 @@ def _apart(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
 
 
 def _title(path: Any, index: int) -> str:
-    return f"lambda = {path.weights[index]:g}"
+    weight = f"lambda = {path.weights[index]:g}"
+    if path.contrasts is None or not path.weights[index]:
+        return weight
+    return f"{weight}, contrast {path.contrasts[index]:.3g}"
 
 
 def _spread(n_maps: int, chosen: int) -> list[int]:
