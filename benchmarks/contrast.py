@@ -4,6 +4,7 @@
     python benchmarks/contrast.py --prepare FOLDER    write the data, for a machine without the packages that read them;
                                                       CONTRAST_DATA=FOLDER then names the folder
     python benchmarks/contrast.py --report            write only results/contrast.md
+    python benchmarks/contrast.py --pictures          draw eight sets with the contrast of before, now, and with densMAP
 
 The rule of choice, which was stated before the final rows were made. The maps of the part "choose" give the scores at
 fixed contrasts; between these, scores are interpolated. A candidate is a rule that gives every data set a contrast. The
@@ -120,6 +121,7 @@ CHANCE: dict[str, Callable[[], np.ndarray]] = {
     "cube, 8-d": lambda: np.random.default_rng(8).uniform(size=(2500, 8)),
 }
 MADE = CHOOSING | CHANCE
+DRAWN = ("words20k", "words5k", "pbmc_cells", "4eq", "cifar10_effnet", "pbmc3k", "sphere", "ball")
 
 
 def load(name: str) -> datasets.Data:
@@ -195,7 +197,7 @@ def study(part: str) -> Study:
     method = Method(title="drsne", parameter=("contrast", "part", "weight"), grid=tuple(dict.fromkeys(grid)), maps=maps)
     scores = tuple((name, k) for name, (k, _) in SCORES.items())
     return Study(
-        name=f"contrast, {part}", datasets=sets, methods=(part,), seeds=seeds, scores=scores, data=load,
+        name="contrast", datasets=sets, methods=(part,), seeds=seeds, scores=scores, data=load,
         variants={part: method}, extra=span,
     )  # fmt: skip
 
@@ -374,6 +376,36 @@ def held_out() -> str:
     )
 
 
+def pictures(seed: int = 3) -> None:
+    """Draw results/contrast_maps.png: maps coloured by the density of the data, and by type where types are known."""
+    import matplotlib.pyplot as plt
+    from quality_pictures import draw, log_radius
+
+    from drsne import DRSNE
+    from drsne.experiments.methods import _peers
+
+    rows = [(name, False) for name in DRAWN] + [(name, True) for name in ("pbmc_cells", "cifar10_effnet")]
+    figure, axes = plt.subplots(len(rows), 3, figsize=(10.5, 3.5 * len(rows)), layout="constrained")
+    made: dict[str, list[np.ndarray]] = {}
+    for line, (name, by_label) in zip(axes, rows, strict=True):
+        data = extended_data(name)
+        if name not in made:
+            fits = [DRSNE(contrast=contrast, random_state=seed) for contrast in (before(spread(name)[0]), "auto")]
+            made[name] = [fit.fit_transform(data.X) for fit in fits] + [_peers.densmap(data.X, seed)]
+        colour = np.unique(data.y, return_inverse=True)[1] if by_label else log_radius(data.X)
+        for axis, Y in zip(line, made[name], strict=True):
+            draw(axis, np.asarray(Y, np.float64), colour)
+            if by_label:
+                axis.collections[0].set_cmap("tab10")
+            axis.set(xticks=[], yticks=[])
+        line[0].set_ylabel(EXTENDED[name] + (", by type" if by_label else ""))
+    for axis, title in zip(
+        axes[0], ("contrast at most 2 (before)", "automatic contrast (now)", "densMAP"), strict=True
+    ):
+        axis.set_title(title)
+    figure.savefig(RESULTS / "contrast_maps.png", dpi=80)
+
+
 def report() -> None:
     """Write results/contrast.md."""
     curves = Curves()
@@ -411,7 +443,11 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=("choose", "held_out"), default=["choose", "held_out"])
     parser.add_argument("--rows", type=Path, default=ROWS, help="the file of rows")
     parser.add_argument("--jobs", type=int, default=1, help="processes, with one thread each")
+    parser.add_argument("--pictures", action="store_true", help="draw the maps of eight sets")
     options = parser.parse_args()
+    if options.pictures:
+        pictures()
+        return
     if options.prepare is not None:
         options.prepare.mkdir(parents=True, exist_ok=True)
         for name in (*MADE, *EXTENDED):

@@ -36,7 +36,8 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 # Within these folders, too, a file imports only from files above it in the list.
 ORDER = {
     "objectives": (
-        "masses", "concentration", "added_row", "kernel", "kl", "neighborhoods", "problem", "densne", "drsne",
+        "masses", "concentration", "contrast", "added_row", "kernel", "kl", "neighborhoods", "problem", "densne",
+        "drsne",
     ),
     "optimization": ("optimizers", "schedule", "loop"),
     "neighbors": (

@@ -64,9 +64,9 @@ def test_from_a_csv_to_everything_with_one_command(folder):
     assert code == 0, err
     assert out == ""  # progress and notes are on standard error
     frame = pd.read_csv(folder / "map.csv")
-    assert list(frame) == ["drsne1", "drsne2", "concentration_data", "concentration_map", "species"]
+    assert list(frame) == ["drsne1", "drsne2", "concentration_data", "concentration_map", "contrast", "species"]
     assert list(frame["species"]) == list(flowers()["species"])
-    assert np.isfinite(frame.iloc[:, :4]).all().all()
+    assert np.isfinite(frame.iloc[:, :5]).all().all()
     assert (folder / "map.png").read_bytes()[:4] == b"\x89PNG"
     assert "<html" in (folder / "map.html").read_text()[:500].lower()
     assert "Read 60 rows and 4 columns, separated by commas, with a header." in err
@@ -106,7 +106,7 @@ def test_every_format_in_and_out(folder, ending):
     assert code == 0, err
     out = folder / f"out.{ending}"
     if ending == "npy":
-        assert np.load(out).shape == (60, 4)
+        assert np.load(out).shape == (60, 5)
         return
     if ending == "npz":
         found = pd.DataFrame(dict(np.load(out)))
@@ -114,7 +114,7 @@ def test_every_format_in_and_out(folder, ending):
         found = getattr(pd, f"read_{ending}")(out)
     else:
         found = pd.read_csv(out, sep="\t" if ending == "tsv" else ",")
-    assert list(found) == ["drsne1", "drsne2", "concentration_data", "concentration_map", "species"]
+    assert list(found) == ["drsne1", "drsne2", "concentration_data", "concentration_map", "contrast", "species"]
     assert list(found["species"]) == list(frame["species"])
 
 

@@ -177,7 +177,7 @@ def test_a_matrix_has_only_numbers_of_the_map(folder, run):
     frame.index = pd.Index([f"plant {row}" for row in range(60)], name="plant")
     frame.to_csv("named.csv", index_label="")
     _, err = succeeded(run("embed", "named.csv", "-o", "o.npy", "--label", "age", *FAST))
-    assert np.load("o.npy").shape == (60, 4)
+    assert np.load("o.npy").shape == (60, 5)
     assert "'age' is not in it" in err
 
 
@@ -356,12 +356,12 @@ def test_side_columns_of_a_map_may_have_gaps(folder, run):
 
 def test_a_matrix_that_embed_wrote_is_a_map(folder, run):
     succeeded(run("embed", "flowers.csv", "-o", "map.npy", "--model", "m.drsne", *FAST))
-    assert np.load("map.npy").shape == (60, 4)
+    assert np.load("map.npy").shape == (60, 5)
     np.testing.assert_array_equal(np.load("map.npy")[:, :2], drsne.load("m.drsne").embedding_)
     _, err = succeeded(run("evaluate", "flowers.csv", "map.npy"))
     assert "Scoring the columns x1, x2 of map.npy." in err
-    np.save("five.npy", np.zeros((60, 5)))
-    failed(run("evaluate", "flowers.csv", "five.npy", "--quiet"), "--map-columns")
+    np.save("six.npy", np.zeros((60, 6)))
+    failed(run("evaluate", "flowers.csv", "six.npy", "--quiet"), "--map-columns")
     succeeded(run("evaluate", "flowers.csv", "map.npy", "--map-columns", "x3,x4"))
     failed(run("evaluate", "flowers.csv", "map.npy", "--quiet", "--map-columns", "x3,x9"), "'x9'")
 

@@ -209,7 +209,7 @@ def test_estimators_survive_copies(X):
 def test_sparse_data_of_any_scale_are_taken_as_dense_ones_are(scale):
     X = np.random.default_rng(0).integers(0, 5, (60, 6)).astype(float) * scale
     dense, sparse = (DRSNE(**QUICK).fit(data) for data in (X, sp.csr_matrix(X)))
-    assert sparse.kl_divergence_ == pytest.approx(dense.kl_divergence_, rel=0.02)
+    assert sparse.kl_divergence_ == pytest.approx(dense.kl_divergence_, rel=0.05)
     assert np.isfinite(sparse.embedding_).all()
 
 

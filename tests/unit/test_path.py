@@ -258,7 +258,10 @@ def test_plot(path, criterion, tmp_path):
     figure.savefig(tmp_path / "path.png")
     assert (tmp_path / "path.png").stat().st_size > 10_000
     titles = [axis.get_title() for sub in figure.subfigs for axis in sub.axes]
-    assert [f"lambda = {w:g}" for w in path.weights] == titles[1:]
+    said = [f", contrast {contrast:.3g}" if w else "" for w, contrast in zip(path.weights, path.contrasts, strict=True)]
+    assert [f"lambda = {w:g}{more}" for w, more in zip(path.weights, said, strict=True)] == titles[1:]
+    frame = path.to_frame()
+    assert frame["contrast"].tolist() == path.contrasts.tolist()
 
 
 def test_plot_of_maps_that_are_not_flat(X):

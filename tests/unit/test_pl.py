@@ -6,6 +6,7 @@ import io
 import pickle
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -312,3 +313,13 @@ def test_an_unfitted_model():
 
     with pytest.raises(ValueError, match="must be fitted"):
         pl.embedding(DRSNE())
+
+
+def test_the_map_of_a_model_says_its_contrast():
+    model = SimpleNamespace(embedding_=np.random.default_rng(0).normal(size=(30, 2)), density_weight_=1.0)
+    lines = []
+    for model.contrast_, model.density_weight_ in ((5.0, 1.0), (1.0, 1.0), (5.0, 0.0)):
+        lines.append(pl.embedding(model).get_xlabel())
+    assert lines == ["contrast 5", "", ""]  # plain t-SNE has no contrast
+    model.density_weight_ = 1.0
+    assert pl.compare({"a": model, "b": model.embedding_}).axes[0].get_xlabel() == "contrast 5"

@@ -70,11 +70,12 @@ def test_every_run_has_a_committed_row(quality):
     """The report is made from rows in the format of the studies; none is missing and none failed."""
     from drsne.experiments.runner import rows_of_study
 
-    study = quality.methods.study()
-    rows = rows_of_study(study, quality.methods.rows().read())
-    assert {row["key"] for row in rows} == study.all_keys()
+    studies, methods = quality.methods.studies(), quality.methods.METHODS
+    rows = rows_of_study(studies, quality.methods.rows().read())
+    assert {row["key"] for row in rows} == set.union(*(study.all_keys() for study in studies))
     assert {row["error"] for row in rows} == {None}
-    assert len(rows) == 8 * 3 * sum(len(method.grid) for method in quality.methods.METHODS.values())
+    settings, defaults = sum(len(method.grid) for method in methods.values()), len(quality.methods.DEFAULTS)
+    assert len(rows) == 3 * (8 * settings + 7 * defaults)
 
 
 def test_the_report_is_that_of_the_committed_rows(quality):
@@ -82,7 +83,8 @@ def test_the_report_is_that_of_the_committed_rows(quality):
     points = quality.report.means(rows)
     found = quality.report.comparisons(points)
     text = (FOLDER / "results" / "quality.md").read_text(encoding="utf-8")
-    tables = [quality.report.default_table(score, points) for score in quality.methods.SCORES]
+    tables = [quality.report.default_table(score, points) for score in (*quality.methods.SCORES, "span", "groups")]
+    tables.append(quality.report.above(points))
     tables += [quality.report.counts(found), quality.report.misses(found), quality.report.everything(points)]
     tables.append(quality.report.short_counts(quality.report.above_threshold(found)))
     for table in tables:
@@ -97,6 +99,13 @@ def test_rows_of_all_benchmarks_have_one_format(quality, file):
     assert rows
     assert {row["study"] for row in rows} == {file.stem.removesuffix("_earlier")}
     assert len({row["key"] for row in rows}) == len(rows) or file.stem == "kernel_earlier"
+
+
+def test_the_report_of_the_contrast_is_that_of_the_committed_rows(quality):
+    import contrast
+
+    text = (FOLDER / "results" / "contrast.md").read_text(encoding="utf-8")
+    assert contrast.held_out() in text
 
 
 def test_the_report_of_the_kernel_is_that_of_the_committed_rows(quality):
@@ -117,7 +126,7 @@ def test_defaults_are_settings_of_the_study(quality):
     methods = quality.methods
     assert all(value in methods.METHODS[name].grid for name, value in methods.DEFAULTS.items())
     few = methods.study(("helix",), tuple(methods.METHODS), (3,), only_defaults=True)
-    assert few.all_keys() < methods.study().all_keys()
+    assert few.all_keys() < methods.studies()[0].all_keys()
     assert len(few.all_keys()) == len(methods.DEFAULTS)
 
 
