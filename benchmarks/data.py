@@ -155,12 +155,12 @@ def is_available(name: str) -> bool:
 
 
 def file_of(folder: Path, name: str) -> Path:
-    """Return the file in which :func:`prepare` keeps one of the EIGHT."""
+    """Return the file in which :func:`prepare` keeps one of the EXTENDED sets."""
     return folder / f"{name}.npy"
 
 
 def prepare(names: list[str], folder: Path) -> dict[str, Path]:
-    """Write data sets of the EIGHT to a folder, unless they are there, and return their files.
+    """Write EXTENDED sets to a folder, unless they are there, and return their files.
 
     Data sets that are not available are skipped with a message.
     """
@@ -170,7 +170,7 @@ def prepare(names: list[str], folder: Path) -> dict[str, Path]:
         path = file_of(folder, name)
         try:
             if not path.exists():
-                np.save(path, paper_data(name).X)
+                np.save(path, extended_data(name).X)
         except (OSError, ImportError, ValueError) as error:
             print(f"{name} is not available: {error}")
         else:
