@@ -206,6 +206,25 @@ def test_wrong_contrasts(params, error, message):
         DRSNE(**QUICK | params).fit(groups())
 
 
+def test_the_default_of_the_detector_has_a_contrast_of_at_most_two():
+    from drsne import DRSNEDetector
+
+    X = groups()
+    limited = DRSNEDetector(random_state=0).fit(X).estimator_
+    assert limited.contrast_ == 2.0
+    np.testing.assert_array_equal(limited.embedding_, DRSNE(contrast=2.0, random_state=0).fit_transform(X))
+    wide = np.vstack([X[:120], 100 * X[120:]])  # a contrast below the limit does not change
+    usual = DRSNE(random_state=0).fit(wide)
+    assert usual.contrast_ < 2.0
+    np.testing.assert_array_equal(DRSNEDetector(random_state=0).fit(wide).embedding_, usual.embedding_)
+
+
+def test_novelty_does_not_depend_on_the_contrast():
+    X = groups()
+    low, high = (DRSNE(contrast=contrast, **QUICK).fit(X[:200]) for contrast in (1.0, 6.0))
+    np.testing.assert_array_equal(low.novelty(X[200:]), high.novelty(X[200:]))
+
+
 def test_an_objective_has_no_automatic_exponent():
     with pytest.raises(TypeError, match="input_exponent must be"):
         Objective(input_exponent="auto")

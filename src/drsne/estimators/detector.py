@@ -13,8 +13,12 @@ from drsne import checks
 from drsne.anomaly import _detector
 from drsne.estimators.base import MapEstimator
 from drsne.estimators.drsne import DRSNE
+from drsne.objectives.drsne import NEIGHBORHOODS, Objective
 
 Array = NDArray[np.float64]
+# A contrast above 2 shows small groups as dense as they are, so that they are no longer found as outliers.
+_BOTH = NEIGHBORHOODS["both"]
+_OBJECTIVE = Objective(input_weight=_BOTH.input, embedding_weight=_BOTH.embedding, most_contrast=2.0)
 
 
 class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -30,8 +34,9 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : DRSNE or DenSNE, default=None
-        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with its default settings and this
-        ``n_jobs``.
+        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with this ``n_jobs``, a contrast of at
+        most 2 and otherwise its default settings. (With a higher contrast, small groups are drawn as dense as they are,
+        and are no longer found as outliers if they are dense.)
     detector : str, default="knn"
         The detector: "knn" (the sum of the distances to the 50 nearest points), "lof", "isolation_forest" or
         "centroid", with the settings of :mod:`drsne.anomaly`.
@@ -110,7 +115,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
                 f"estimator must be a DRSNE, a DenSNE or None; got {type(self.estimator).__name__}. Pass None for the "
                 "default map."
             )
-        estimator = DRSNE(n_jobs=self.n_jobs) if self.estimator is None else clone(self.estimator)
+        estimator = DRSNE(objective=_OBJECTIVE, n_jobs=self.n_jobs) if self.estimator is None else clone(self.estimator)
         if estimator.random_state is None:
             estimator.set_params(random_state=self.random_state)
         self.estimator_ = estimator.fit(X)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -76,6 +77,8 @@ class Objective:
         estimator.
     embedding_exponent : float, default=1.0
         alpha in ``c = r^-alpha`` in the map.
+    most_contrast : float, default=inf
+        Largest automatic contrast.
     input_smoothing, embedding_smoothing : Smoothing
         Small constants of the concentration in the data and in the map.
     affinity_smoothing : float, default=0.0
@@ -124,6 +127,7 @@ class Objective:
     embedding_weight: float = 0.0
     input_exponent: float | None = None
     embedding_exponent: float = 1.0
+    most_contrast: float = math.inf
     input_smoothing: Smoothing = DEFAULT_SMOOTHING
     embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
     affinity_smoothing: float = 0.0
@@ -151,6 +155,8 @@ class Objective:
                 "input_exponent", self.input_exponent, above=0, hint="Pass None for the estimator's contrast."
             )
         checks.number("embedding_exponent", self.embedding_exponent, above=0)
+        if self.most_contrast != math.inf:
+            checks.number("most_contrast", self.most_contrast, above=0, hint="Pass math.inf for the usual limits.")
         if isinstance(self.scale_exponent, str):
             checks.choice("scale_exponent", self.scale_exponent, ("auto",), also=", a number of at least 0 or None")
         elif self.scale_exponent is not None:
@@ -186,6 +192,7 @@ class Objective:
 
     def at(self, automatic: float) -> Objective:
         """Return the objective for data with this automatic contrast; all exponents are then numbers."""
+        automatic = min(automatic, self.most_contrast)
         exponent = self.embedding_exponent * automatic if self.input_exponent is None else self.input_exponent
         objective = replace(self, input_exponent=exponent)
         if isinstance(self.scale_exponent, str):
