@@ -430,17 +430,17 @@ def report() -> None:
     write(
         "contrast", "The contrast", "python benchmarks/contrast.py", __doc__.split("\n\n", 2)[2].strip(),
         f"The rows are from {len(machines)} machines: {'; '.join(machines)}. Processors differ in the last bits, so "
-        "the same fit gives slightly different scores on each of them. On one machine, maps of sets whose contrast does "
-        "not change are the same bit for bit.",
+        "the same fit gives slightly different scores on them. On one machine, maps of sets whose contrast does not "
+        "change are the same bit for bit.",
         f"## The data\n\n{sets}", f"## Candidates\n\nMeans over the sets without noise.\n\n{candidates(curves)}",
         f"If every set had the contrast that is best for itself at a common price of trustworthiness, at the same mean "
         f"fall of TW: {by_set(curves)}. This would need several fits of every data set.",
         f"## Held-out seeds\n\n{held_out()}",
-        "## Pictures\n\nMaps of seed 3, coloured by the log radius in the data from dense (dark) to sparse (light), and by "
-        "type where types are known. With the automatic contrast, the dense naive T cells, the sparser monocytes and the "
-        "sparse NK cells look as different as they are, and no type breaks apart. The Gaussian in 30 dimensions looks like "
-        "one, and the sphere stays even. Words still form many small clumps.\n\n![Maps of eight data sets with a contrast "
-        "of at most 2, with the automatic contrast, and by densMAP](contrast_maps.png)",
+        "## Pictures\n\nMaps of seed 3, coloured by the log radius in the data from dense (dark) to sparse (light), and "
+        "by type where types are known. With the automatic contrast, the dense naive T cells, the sparser monocytes and "
+        "the sparse NK cells look as different as they are, and no type breaks apart. The Gaussian in 30 dimensions looks "
+        "like one, and the sphere stays even. Words still form many small clumps.\n\n![Maps of eight data sets with a "
+        "contrast of at most 2, with the automatic contrast, and by densMAP](contrast_maps.png)",
     )  # fmt: skip
 
 

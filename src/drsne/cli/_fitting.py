@@ -25,7 +25,7 @@ def add_fit(parser: argparse.ArgumentParser) -> None:
         "--contrast",
         metavar="auto|F",
         default="auto",
-        help="power of the density of the data that the map shows (default: auto, which follows from the data)",
+        help="power to which the map raises the concentration of the data (default: auto, computed from the data)",
     )
     parser.add_argument("--metric", default="euclidean", help="metric of the data (default: euclidean)")
     parser.add_argument("--pca", type=int, metavar="N", help="reduce the data to N principal components first")

@@ -25,7 +25,7 @@ _MEANINGS = {
     "fragmentation": "share of neighbours that the map tears apart (0 is best)",
     "stress": "distortion of all distances; depends mainly on the size of the map",
     "silhouette": "separation of the labels in the map (1 is best)",
-    "group_density_correlation": "correlation of the ranks of the densities of the groups (1 is best)",
+    "group_density_correlation": "rank correlation of the densities of groups in data and map (1 is best)",
 }
 
 

@@ -16,9 +16,9 @@ from drsne.estimators.drsne import DRSNE
 from drsne.objectives.drsne import NEIGHBORHOODS, Objective
 
 Array = NDArray[np.float64]
-# A contrast above 2 shows small groups as dense as they are, so that they are no longer found as outliers.
+# With a higher contrast, dense small groups are drawn so dense that they are no longer found as outliers.
 _BOTH = NEIGHBORHOODS["both"]
-_OBJECTIVE = Objective(input_weight=_BOTH.input, embedding_weight=_BOTH.embedding, most_contrast=2.0)
+_OBJECTIVE = Objective(input_weight=_BOTH.input, embedding_weight=_BOTH.embedding, max_contrast=2.0)
 
 
 class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
@@ -34,9 +34,9 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : DRSNE or DenSNE, default=None
-        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with this ``n_jobs``, a contrast of at
-        most 2 and otherwise its default settings. (With a higher contrast, small groups are drawn as dense as they are,
-        and are no longer found as outliers if they are dense.)
+        The estimator of the map. It is cloned. If None, it is a :class:`DRSNE` with its default settings, except that
+        it uses this ``n_jobs`` and limits the automatic contrast to 2. With a higher contrast, dense small groups are
+        drawn so dense that they are no longer found as outliers.
     detector : str, default="knn"
         The detector: "knn" (the sum of the distances to the 50 nearest points), "lof", "isolation_forest" or
         "centroid", with the settings of :mod:`drsne.anomaly`.

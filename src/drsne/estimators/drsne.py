@@ -71,14 +71,14 @@ class DRSNE(MapEstimator):
         data, as in the paper. "embedding" uses its nearest neighbours in the map, which are what a reader of the map
         sees. "both" uses both kinds of neighbours, or only those in the data if the weight is above 70.
     contrast : float or "auto", default="auto"
-        Power of the concentration in the data that the map shows: with 3, a region where points are twice as close as
+        Power to which the map raises the concentration in the data: with 3, a region where points are twice as close as
         elsewhere is drawn with points that are eight times as close. "auto" enlarges ratios that would not stand out
-        from chance, as in embeddings of text and in single cells, where distances differ little. It follows from the
-        spread of the radii and from the local dimension D of the data (``intrinsic_dimension_``). It is between 1 and
-        2, or up to D / 2 if that is more: with D / 2, the eye sees the density that the data have in D dimensions
-        (docs/theory.md, section 8). "auto" is 1 with ``neighborhoods="input"`` and the fixed kernel, which is the
-        paper's method. The contrast is also 1, and cannot be chosen, with ``neighborhoods="both"`` and a weight above
-        70.
+        from chance, as in embeddings of text and in single cells, where distances differ little. It is computed from
+        the spread of the radii and from the local dimension D of the data (``intrinsic_dimension_``). It is between 1
+        and 2 if the radii differ clearly, and otherwise at most ``max(2, D / 2)``. At D / 2, ratios of density are the
+        same in the map as in the data (docs/theory.md, section 8). "auto" is 1 with ``neighborhoods="input"`` and the
+        fixed kernel, which is the paper's method. With ``neighborhoods="both"`` and a weight above 70, the contrast is
+        always 1.
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the
@@ -124,7 +124,8 @@ class DRSNE(MapEstimator):
         ``max(n_samples / exaggeration / 4, 50)``.
     objective : Objective, default=None
         Detailed settings of the objective. They replace ``density_exponent``, ``neighborhoods`` and ``kernel``, which
-        must then be left at their defaults, and also ``contrast`` if they have an ``input_exponent``.
+        must then be left at their defaults. If ``objective`` has an ``input_exponent``, the contrast is
+        ``input_exponent / embedding_exponent``, and ``contrast`` must stay "auto".
     schedule : Schedule, default=None
         Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
         ``early_exaggeration`` and ``learning_rate``, which must then be left at their defaults.
@@ -167,9 +168,10 @@ class DRSNE(MapEstimator):
     contrast_ : float
         Power of the concentration in the data to which the concentration in the map is matched (``contrast``).
     intrinsic_dimension_, intrinsic_dimension_error_ : float
-        Estimate of the local dimension D of the data over ``density_neighbors`` neighbours, by maximum likelihood
-        (Levina and Bickel, 2004), and its standard error. The estimate is too small for data with very many dimensions
-        and few rows. Both are nan if all neighbours of every row are equally far away.
+        Maximum likelihood estimate of the local dimension D of the data (Levina and Bickel, 2004), measured over
+        ``density_neighbors`` neighbours, and its standard error. The error can be too small by a factor of two. The
+        estimate is too small for data with many dimensions and few rows. Both are nan if all neighbours of every row
+        are equally far away.
     scales_ : ndarray of shape (n_samples,)
         ``rho_i``, the scale of the kernel at every point, with a geometric mean near 1. With the fixed kernel, all
         scales are 1.

@@ -77,8 +77,8 @@ class Objective:
         estimator.
     embedding_exponent : float, default=1.0
         alpha in ``c = r^-alpha`` in the map.
-    most_contrast : float, default=inf
-        Largest automatic contrast.
+    max_contrast : float, default=inf
+        Upper limit of the automatic contrast.
     input_smoothing, embedding_smoothing : Smoothing
         Small constants of the concentration in the data and in the map.
     affinity_smoothing : float, default=0.0
@@ -94,8 +94,8 @@ class Objective:
         raised to the power ``10 * density_weight``.
     scale_exponent : float, "auto" or None, default=None
         Power of the radii in the data to which the scales of an adaptive kernel are proportional. None stands for the
-        contrast, ``input_exponent / embedding_exponent``, up to 2 and for half of what exceeds 2. "auto" stands for the
-        same power at the automatic contrast, whatever the exponents are.
+        contrast, ``input_exponent / embedding_exponent``, if it is at most 2, and for ``1 + contrast / 2`` above. With
+        "auto", the power is computed in the same way from the automatic contrast, even if ``input_exponent`` is given.
     target_quantile : float, default=0.01
         Quantile at which the target of the density term is winsorised at either end. Without this, a few very sparse
         points would be placed so far away that the rest of the map shrinks. With 0, the target is not changed.
@@ -127,7 +127,7 @@ class Objective:
     embedding_weight: float = 0.0
     input_exponent: float | None = None
     embedding_exponent: float = 1.0
-    most_contrast: float = math.inf
+    max_contrast: float = math.inf
     input_smoothing: Smoothing = DEFAULT_SMOOTHING
     embedding_smoothing: Smoothing = DEFAULT_SMOOTHING
     affinity_smoothing: float = 0.0
@@ -155,8 +155,8 @@ class Objective:
                 "input_exponent", self.input_exponent, above=0, hint="Pass None for the estimator's contrast."
             )
         checks.number("embedding_exponent", self.embedding_exponent, above=0)
-        if self.most_contrast != math.inf:
-            checks.number("most_contrast", self.most_contrast, above=0, hint="Pass math.inf for the usual limits.")
+        if self.max_contrast != math.inf:
+            checks.number("max_contrast", self.max_contrast, above=0, hint="Pass math.inf for the usual limits.")
         if isinstance(self.scale_exponent, str):
             checks.choice("scale_exponent", self.scale_exponent, ("auto",), also=", a number of at least 0 or None")
         elif self.scale_exponent is not None:
@@ -192,7 +192,7 @@ class Objective:
 
     def at(self, automatic: float) -> Objective:
         """Return the objective for data with this automatic contrast; all exponents are then numbers."""
-        automatic = min(automatic, self.most_contrast)
+        automatic = min(automatic, self.max_contrast)
         exponent = self.embedding_exponent * automatic if self.input_exponent is None else self.input_exponent
         objective = replace(self, input_exponent=exponent)
         if isinstance(self.scale_exponent, str):
