@@ -121,6 +121,13 @@ CHANCE: dict[str, Callable[[], np.ndarray]] = {
     "cube, 8-d": lambda: np.random.default_rng(8).uniform(size=(2500, 8)),
 }
 MADE = CHOOSING | CHANCE
+PICTURES = """\
+Maps of seed 3, coloured by the log radius in the data from dense (dark) to sparse (light), and by type where types are \
+known. With the automatic contrast, the dense naive T cells, the sparser monocytes and the sparse NK cells look as \
+different as they are, and no type breaks apart. The Gaussian in 30 dimensions looks like one, and the sphere stays even. \
+Words still form many small clumps.
+
+![Maps of eight data sets with a contrast of at most 2, the automatic contrast, and by densMAP](contrast_maps.png)"""
 DRAWN = ("words20k", "words5k", "pbmc_cells", "4eq", "cifar10_effnet", "pbmc3k", "sphere", "ball")
 
 
@@ -436,11 +443,7 @@ def report() -> None:
         f"If every set had the contrast that is best for itself at a common price of trustworthiness, at the same mean "
         f"fall of TW: {by_set(curves)}. This would need several fits of every data set.",
         f"## Held-out seeds\n\n{held_out()}",
-        "## Pictures\n\nMaps of seed 3, coloured by the log radius in the data from dense (dark) to sparse (light), and "
-        "by type where types are known. With the automatic contrast, the dense naive T cells, the sparser monocytes and "
-        "the sparse NK cells look as different as they are, and no type breaks apart. The Gaussian in 30 dimensions looks "
-        "like one, and the sphere stays even. Words still form many small clumps.\n\n![Maps of eight data sets with a "
-        "contrast of at most 2, with the automatic contrast, and by densMAP](contrast_maps.png)",
+        f"## Pictures\n\n{PICTURES}",
     )  # fmt: skip
 
 
