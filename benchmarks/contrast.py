@@ -122,10 +122,10 @@ CHANCE: dict[str, Callable[[], np.ndarray]] = {
 }
 MADE = CHOOSING | CHANCE
 PICTURES = """\
-Maps of seed 3, coloured by the log radius in the data from dense (dark) to sparse (light), and by type where types are \
-known. With the automatic contrast, the dense naive T cells, the sparser monocytes and the sparse NK cells look as \
-different as they are, and no type breaks apart. The Gaussian in 30 dimensions looks like one, and the sphere stays even. \
-Words still form many small clumps.
+Maps of seed 3, coloured by the log radius in the data from dense (dark) to sparse (light), and by type where types \
+are known. With the automatic contrast, the dense naive T cells, the sparser monocytes and the sparse NK cells look as \
+different as they are, and no type breaks apart. The Gaussian in 30 dimensions looks like one, and the sphere stays \
+even. Words still form many small clumps.
 
 ![Maps of eight data sets with a contrast of at most 2, the automatic contrast, and by densMAP](contrast_maps.png)"""
 DRAWN = ("words20k", "words5k", "pbmc_cells", "4eq", "cifar10_effnet", "pbmc3k", "sphere", "ball")
