@@ -101,6 +101,38 @@ def test_the_dimension_of_awkward_neighbourhoods():
     assert local_dimension(many).value == pytest.approx(plain.value, rel=0.02)
 
 
+@pytest.mark.filterwarnings("ignore:perplexity=8 is out of reach:UserWarning")
+def test_distances_that_are_almost_equal_are_not_drawn_as_density():
+    """Differences that are rounding errors must not become visible."""
+    R = np.linalg.qr(np.random.default_rng(0).normal(size=(120, 120)))[0]  # all distances are the root of 2
+    for X in (R, R.astype(np.float32), R.astype(np.float32) / np.float32(3), np.eye(120)):
+        model = DRSNE(**QUICK).fit(X)
+        assert model.contrast_ <= 20.0
+        assert model.scales_.std() < 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=8 is out of reach:UserWarning")
+def test_weights_of_rows_do_not_change_the_dimension():
+    X = sphere(600, 8, 0)
+    plain = DRSNE(**QUICK).fit(X)
+    for weights in (np.full(600, 2.0), np.full(600, 9.0), np.full(600, 40.0)):
+        model = DRSNE(**QUICK).fit(X, sample_weight=weights)
+        assert model.intrinsic_dimension_ == pytest.approx(plain.intrinsic_dimension_, rel=0.02)
+        assert model.contrast_ == pytest.approx(plain.contrast_, rel=0.15)  # radii are over fewer rows
+    uneven = DRSNE(**QUICK).fit(X, sample_weight=np.exp(np.random.default_rng(0).normal(size=600)))
+    assert uneven.intrinsic_dimension_ == pytest.approx(plain.intrinsic_dimension_, rel=0.15)
+    assert uneven.intrinsic_dimension_error_ > plain.intrinsic_dimension_error_
+
+
+def test_the_dimension_does_not_depend_on_a_pattern_in_the_order_of_rows():
+    """Of many rows, a sample is used, which must not be a regular one."""
+    parts = [knn(sphere(9000, d, d), 10).distances for d in (2, 8)]
+    turns = np.empty((18_000, 10))
+    turns[::2], turns[1::2] = parts
+    stacked = local_dimension(np.vstack(parts)).value
+    assert local_dimension(turns).value == pytest.approx(stacked, rel=0.05)
+
+
 def test_the_dimension_of_tensors():
     torch = pytest.importorskip("torch")
     D = knn(np.random.default_rng(0).uniform(size=(300, 4)), 12).distances

@@ -86,6 +86,16 @@ def test_group_density_correlation_by_hand():
     assert metrics.group_density_correlation(X, 9 * Y[:, ::-1], labels, 12) == pytest.approx(expected)
     numbers = np.where(labels == None, np.nan, [ord(name or "z") for name in labels])  # noqa: E711
     assert metrics.group_density_correlation(X, Y, numbers.astype(float), 12) == pytest.approx(expected)
+    pandas = pytest.importorskip("pandas")
+    for kind in ("string", "category"):
+        series = pandas.Series(labels, dtype=kind)
+        assert metrics.group_density_correlation(X, Y, series, 12) == pytest.approx(expected)
+    scores = metrics.evaluate(X, Y, labels)
+    known = np.flatnonzero([name is not None for name in labels])
+    assert scores["silhouette"] == pytest.approx(metrics.silhouette(Y[known], labels[known].astype(str)))
+    assert scores["group_density_correlation"] == metrics.group_density_correlation(X, Y, labels)
+    mixed = [1, "1"] * 150  # a number and a text are different labels
+    assert not np.isnan(metrics.group_density_correlation(X, Y, np.array(mixed, dtype=object), 12))
     assert np.isnan(metrics.group_density_correlation(X, Y, ["a"] * 300, 12))
     assert np.isnan(metrics.group_density_correlation(X, Y, [None] * 300, 12))
     with pytest.raises(ValueError, match="labels must have shape"):

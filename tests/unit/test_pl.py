@@ -320,6 +320,9 @@ def test_the_map_of_a_model_says_its_contrast():
     lines = []
     for model.contrast_, model.density_weight_ in ((5.0, 1.0), (1.0, 1.0), (5.0, 0.0)):
         lines.append(pl.embedding(model).get_xlabel())
-    assert lines == ["contrast 5", "", ""]  # plain t-SNE has no contrast
+    assert lines == ["contrast 5", "contrast 1", ""]  # plain t-SNE has no contrast
+    axis = pl.embedding(model.embedding_)
+    axis.set_xlabel("mine")
+    assert pl.embedding(model, ax=axis).get_xlabel() == "mine"
     model.density_weight_ = 1.0
     assert pl.compare({"a": model, "b": model.embedding_}).axes[0].get_xlabel() == "contrast 5"

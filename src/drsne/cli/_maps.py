@@ -233,7 +233,7 @@ def _taken(columns: dict[str, Any], names: tuple[str, ...]) -> list[Any] | None:
 
 
 def _slope(data: Any, shown: Any) -> float:
-    """Return the slope of the line that is nearest to the concentrations of data and map, or 1 if there is none."""
+    """Return the slope of the best line through the concentrations of data and map, or 1 if it does not rise."""
     away = data - data.mean()
-    spread = float(away @ away)
-    return float(away @ shown) / spread if spread > 0.0 else 1.0
+    rise, spread = float(away @ shown), float(away @ away)
+    return rise / spread if rise > 0.0 else 1.0

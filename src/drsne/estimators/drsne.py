@@ -77,8 +77,8 @@ class DRSNE(MapEstimator):
         the spread of the radii and from the local dimension D of the data (``intrinsic_dimension_``). It is between 1
         and 2 if the radii differ clearly, and otherwise at most ``max(2, D / 2)``. At D / 2, ratios of density are the
         same in the map as in the data (docs/theory.md, section 8). "auto" is 1 with ``neighborhoods="input"`` and the
-        fixed kernel, which is the paper's method. With ``neighborhoods="both"`` and a weight above 70, the contrast is
-        always 1.
+        fixed kernel, which is the paper's method. It is at most 20. With ``neighborhoods="both"`` and a weight above
+        70, the contrast of the density term is always 1.
     kernel : {"auto", "adaptive", "fixed"}, default="auto"
         Kernel of the affinities in the map. The "fixed" kernel, which t-SNE and the paper use, has the same scale at
         all points. The "adaptive" kernel has its own scale at every point (``scales_``), taken from the radius of the

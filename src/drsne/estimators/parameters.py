@@ -54,7 +54,7 @@ def _check_contrast(params: Mapping[str, Any]) -> None:
         raise ValueError(
             f"contrast must be 'auto' with a density_weight above {PROFILE_WEIGHT:g} and neighborhoods='both', where "
             f"the density term is the paper's and the contrast is 1; got {contrast!r} and {weight!r}. Lower "
-            "density_weight, or pass neighborhoods='input'."
+            "density_weight, or leave contrast out."
         )
 
 

@@ -455,7 +455,9 @@ def _drsne_problem(
     if corrections is not None:
         of_neighbors = corrections[host(near.graph.indices[:, :CORRECTING])].mean(axis=1)
         shift = weighted_mean(corrections - of_neighbors, masses)
-    dimension = local_dimension(graph.distances, kept, masses)
+    distinct = near.graph.first(graph.indices.shape[1]).distances  # without those that are repeated for their masses
+    before_gap = kept if masses is None or kept is None else group_neighbors(distinct)
+    dimension = local_dimension(distinct, before_gap, masses)
     objective = objective.at(automatic(radii, dimension.value, objective.input_smoothing, masses))
     assert objective.input_exponent is not None
     assert objective.scale_exponent is not None

@@ -96,13 +96,21 @@ def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> 
 
 
 def check_labels(labels: Any, n_samples: int) -> NDArray[Any]:
-    """Return one label for each row as an array, or raise an error if the number of labels is wrong."""
+    """Return the number of the group of each row, or raise an error if the number of labels is wrong.
+
+    The number is -1 for missing labels, which are None, nan and the missing values of pandas.
+    """
     names = np.asarray(labels)
     if names.shape != (n_samples,):
         raise ValueError(
             f"labels must have shape ({n_samples},), one label for each row; got {names.shape}. Pass a list of labels."
         )
-    return names
+    found: dict[Any, int] = {}
+    return np.array([-1 if _is_missing(name) else found.setdefault(name, len(found)) for name in names.tolist()], int)
+
+
+def _is_missing(name: Any) -> bool:
+    return name is None or type(name).__name__ in ("NAType", "NaTType") or name != name
 
 
 def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> Rows:

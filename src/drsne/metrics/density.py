@@ -136,23 +136,22 @@ def group_density_correlation(
     """
     data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low))
-    names = check_labels(labels, len(low))
+    groups = check_labels(labels, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     with Workers() as workers:
         graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
-    return of_groups(graph.distances, low, names[rows], k, rows)
+    return of_groups(graph.distances, low, groups[rows], k, rows)
 
 
-def of_groups(distances: Array, Y: Any, names: Any, k: int, rows: Rows) -> float:
-    """Compute the score of groups from the distances of ``rows`` to their neighbours in the data."""
+def of_groups(distances: Array, Y: Any, groups: Rows, k: int, rows: Rows) -> float:
+    """Compute the score from the distances of ``rows`` to neighbours in the data, and the numbers of their groups."""
     from scipy.stats import rankdata
 
-    known = np.array([name is not None and name == name for name in names.tolist()])
-    _, groups = np.unique(names[known].astype(str), return_inverse=True)
+    known = np.flatnonzero(groups >= 0)
     medians = []
     for each in (distances, among(Y).nearest_distances(Y, k, rows)):
         with np.errstate(divide="ignore"):
             logs = np.log(each[:, :k].mean(axis=1))[known]
-        found = np.array([np.median(logs[groups == group]) for group in range(groups.max(initial=-1) + 1)])
+        found = np.array([np.median(logs[groups[known] == group]) for group in np.unique(groups[known])])
         medians.append(rankdata(rounded(np.maximum(found, -1e300))))
     return pearson(*medians) if len(medians[0]) > 1 else float("nan")

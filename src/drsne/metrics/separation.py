@@ -20,7 +20,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     Y : array-like of shape (n_samples, n_components)
         The map.
     labels : array-like of shape (n_samples,)
-        The label of each point.
+        The label of each point. Points whose label is None or nan are left out.
     max_samples : int, default=None
         Use only a random sample of this many points. If None, use all points.
     random_state : int or RandomState, default=None
@@ -44,6 +44,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
     low = check_array(Y, dtype=np.float64, input_name="Y")
     names = check_labels(labels, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
+    rows = rows[names[rows] >= 0]
     if not 1 < len(np.unique(names[rows])) < len(rows):
         return float("nan")
     with config_context(working_memory=_WORKING_MEMORY):

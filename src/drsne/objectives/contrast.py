@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends.arrays import host
+from drsne.backends.arrays import host, taken
 from drsne.objectives import masses as weighted
 from drsne.objectives.concentration import Smoothing, profile
 
@@ -21,8 +21,11 @@ Array = NDArray[np.float64]
 STANDS_OUT, STANDS_OUT_EVEN = 0.8, 0.7
 EVEN = 0.25  # standard deviation of the log radii in the data below which they differ little
 USUAL = 2.0  # largest contrast of other data, which is correct for four dimensions
+# Largest contrast. Only data with 40 or more dimensions reach it. If all distances are almost equal, their differences
+# can be rounding errors, which a higher contrast would draw as density.
+MOST = 20.0
 _STEEPNESS = 3.0  # power of EVEN / s by which the contrast rises from USUAL
-_SAMPLED = 8192  # approximate number of rows from which the dimension is estimated
+_SAMPLED = 8192  # largest number of rows from which the dimension is estimated
 
 
 class Dimension(NamedTuple):
@@ -37,16 +40,18 @@ def local_dimension(distances: Any, kept: Any = None, masses: Array | None = Non
 
     The inverse of the dimension is the mean of ``log(d_m / d_j)`` over the neighbours j < m of a row and over the rows
     (MacKay and Ghahramani, 2005). The standard error is that of independent rows. Neighbourhoods overlap, so the true
-    error is up to twice as large. If there are many rows, a regular sample of them is used.
+    error can be twice as large. If there are many rows, a random sample of them is used, the same in every call.
 
     Parameters
     ----------
     distances : ndarray or tensor of shape (n, k)
-        Distances to the nearest neighbours in ascending order. Duplicates, at distance 0, are not counted.
+        Distances to distinct neighbours in ascending order. Neighbours at distance 0, and those that are as far away as
+        the last one, are not counted.
     kept : ndarray of shape (n,), default=None
         How many neighbours of every row lie before a gap. If None, all of them do.
     masses : ndarray of shape (n,), default=None
-        Masses of the rows. If None, all masses are 1.
+        Masses of the rows. A row of mass m counts as m rows, but not as more than one for the standard error. If None,
+        all masses are 1.
 
     Returns
     -------
@@ -54,19 +59,22 @@ def local_dimension(distances: Any, kept: Any = None, masses: Array | None = Non
         The estimate.
     """
     n, k = distances.shape
-    step = max(1, n // _SAMPLED)
-    some = np.asarray(host(distances[::step]), dtype=np.float64)
-    last = np.full(len(some), k) if kept is None else np.asarray(host(kept[::step]))
-    used = (np.arange(k) < last[:, None] - 1) & (some > 0.0)
+    rows = np.arange(n)
+    if n > _SAMPLED:
+        rows = np.sort(np.random.default_rng(0).choice(n, _SAMPLED, replace=False))
+    some = np.asarray(host(taken(distances, rows)), dtype=np.float64)
+    last = np.full(len(some), k) if kept is None else np.asarray(host(taken(kept, rows)))
     farthest = np.take_along_axis(some, last[:, None] - 1, axis=1)
+    used = (some > 0.0) & (some < farthest)
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = np.log(farthest / some, where=used, out=np.zeros_like(some)).sum(axis=1) / used.sum(axis=1)
     known = inverse > 0.0  # neither rows with duplicates alone, nor rows whose neighbours are all equally far away
     if not known.any():
         return Dimension(float("nan"), float("nan"))
-    of_rows = None if masses is None else np.asarray(host(masses[::step]))[known]
+    of_rows = np.ones(int(known.sum())) if masses is None else np.asarray(host(taken(masses, rows)))[known]
     mean, deviation = (statistic(inverse[known], of_rows) for statistic in (weighted.mean, weighted.std))
-    return Dimension(1.0 / mean, deviation / mean**2 / float(known.sum()) ** 0.5)
+    effective = float(of_rows.sum() ** 2 / (of_rows**2).sum())  # number of rows of equal masses with the same error
+    return Dimension(1.0 / mean, deviation / mean**2 / effective**0.5 if len(of_rows) > 1 else float("nan"))
 
 
 def automatic(radii: Array, dimension: float, smoothing: Smoothing, masses: Array | None = None) -> float:
@@ -77,7 +85,8 @@ def automatic(radii: Array, dimension: float, smoothing: Smoothing, masses: Arra
     """
     spread = weighted.std(np.log(profile(radii, 1.0, smoothing, masses).radius), masses)
     spread = max(spread, 1e-12)
-    raised = min(USUAL * (EVEN / spread) ** _STEEPNESS, STANDS_OUT_EVEN / spread, np.nan_to_num(dimension) / 2.0)
+    limit = min(np.nan_to_num(dimension) / 2.0, MOST)
+    raised = min(USUAL * (EVEN / spread) ** _STEEPNESS, STANDS_OUT_EVEN / spread, limit)
     return float(f"{max(1.0, min(STANDS_OUT / spread, max(USUAL, raised))):.3g}")
 
 

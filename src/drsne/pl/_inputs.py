@@ -43,9 +43,9 @@ def map_of(source: Any, name: str = "source") -> NDArray[Any]:
 
 
 def contrast_line(source: Any) -> str:
-    """Return a line that says the contrast of the map of a model, or "" if its density is that of the data."""
-    contrast = getattr(source, "contrast_", 1.0) if getattr(source, "density_weight_", 0.0) > 0.0 else 1.0
-    return "" if contrast == 1.0 else f"contrast {contrast:.3g}"
+    """Return a line that says the contrast of the map of a model, or "" if there is no density term."""
+    contrast = getattr(source, "contrast_", None)
+    return "" if contrast is None or not getattr(source, "density_weight_", 0.0) else f"contrast {contrast:.3g}"
 
 
 def colors_of(source: Any, color: Any, n: int, cmap: Any) -> tuple[Colors, str | None]:

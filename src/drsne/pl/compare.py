@@ -87,7 +87,8 @@ def compare(
     draw_label_row(axes[0], arrays, labels, point_size, cmap=cmap)
     for axis, title in zip(axes[0], arrays, strict=True):
         lines = (scores.get(title, ""), contrast_line(maps[title]))
-        axis.set_xlabel("  ".join(line for line in lines if line), fontsize="small")
+        if any(lines):
+            axis.set_xlabel("  ".join(line for line in lines if line), fontsize="small")
     if shown is not None:
         _draw_concentration_row(figure, axes[1], arrays, shown, point_size)
     return figure

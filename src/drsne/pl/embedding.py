@@ -27,7 +27,7 @@ def embedding(
     A few points that are far away from all others are drawn at the edge, so that the other points remain visible. From
     150,000 points on, the map is drawn as a picture whose cells have the mean colour of their points and are the more
     opaque the more points they have. If ``source`` is a fitted model,
-    its contrast (``contrast_``) is written below the map, unless it is 1.
+    its contrast (``contrast_``) is written below the map.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def embedding(
     wider = max(0.0, key_width(colors) - _LEGEND) if legend else 0.0
     axis = axes_of(ax, figsize, (6.5 + wider, 5.5))
     draw(axis, Y, colors, point_size, title)
-    axis.set_xlabel(contrast_line(source), fontsize="small", color="0.4", loc="right")
+    if line := contrast_line(source):
+        axis.set_xlabel(line, fontsize="small", color="0.4", loc="right")
     if legend:
         add_key(axis, colors, key_title)
     return axis
