@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 
 import numpy as np
@@ -175,6 +176,25 @@ def test_a_file_cannot_be_changed_after_the_first_stage(tmp_path):
     table.loc[7, "c"] += 1
     table.to_parquet(path, index=False)
     with pytest.raises(ValueError, match=r"other data \(part\.3\.parquet has changed\)"):
+        drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+
+
+def test_a_change_in_the_middle_of_a_file_is_noticed(tmp_path):
+    """The size and the end of the file stay the same. A file that is only copied or touched has not changed."""
+    data, path = tmp_path / "data", tmp_path / "data" / "part.0.parquet"
+    data.mkdir()
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(30_000, 3)), columns=list("abc"))
+    table.to_parquet(path, index=False)
+    found = drsne.distributed.fit(data, tmp_path / "map", **QUICK)
+    before, size = contents(found.output), path.stat().st_size
+    os.utime(path, (1, 1))
+    assert contents(drsne.distributed.fit(data, tmp_path / "map", **QUICK).output) == before
+    end = path.read_bytes()[-65_536:]
+    table["a"] = np.r_[rng.permutation(table["a"][:20_000]), table["a"][20_000:]]
+    table.to_parquet(path, index=False)
+    assert (path.stat().st_size, path.read_bytes()[-65_536:]) == (size, end)
+    with pytest.raises(ValueError, match=r"other data \(part\.0\.parquet has changed\)"):
         drsne.distributed.fit(data, tmp_path / "map", **QUICK)
 
 

@@ -218,7 +218,7 @@ def test_the_labels_have_a_name():
     page = explorer.page(Y, labels=["a", "b"] * 30, label_name="species", columns={"label": Y[:, 0]})
     meta, _ = unpacked(page)
     assert meta["columns"][meta["label"]]["name"] == "species"
-    assert np.array_equal(column(page, "label")[1][0], Y[:, 0].astype(np.float32))
+    assert np.array_equal(column(page, "label")[1][0], Y[:, 0])
     pd = pytest.importorskip("pandas", reason="a series with a name")
     for name, given, expected in (("x", None, "x"), (3, None, "3"), (None, None, "label"), ("x", "y", "y")):
         meta, _ = unpacked(explorer.page(Y, labels=pd.Series(["a", "b"] * 30, name=name), label_name=given))
@@ -283,6 +283,20 @@ def test_a_data_frame_names_the_rows():
     assert column(page, "kind")[0]["words"] == ["low", "high", None]
     assert np.isnan(column(page, "age")[1][0][1])
     assert unpacked(explorer.page(Y, columns=frame.reset_index()))[0]["names"] is None
+
+
+def test_numbers_are_not_rounded():
+    """Readers copy ids and measurements out of the page."""
+    n = 60
+    Y = np.random.default_rng(0).normal(size=(n, 2))
+    ids, large, shares = 16_777_217 + np.arange(n), 2**53 + 1 + np.arange(n), np.arange(n) / 10
+    given = {"id": ids, "large": large, "share": shares, "half": np.arange(n) / 2}
+    page = explorer.page(Y, columns=given)
+    assert column(page, "id")[1][0].astype(int).tolist() == ids.tolist()
+    assert column(page, "share")[1][0].tolist() == shares.tolist()
+    assert column(page, "half")[1][0].dtype == np.float32  # nothing is lost
+    described, values = column(page, "large")
+    assert [described["words"][code] for code in values[0]] == [str(value) for value in large]
 
 
 def test_a_given_column_replaces_one_of_the_page():

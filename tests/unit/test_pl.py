@@ -326,3 +326,22 @@ def test_the_map_of_a_model_says_its_contrast():
     assert pl.embedding(model, ax=axis).get_xlabel() == "mine"
     model.density_weight_ = 1.0
     assert pl.compare({"a": model, "b": model.embedding_}).axes[0].get_xlabel() == "contrast 5"
+
+
+def test_the_map_of_cells():
+    anndata = pytest.importorskip("anndata")
+    from drsne import tl
+
+    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(80, 6)))
+    adata.obs["kind"] = np.repeat(["a", "b"], 40)
+    with pytest.raises(ValueError, match=r"source must have the map of drsne.tl.drsne.*no obsm"):
+        pl.embedding(adata)
+    tl.drsne(adata, use_rep="X", perplexity=10, density_neighbors=10, max_iter=60, random_state=0)
+    axis = pl.embedding(adata, "kind")
+    assert axis.get_legend().get_title().get_text() == "kind"
+    assert axis.get_xlabel() == f"contrast {adata.uns['drsne']['contrast']:.3g}"
+    assert len(pl.density(adata).axes) == 5
+    pl.embedding(adata, "residual")
+    assert len(pl.compare({"cells": adata, "array": adata.obsm["X_drsne"]}).axes) == 2
+    with pytest.raises(ValueError, match="color must be an array or one of"):
+        pl.embedding(adata, "sort")

@@ -127,6 +127,24 @@ def test_affinities_and_radii_are_those_of_the_expanded_rows(params):
     np.testing.assert_allclose(whole.training.radii, np.take_along_axis(D, lists, axis=1).mean(axis=1))
 
 
+def test_the_engine_is_that_of_the_user():
+    X, weights = RNG.normal(size=(200, 4)), RNG.uniform(0.5, 3.0, 200)
+    params = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 60, "random_state": 0}
+    found = {
+        name: DRSNE(engine=engine, engine_options=options, **params).fit_transform(X, sample_weight=weights)
+        for name, engine, options in (
+            ("usual", "auto", None), ("tree", "tree", None), ("exact", "exact", None),
+            ("coarse tree", "tree", {"theta": 0.9}), ("fine tree", "tree", {"theta": 1e-6}),
+        )
+    }  # fmt: skip
+    np.testing.assert_array_equal(found["usual"], found["tree"])
+    np.testing.assert_array_equal(found["exact"], found["fine tree"])
+    assert not np.array_equal(found["exact"], found["tree"])
+    assert not np.array_equal(found["coarse tree"], found["tree"])
+    with pytest.raises(ValueError, match="engine must be 'auto', 'exact' or 'tree' with sample_weight; got 'fft'"):
+        DRSNE(engine="fft", kernel="fixed", **params).fit(X, sample_weight=weights)
+
+
 def test_statistics_are_those_of_repeated_values():
     radii = RNG.uniform(0.5, 3, 40)
     repeated = radii[EXPANDED]

@@ -169,7 +169,7 @@ def fit(
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
     with connected(client) as connection, work.exclusive():
-        work.claim(identity(estimator, settings), [part.identity() for part in parts], statistics.STAGE)
+        work.claim(identity(estimator, settings), parts, statistics.STAGE)
         run_all(replace(run, client=connection), array)
         found = work.load_json(scores.STAGE)
     if verbose:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from drsne.distributed.work import reading, unseen
 
 BLOCK = 32_768  # number of rows in memory at once
-_FOOTER = 65_536  # number of bytes at the end of a file that identify its contents, with its size
 _BUFFER = 262_144  # number of bytes of a column that are read at once
 _ENDINGS = (".parquet", ".pq")
 
@@ -42,8 +41,11 @@ class Part(Protocol):
         """Return in words where the values of a column are, and what to do if they are wrong."""
         ...
 
-    def identity(self) -> dict[str, Any]:
-        """Return what shows whether the partition has changed."""
+    def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return what shows whether the partition has changed. ``known`` is the result of an earlier call.
+
+        The entry "stamp" only saves work: the contents are the same if all other entries are.
+        """
         ...
 
 
@@ -66,13 +68,15 @@ class ParquetPart:
         place = f"column {self.columns[column]!r} of {self.path}"
         return f"{place}. If the file is damaged, write it again, and call fit again"
 
-    def identity(self) -> dict[str, Any]:
-        """Return the name, the size and a checksum of the end of the file, which holds sizes and ranges of columns."""
+    def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the name and a checksum of the file, which is read only if it may have been written again."""
         with open(self.path, "rb") as stream:
-            size = stream.seek(0, os.SEEK_END)
-            stream.seek(max(0, size - _FOOTER))
-            digest = hashlib.sha256(stream.read()).hexdigest()
-        return {"name": self.name, "rows": self.n_rows, "size": size, "end": digest}
+            status = os.fstat(stream.fileno())
+            stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
+            if known is not None and known.get("stamp") == stamp and known["rows"] == self.n_rows:
+                return dict(known)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return {"name": self.name, "rows": self.n_rows, "sha256": digest, "stamp": stamp}
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows as arrays, or raise an error that names the file and the column."""
@@ -136,7 +140,7 @@ class ArrayPart:
             f"folder {str(Path(self.path).parent.parent)!r}, and call fit again"
         )
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the name and the number of rows. The name of the array says whether its contents have changed."""
         return {"name": self.name, "rows": self.n_rows}
 

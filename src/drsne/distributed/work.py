@@ -100,15 +100,20 @@ class Work:
         finally:
             os.close(file)
 
-    def claim(self, settings: Mapping[str, Any], source: Sequence[Mapping[str, Any]], first: str) -> None:
+    def claim(self, settings: Mapping[str, Any], parts: Sequence[Any], first: str) -> None:
         """Write down what this run computes, or raise an error if the folder belongs to a run of something else.
 
         ``first`` is the stage that reads all partitions first, and so finds missing values and damaged files. While
         there are only results of its partitions, partitions can be repaired.
         """
-        wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": list(source)}))
         found = self.load_json(MANIFEST.removesuffix(".json"))
+        known = {each["name"]: each for each in (found or {}).get("source", [])}
+        source = [part.identity(known.get(part.name)) for part in parts]
+        wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": source}))
         if found == wanted:
+            return
+        if found is not None and _contents(found) == _contents(wanted):  # files were copied or touched
+            self.save_json(MANIFEST.removesuffix(".json"), wanted)
             return
         repaired = [] if found is None or self.has_results(besides=(MANIFEST, first)) else _repaired(found, wanted)
         if found is None or repaired:
@@ -123,9 +128,16 @@ class Work:
             )
 
 
+def _contents(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest without what can change while the contents of the files stay the same."""
+    source = [{name: value for name, value in each.items() if name != "stamp"} for each in manifest.get("source", [])]
+    return {**manifest, "source": source}
+
+
 def _repaired(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[int]:
     """Return the partitions whose first results have to be computed again, or none if more than the rows differs."""
-    before, now = found.get("source", []), wanted["source"]
+    found, wanted = _contents(found), _contents(wanted)
+    before, now = found["source"], wanted["source"]
     if {**found, "source": now} != wanted or [each["name"] for each in before] != [each["name"] for each in now]:
         return []
     if sum(each["rows"] for each in before) != sum(each["rows"] for each in now):  # samples depend on their number
@@ -143,7 +155,7 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
             return f"another Dask array ({before.get(name)} instead of {now.get(name)})"
         if before.get(name) != now.get(name):
             return f"other settings ({name}={before.get(name)} instead of {now.get(name)})"
-    parts, new = found.get("source", []), wanted["source"]
+    parts, new = _contents(found)["source"], _contents(wanted)["source"]
     if len(parts) != len(new):
         return f"other data ({len(parts)} partitions instead of {len(new)})"
     changed = next((one for one, other in zip(new, parts, strict=True) if one != other), {"name": "?"})

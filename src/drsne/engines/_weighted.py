@@ -32,10 +32,12 @@ class WeightedEngine:
         The backend that runs the loops.
     masses : ndarray of shape (n,)
         The masses m_i.
+    theta : float, default=None
+        The accuracy of the tree, 0 for sums over all pairs, or None for the usual accuracy.
     """
 
-    def __init__(self, backend: NumbaBackend, masses: Array) -> None:
-        self._workers, self._masses = backend.workers, masses
+    def __init__(self, backend: NumbaBackend, masses: Array, theta: float | None = None) -> None:
+        self._workers, self._masses, self._theta = backend.workers, masses, theta
 
     @staticmethod
     def start() -> None:
@@ -49,7 +51,7 @@ class WeightedEngine:
         scales = np.ones(len(Y)) if scales is None else scales
         fixed = np.ascontiguousarray(Y), Y / stretch, scales, self._masses
         partition, forces = np.empty(len(Y)), np.empty(Y.shape)
-        tree = field_tree(fixed, self._workers)
+        tree = field_tree(fixed, self._workers, self._theta)
         self._workers.run(kernels.potentials, len(Y), fixed, tree, stretch, partition, forces, grain=_GRAIN)
         return float(partition.sum()), forces
 

@@ -398,6 +398,11 @@ class DRSNE(MapEstimator):
             )
         if (masses == 1.0).all():
             return None
+        if self.engine not in ("auto", "exact", "tree"):
+            raise ValueError(
+                f"engine must be 'auto', 'exact' or 'tree' with sample_weight; got {self.engine!r}. Pass one of "
+                "these, or omit sample_weight."
+            )
         objective = self._objective(1.0)
         if objective.affinity_smoothing or objective.support != "symmetric":
             raise ValueError(

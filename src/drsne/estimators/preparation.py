@@ -529,7 +529,8 @@ def _engine(
     if masses is not None and backend.name == "numba":
         from drsne.engines._weighted import WeightedEngine
 
-        return WeightedEngine(backend, masses)
+        theta = 0.0 if settings.engine == "exact" else (settings.engine_options or {}).get("theta")
+        return WeightedEngine(backend, masses, theta)
     name = engines.resolve(settings.engine, n_samples, int(settings.n_components), adaptive, backend.name)
     if backend.name == "torch" and name == "exact" and n_samples > _MANY_FOR_ALL_PAIRS:
         checks.warn(

@@ -15,6 +15,7 @@ from drsne.pl._classes import as_numbers, classes_of, has_categories, missing, t
 from drsne.pl._concentrations import target
 
 LABEL = "label"  # default name of the column of labels
+_LARGEST_EXACT = 2.0**53  # largest integer up to which the numbers of a page hold every integer
 DATA, MAP, RESIDUAL = "concentration in the data", "concentration in the map", "residual"
 _MEASURED = {
     "data": "measured over the neighbours in the data",
@@ -140,15 +141,20 @@ def _one_per_row(parameter: str, values: Any, n_samples: int) -> NDArray[Any]:
 
 def _column(name: str, values: NDArray[Any], given: Any) -> Column:
     numbers = None if has_categories(given) else as_numbers(values)
-    return _text_column(name, given) if numbers is None else Column(name=name, values=_single_precision(numbers))
+    if numbers is None or (values.dtype.kind in "iu" and (np.abs(numbers) > _LARGEST_EXACT).any()):
+        return _text_column(name, given)
+    return Column(name=name, values=_in_few_bytes(numbers))
 
 
-def _single_precision(values: NDArray[Any]) -> NDArray[np.float32]:
-    """Return numbers as float32. Infinite numbers count as missing, because a scale of colours cannot show them."""
+def _in_few_bytes(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
+    """Return numbers as float32 if that changes none of them, because readers copy them out of the page.
+
+    Infinite numbers count as missing, because a scale of colours cannot show them.
+    """
+    out = np.where(np.isfinite(values), values, np.nan)
     with np.errstate(over="ignore"):
-        out = values.astype(np.float32)
-    out[~np.isfinite(out)] = np.nan
-    return out
+        single = out.astype(np.float32)
+    return single if np.array_equal(single, out, equal_nan=True) else out
 
 
 def _text_column(name: str, given: Any) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,35 @@ _NAMED = {
     "map_concentration": f"{CONCENTRATION} in the map",
     "residual": "map minus data (log; red: drawn too dense)",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """The map of an AnnData object, with the attributes of a fitted model. Concentrations can be missing."""
+
+    embedding_: Any
+    obs: Any
+    input_concentration_: Any = None
+    concentration_: Any = None
+    contrast_: float | None = None
+    density_weight_: float = 0.0
+
+
+def as_model(source: Any, name: str = "source") -> Any:
+    """Return the map that :func:`drsne.tl.drsne` has written into an AnnData object, or anything else as it is."""
+    if not (hasattr(source, "obsm") and hasattr(source, "uns")):
+        return source
+    if "X_drsne" not in source.obsm:
+        raise ValueError(
+            f"{name} must have the map of drsne.tl.drsne, obsm['X_drsne']; this AnnData object has "
+            f"{', '.join(map(repr, source.obsm)) or 'no obsm'}. Call drsne.tl.drsne(adata) first, or pass an array, "
+            "such as adata.obsm['X_umap']."
+        )
+    names = {"input_concentration_": "drsne_concentration", "concentration_": "drsne_concentration_map"}
+    known = {attribute: np.asarray(source.obs[column]) for attribute, column in names.items() if column in source.obs}
+    results = source.uns.get("drsne", {})
+    numbers = {f"{key}_": float(results[key]) for key in ("contrast", "density_weight") if key in results}
+    return Cells(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known, **numbers)
 
 
 def map_of(source: Any, name: str = "source") -> NDArray[Any]:
@@ -50,6 +80,8 @@ def contrast_line(source: Any) -> str:
 
 def colors_of(source: Any, color: Any, n: int, cmap: Any) -> tuple[Colors, str | None]:
     """Return the colours of the points, and the title of their legend or colour bar."""
+    if isinstance(color, str) and color not in _NAMED and color in getattr(source, "obs", ()):
+        return given_colors(source.obs[color], n, cmap, "color")
     if isinstance(color, str):
         return _named(source, color, cmap)
     return given_colors(color, n, cmap, "color")

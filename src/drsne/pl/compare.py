@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from drsne.pl import _colors
 from drsne.pl._figure import new_figure, require_matplotlib
-from drsne.pl._inputs import CONCENTRATION, contrast_line, given_colors, map_of
+from drsne.pl._inputs import CONCENTRATION, as_model, contrast_line, given_colors, map_of
 from drsne.pl._points import add_key, draw
 
 _SCORES = {
@@ -86,7 +86,7 @@ def compare(
     axes = figure.subplots(n_rows, len(arrays), squeeze=False)
     draw_label_row(axes[0], arrays, labels, point_size, cmap=cmap)
     for axis, title in zip(axes[0], arrays, strict=True):
-        lines = (scores.get(title, ""), contrast_line(maps[title]))
+        lines = (scores.get(title, ""), contrast_line(as_model(maps[title])))
         if any(lines):
             axis.set_xlabel("  ".join(line for line in lines if line), fontsize="small")
     if shown is not None:
@@ -129,7 +129,7 @@ def _checked_maps(maps: Any) -> dict[str, NDArray[Any]]:
         raise TypeError(f'maps must be a mapping from titles to maps; got {found}. Pass {{"DR-SNE": Y}}.')
     if not maps:
         raise ValueError('maps must have at least one entry; got none. Pass {"DR-SNE": Y}.')
-    arrays = {title: map_of(Y, f"maps[{title!r}]") for title, Y in maps.items()}
+    arrays = {title: map_of(as_model(Y, f"maps[{title!r}]"), f"maps[{title!r}]") for title, Y in maps.items()}
     first, n = next((title, len(Y)) for title, Y in arrays.items())
     for title, Y in arrays.items():
         if len(Y) != n:

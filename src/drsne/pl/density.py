@@ -9,7 +9,7 @@ import numpy as np
 from drsne.pl import _colors
 from drsne.pl._concentrations import target
 from drsne.pl._figure import new_figure, require_matplotlib
-from drsne.pl._inputs import CONCENTRATION, concentrations, map_of
+from drsne.pl._inputs import CONCENTRATION, as_model, concentrations, map_of
 from drsne.pl._points import draw
 
 _LEAST = 0.05  # smallest range of the difference that is shown, as a fraction of the range of the density
@@ -32,8 +32,8 @@ def density(
 
     Parameters
     ----------
-    model : DRSNE or DenSNE
-        The fitted model.
+    model : DRSNE, DenSNE or AnnData
+        The fitted model, or an AnnData object with the map of :func:`drsne.tl.drsne`.
     figsize : tuple of float, default=None
         Width and height of the figure in inches. If None, (15, 4.6).
     cmap : str or matplotlib.colors.Colormap, default=None
@@ -56,6 +56,7 @@ def density(
     5
     """
     require_matplotlib()
+    model = as_model(model, "model")
     Y = map_of(model, "model")
     data, shown, contrast = concentrations(model)
     data = target(data, shown, contrast)

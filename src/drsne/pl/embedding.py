@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drsne.pl._figure import axes_of, require_matplotlib
-from drsne.pl._inputs import colors_of, contrast_line, map_of
+from drsne.pl._inputs import as_model, colors_of, contrast_line, map_of
 from drsne.pl._points import add_key, draw, key_width
 
 _LEGEND = 2.0  # inches of the width of a figure that a legend may take from the map
@@ -31,13 +31,14 @@ def embedding(
 
     Parameters
     ----------
-    source : DRSNE, DenSNE or array of shape (n_samples, 2)
-        The fitted model, or the map.
+    source : DRSNE, DenSNE, AnnData or array of shape (n_samples, 2)
+        The fitted model, an AnnData object with the map of :func:`drsne.tl.drsne`, or the map.
     color : array-like of shape (n_samples,) or str, default=None
         Classes (text, booleans, dates, a pandas categorical, or up to 30 different whole numbers) or values. Missing
-        entries are grey. For a model, the name "concentration" stands for the log relative concentration of the data,
-        "map_concentration" for that of the map, and "residual" for that of the map minus ``contrast_`` times that of
-        the data, shifted so that its median is 0. If None, all points have the same colour.
+        entries are grey. For an AnnData object, this can be the name of a column of ``obs``. For a model or an AnnData
+        object, the name "concentration" stands for the log relative concentration of the data, "map_concentration" for
+        that of the map, and "residual" for that of the map minus ``contrast_`` times that of the data, shifted so that
+        its median is 0. If None, all points have the same colour.
     ax : matplotlib.axes.Axes, default=None
         Where to draw. If None, a new figure is made.
     figsize : tuple of float, default=None
@@ -68,6 +69,7 @@ def embedding(
     'noise'
     """
     require_matplotlib()
+    source = as_model(source)
     Y = map_of(source)
     colors, key_title = colors_of(source, color, len(Y), cmap)
     wider = max(0.0, key_width(colors) - _LEGEND) if legend else 0.0

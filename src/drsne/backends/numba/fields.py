@@ -16,8 +16,12 @@ Array = NDArray[np.float64]
 _LEAF, _THETA, _SPREADING = 24, 0.45, 0.15
 
 
-def field_tree(fixed: tuple[Array, Array, Array, Array], workers: Workers) -> tuple[Any, ...]:
+def field_tree(
+    fixed: tuple[Array, Array, Array, Array], workers: Workers, theta: float | None = None
+) -> tuple[Any, ...]:
     """Return the tree of points, given as (places, places divided by the stretch, scales, masses).
+
+    ``theta`` is the accuracy of the tree, 0 for sums over all pairs, or None for the usual accuracy.
 
     Maps with more than three dimensions have no tree: a tree of one point is returned, which is not used.
     """
@@ -30,4 +34,4 @@ def field_tree(fixed: tuple[Array, Array, Array, Array], workers: Workers) -> tu
     coordinates[:d] = shrunk[at.order].T
     scale, mass, summed = scales[at.order], masses[at.order], np.empty((N_SUMMED, len(at.nodes[0])))
     workers.run(kernels.summaries, len(at.nodes[0]), coordinates, scale, mass, *at.nodes[:2], summed)
-    return coordinates, scale, mass, at.nodes, summed, (_THETA**2, _SPREADING)
+    return coordinates, scale, mass, at.nodes, summed, ((_THETA if theta is None else theta) ** 2, _SPREADING)

@@ -1,7 +1,7 @@
 // Reads the data of the page. payload.py describes the format.
 
 const FORMAT = 1;
-const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array };
+const TYPES = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
 
 export async function readPayload(text) {
   const content = await inflated(bytesOf(text.trim()));
