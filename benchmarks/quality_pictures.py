@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from data import EIGHT, EXTENDED, extended_data
+from data import EIGHT, EVEN, EXTENDED, NOISES, extended_data
 from quality_methods import DEFAULTS, METHODS, OURS, PATH, SCORES
 from report import RESULTS
 
@@ -16,7 +16,9 @@ from drsne.experiments.rows import Row
 if TYPE_CHECKING:
     from quality_report import Point
 
-FILE, DRAWN_SEED = "quality_maps.png", 3
+# The sets of the paper, and the others. A picture is drawn anew only if all of its maps are in the folder.
+FILES = {"quality_maps.png": tuple(EIGHT), "quality_maps_even.png": tuple(EVEN | NOISES)}
+DRAWN_SEED = 3
 NEIGHBORS = SCORES["concentration_correlation"].neighbors  # of the radius that colours the maps
 SHOWN = (0.2, 99.8)  # percentiles of the coordinates that set the limits of a panel
 TRADED = {
@@ -43,7 +45,7 @@ STYLES = {
 def default_maps(results: Sequence[Row], maps: Path) -> list[tuple[str, str]]:
     """Draw every default map of one seed, a row for each data set, coloured by the log radius in the data.
 
-    If no map is in the folder, the committed picture is kept.
+    A picture whose maps are not all in the folder is kept as it is.
     """
     low, high = SHOWN
     text = (
@@ -57,15 +59,15 @@ def default_maps(results: Sequence[Row], maps: Path) -> list[tuple[str, str]]:
         if row["seed"] == DRAWN_SEED and row["method"] in DEFAULTS and row["value"] == DEFAULTS[row["method"]]
     }
     files = {place: file for place, file in files.items() if file.exists()}
-    sets = [name for name in EXTENDED if any(name == dataset for dataset, _ in files)]
-    if sets:
-        draw_maps(files, sets)
-    else:
-        print(f"There are no maps in {maps}; {FILE} is kept as it is.")
-    return [(FILE, text)]
+    for picture, sets in FILES.items():
+        if all((name, method) in files for name in sets for method in DEFAULTS):
+            draw_maps(files, sets, picture)
+        else:
+            print(f"There are no maps for {picture} in {maps}, so it is kept as it is.")
+    return [(picture, text) for picture in FILES]
 
 
-def draw_maps(files: dict[tuple[str, str], Path], sets: list[str]) -> None:
+def draw_maps(files: dict[tuple[str, str], Path], sets: Sequence[str], picture: str) -> None:
     """Draw the maps in the files, by data set and method."""
     import matplotlib.pyplot as plt
 
@@ -74,13 +76,12 @@ def draw_maps(files: dict[tuple[str, str], Path], sets: list[str]) -> None:
     for line, name in zip(axes, sets, strict=True):
         colour = log_radius(extended_data(name).X)
         for axis, method in zip(line, DEFAULTS, strict=True):
-            if (name, method) in files:
-                draw(axis, np.load(files[name, method]).astype(np.float64), colour)
+            draw(axis, np.load(files[name, method]).astype(np.float64), colour)
             axis.set(xticks=[], yticks=[])
         line[0].set_ylabel(EXTENDED[name])
     for axis, method in zip(axes[0], DEFAULTS, strict=True):
         axis.set_title(METHODS[method].title, fontsize=10)
-    figure.savefig(RESULTS / FILE, dpi=100)
+    figure.savefig(RESULTS / picture, dpi=100)
     plt.close(figure)
 
 
