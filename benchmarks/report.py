@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Any
 
 import drsne
 from drsne import markdown
-from drsne.experiments.rows import Row, Rows, key
+from drsne.experiments.rows import Row, Rows, key, machine_name
 
 RESULTS = Path(__file__).parent / "results"
 SOURCES = Path(__file__).parents[1] / "src"
@@ -28,18 +27,7 @@ def machine() -> str:
 def host() -> str:
     """Return processor, cores, system and the versions of the packages that we build on."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba"))
-    system = f"{os.cpu_count()} cores, {platform.system()}"
-    return f"{_processor()}, {system}; Python {platform.python_version()}, {packages}"
-
-
-def _processor() -> str:
-    """Return the name of the processor, or its architecture if the system does not give a name."""
-    try:
-        lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
-        names = [line.split(":")[1].strip() for line in lines if line.startswith("Model name")]
-    except (OSError, subprocess.CalledProcessError):
-        names = []
-    return f"{names[0]} ({platform.machine()})" if names else platform.machine()
+    return f"{machine_name()}, {platform.system()}; Python {platform.python_version()}, {packages}"
 
 
 def _commit() -> str:

@@ -195,11 +195,11 @@ def provenance() -> dict[str, Any]:
             versions[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {"versions": versions, "commit": _commit(), "machine": _machine()}
+    return {"versions": versions, "commit": _commit(), "machine": machine_name()}
 
 
 @lru_cache(maxsize=1)
-def _machine() -> str:
+def machine_name() -> str:
     """Return the name of the processor, or its architecture if the system does not give a name, and its cores."""
     try:
         lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()

@@ -46,10 +46,12 @@ def as_model(source: Any, name: str = "source") -> Any:
             "such as adata.obsm['X_umap']."
         )
     names = {"input_concentration_": "drsne_concentration", "concentration_": "drsne_concentration_map"}
-    known = {attribute: np.asarray(source.obs[column]) for attribute, column in names.items() if column in source.obs}
+    known: dict[str, Any] = {
+        attribute: np.asarray(source.obs[column]) for attribute, column in names.items() if column in source.obs
+    }
     results = source.uns.get("drsne", {})
-    numbers = {f"{key}_": float(results[key]) for key in ("contrast", "density_weight") if key in results}
-    return Cells(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known, **numbers)
+    known |= {f"{key}_": float(results[key]) for key in ("contrast", "density_weight") if key in results}
+    return Cells(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known)
 
 
 def map_of(source: Any, name: str = "source") -> NDArray[Any]:
