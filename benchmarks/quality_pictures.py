@@ -16,7 +16,7 @@ from drsne.experiments.rows import Row
 if TYPE_CHECKING:
     from quality_report import Point
 
-# The sets of the paper, and the others. A picture is drawn anew only if all of its maps are in the folder.
+# The sets of the paper, and the others. A picture is drawn again only if all of its maps are in the folder.
 FILES = {"quality_maps.png": tuple(EIGHT), "quality_maps_even.png": tuple(EVEN | NOISES)}
 DRAWN_SEED = 3
 NEIGHBORS = SCORES["concentration_correlation"].neighbors  # of the radius that colours the maps
@@ -81,7 +81,7 @@ def draw_maps(files: dict[tuple[str, str], Path], sets: Sequence[str], picture: 
         line[0].set_ylabel(EXTENDED[name])
     for axis, method in zip(axes[0], DEFAULTS, strict=True):
         axis.set_title(METHODS[method].title, fontsize=10)
-    figure.savefig(RESULTS / picture, dpi=100)
+    figure.savefig(RESULTS / picture, dpi=75)
     plt.close(figure)
 
 

@@ -194,15 +194,10 @@ class Objective:
         """Return the objective for data with this automatic contrast; all exponents are then numbers."""
         automatic = min(automatic, self.max_contrast)
         exponent = self.embedding_exponent * automatic if self.input_exponent is None else self.input_exponent
-        objective = replace(self, input_exponent=exponent)
-        if isinstance(self.scale_exponent, str):
-            return replace(objective, scale_exponent=of_scales(automatic))
-        assert objective.contrast is not None
-        return (
-            objective
-            if self.scale_exponent is not None
-            else replace(objective, scale_exponent=of_scales(objective.contrast))
-        )
+        power = self.scale_exponent
+        if power is None or isinstance(power, str):
+            power = of_scales(exponent / self.embedding_exponent if power is None else automatic)
+        return replace(self, input_exponent=exponent, scale_exponent=power)
 
     def of_the_paper(self) -> Objective:
         """Return the objective with the paper's density term.

@@ -26,8 +26,8 @@ def embedding(
 
     A few points that are far away from all others are drawn at the edge, so that the other points remain visible. From
     150,000 points on, the map is drawn as a picture whose cells have the mean colour of their points and are the more
-    opaque the more points they have. If ``source`` is a fitted model,
-    its contrast (``contrast_``) is written below the map.
+    opaque the more points they have. If ``source`` is a fitted model, its contrast (``contrast_``) is written below the
+    map.
 
     Parameters
     ----------
