@@ -45,8 +45,8 @@ from drsne.experiments import Rows, Study, run
 from drsne.experiments.methods import Method, Run, Workspace
 from drsne.experiments.runner import rows_of_study
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import DEFAULT_SMOOTHING, group_neighbors, profile, repeated
-from drsne.objectives.contrast import EVEN, STANDS_OUT, USUAL, local_dimension
+from drsne.terms.contrast import EVEN, STANDS_OUT, USUAL, local_dimension
+from drsne.terms.profile import DEFAULT_SMOOTHING, group_neighbors, profile, repeated
 
 ROWS = RESULTS / "contrast.jsonl"
 FOLDER = os.environ.get("CONTRAST_DATA")

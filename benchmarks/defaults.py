@@ -21,10 +21,11 @@ from data import EIGHT, digits, prepare
 from joblib import Parallel, delayed
 from report import Results, table, write
 
-from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing, presets
+from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing
 from drsne.experiments.methods import Workspace
 from drsne.experiments.scoring import scores
 from drsne.neighbors.search import knn
+from drsne.optimize import defaults
 
 ROWS = Results("defaults", "part", "dataset", "setting", "seed")
 CHOSEN = 2.1  # the default of the fixed kernel, which this study is about
@@ -106,7 +107,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
         if weights is None:
             model = DRSNE(density_weight=0, **options).fit(X)
         else:
-            split = variant.get("total", 1000), variant.get("share", presets.DENSITY_SHARE)
+            split = variant.get("total", 1000), variant.get("share", defaults.DENSITY_SHARE)
             if split not in starts:
                 starts[split] = opened(X, *split, options)
             start, schedule = starts[split]
@@ -127,7 +128,7 @@ def maps(X: np.ndarray, seed: int, variants: list[dict[str, Any]]) -> tuple[list
 def opened(X: np.ndarray, total: int, share: float, options: dict[str, Any]) -> tuple[np.ndarray, Schedule]:
     """Return the map before the density term, and the schedule, for a number of iterations and a share with it."""
     numbers = {"n_iter_exaggeration": 250, "early_exaggeration": 12.0, "learning_rate": "auto"}
-    schedule = presets.default_schedule(len(X), max_iter=total, density=True, share=share, **numbers)
+    schedule = defaults.default_schedule(len(X), max_iter=total, density=True, share=share, **numbers)
     first = replace(schedule, phases=schedule.phases[:-1])
     return DRSNE(schedule=first, **options).fit_transform(X), schedule
 
@@ -136,16 +137,16 @@ def changed(phase: Phase, momentum: Momentum, variant: dict[str, Any]) -> Phase:
     """Return the last phase of a setting."""
     adam = replace(
         phase.optimizer,
-        rate=variant.get("rate", presets.ADAM_RATE),
-        betas=tuple(variant.get("betas", presets.ADAM_BETAS)),
+        rate=variant.get("rate", defaults.ADAM_RATE),
+        betas=tuple(variant.get("betas", defaults.ADAM_BETAS)),
     )
     plain = "momentum" in variant
     return replace(
         phase,
         optimizer=momentum if plain else adam,
         decay="constant" if plain else variant.get("decay", phase.decay),
-        max_step=presets.MAX_STEP if plain else phase.max_step,
-        ramp=round(variant.get("ramp", presets.DENSITY_RAMP) * phase.n_iter),
+        max_step=defaults.MAX_STEP if plain else phase.max_step,
+        ramp=round(variant.get("ramp", defaults.DENSITY_RAMP) * phase.n_iter),
     )
 
 
@@ -229,8 +230,8 @@ def report() -> None:
         "python benchmarks/defaults.py",
         note,
         "## Schedule\n\nThe default's last phase: 500 iterations of Adam, rate "
-        f"{presets.ADAM_RATE:g} with a cosine decay, betas {presets.ADAM_BETAS}, the weight rising over "
-        f"the first {presets.DENSITY_RAMP:g}. "
+        f"{defaults.ADAM_RATE:g} with a cosine decay, betas {defaults.ADAM_BETAS}, the weight rising over "
+        f"the first {defaults.DENSITY_RAMP:g}. "
         f'"mild" is lambda = {CHOSEN:g}, "strong" is lambda = 14 with neighborhoods="both". What changes against the '
         f"default, one thing at a time, means over all sets and seeds:\n\n{short('schedule', rows)}\n\n{SCHEDULE}\n\n"
         + wide("schedule", rows),

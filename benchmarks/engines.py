@@ -24,9 +24,9 @@ from drsne import DRSNE, engines
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines import fft
-from drsne.estimators.preparation import prepare_drsne
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
+from drsne.preparation import prepared
 
 PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "let go", 999: "final"}
 
@@ -219,8 +219,7 @@ def iteration(quick: bool) -> str:
     with Workers(1) as workers:
         for mode in ("input", "both"):
             model = DRSNE(neighborhoods=mode, **settings)
-            prepared = prepare_drsne(model._settings(), X.astype(np.float64), model._objective(1.0), 1.0, workers)
-            problem = prepared.problem
+            problem = prepared(model._settings(), X.astype(np.float64), model._objective(1.0), 1.0, workers)
             problem.engine = _Nothing()
 
             def steps(problem: Any = problem, **options: float) -> float:

@@ -22,8 +22,8 @@ from drsne.backends.torch import cells
 from drsne.backends.torch.backend import TorchBackend
 from drsne.backends.torch.tree import TorchTree
 from drsne.engines.tree import TreeEngine
-from drsne.objectives.drsne import DRSNEProblem
-from drsne.optimization.loop import _Run
+from drsne.optimize.loop import _Run
+from drsne.terms.objective import DRSNEProblem
 
 SPAN = 24  # number of iterations whose times are taken, and of those that are profiled
 BEGIN = 10  # the first iteration that is measured

@@ -154,8 +154,8 @@ def shape(dataset: str, X: Array, Y: Array, groups: Array | None) -> dict[str, A
 def model(setting: dict[str, Any], n: int, seed: int, neighbors: Any) -> Any:
     """Return the estimator of a setting."""
     from drsne import DRSNE, Objective
-    from drsne.objectives.drsne import NEIGHBORHOODS
     from drsne.presets import default_schedule
+    from drsne.terms.objective import NEIGHBORHOODS
 
     weight, adaptive = setting["weight"], setting["kernel"] == "adaptive"
     reading = NEIGHBORHOODS[setting.get("neighborhoods", "input")]

@@ -25,7 +25,7 @@ from drsne.estimators import base
 from drsne.initialization import pca
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
-from drsne.presets import default_schedule
+from drsne.optimize.defaults import default_schedule
 
 WEIGHT, K, ITERATIONS = 2.0, 30, 1000
 

@@ -1,4 +1,4 @@
-"""Compare the exact bits of maps between two commits, so that a change of the code that should move no map can prove it.
+"""Compare the exact bits of maps between two commits, to prove that a change of the code moves no map.
 
     python benchmarks/map_hashes.py REVISION              compare the working tree with a commit
     python benchmarks/map_hashes.py REVISION --record     append the outcome to results/map_hashes.jsonl
@@ -14,7 +14,6 @@ moved, why it did.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import json
 import os
@@ -188,7 +187,7 @@ def _presets() -> Iterator[tuple[str, Case]]:
 
 
 def _after_a_fit() -> Iterator[tuple[str, Case]]:
-    from drsne import DRSNEDetector, DenSNE, load, metrics
+    from drsne import DenSNE, DRSNEDetector, load, metrics
 
     for name, make in (
         ("", _drsne()),
@@ -326,13 +325,14 @@ def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
-@contextlib.contextmanager
-def checked_out(revision: str) -> Iterator[Path]:
-    """Yield a folder with the sources of a commit."""
-    with tempfile.TemporaryDirectory() as folder:
+def checked_out(revision: str) -> Path:
+    """Return a folder with the sources of a commit. It is kept, because compiled kernels belong to a folder."""
+    folder = KEPT / git("rev-parse", "--short", revision)
+    if not folder.exists():
         archive = subprocess.run(["git", "archive", revision, "src"], cwd=ROOT, capture_output=True, check=True).stdout
-        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
-        yield Path(folder) / "src"
+        folder.mkdir(parents=True)
+        subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)
+    return folder / "src"
 
 
 def main() -> int:
@@ -348,8 +348,7 @@ def main() -> int:
         return 0
     if not options.revision:
         parser.error("give the commit to compare with, for example HEAD~1")
-    with checked_out(options.revision) as sources:
-        old = hashes_of("old", sources, options.only)
+    old = hashes_of("old", checked_out(options.revision), options.only)
     new = hashes_of("new", ROOT / "src", options.only)
     reasons = json.loads((RESULTS / "map_hashes.reasons.json").read_text())
     moved = [name for name in {**old, **new} if old.get(name) != new.get(name)]

@@ -37,7 +37,7 @@ from drsne import density_path, metrics
 from drsne.datasets import recipes
 from drsne.estimators.path import WEIGHTS
 from drsne.experiments.rows import Row, Rows, key
-from drsne.objectives.drsne import PROFILE_WEIGHT
+from drsne.terms.objective import PROFILE_WEIGHT
 
 PATH = (*(weight for weight in WEIGHTS if weight <= PROFILE_WEIGHT), 140.0, 280.0, 560.0, 1120.0, 2240.0)
 SEEDS = (0, 1, 2)

@@ -20,7 +20,7 @@ from scipy.spatial import procrustes
 
 from drsne import DRSNE, metrics
 from drsne.estimators.path import WEIGHTS
-from drsne.presets import PATH_RATE, PATH_STEP
+from drsne.optimize.defaults import PATH_RATE, PATH_STEP
 
 # Part of each row, so that rows of another path are not mistaken for those of the current one.
 PATH = {"weights": list(WEIGHTS), "step": PATH_STEP, "rate": PATH_RATE, "from": "a fit at the first weight"}

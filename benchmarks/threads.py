@@ -27,9 +27,9 @@ from report import Results, host, table, write
 from drsne import DRSNE
 from drsne.backends.numba.kernels._compile import kernel
 from drsne.backends.numba.threads import Workers
-from drsne.graph import knn
 from drsne.logs import LOGGER
-from drsne.presets import default_schedule, iterations
+from drsne.neighbors import knn
+from drsne.optimize.defaults import default_schedule, iterations
 
 SIZES = {"mnist": 70_000, "gaussians": 1_000_000}
 TITLES = {

@@ -16,8 +16,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from drsne import Schedule
 from drsne.backends.numpy import NumpyBackend
-from drsne.objectives.problem import Evaluation
-from drsne.optimization.loop import minimize
+from drsne.optimize.loop import minimize
+from drsne.terms.problem import Evaluation
 
 EPS = 1e-8
 

@@ -12,12 +12,11 @@ if TYPE_CHECKING:
     from drsne import (
         affinities,
         anomaly,
-        concentration,
         datasets,
         distributed,
         explorer,
-        graph,
         metrics,
+        neighbors,
         pl,
         presets,
         tl,
@@ -31,10 +30,12 @@ if TYPE_CHECKING:
     from drsne.estimators.memory_estimate import memory_estimate
     from drsne.estimators.path import DensityPath
     from drsne.files import ModelFileError
-    from drsne.objectives.concentration import Smoothing
-    from drsne.objectives.drsne import Objective
-    from drsne.optimization.optimizers import Adam, Momentum
-    from drsne.optimization.schedule import Phase, Schedule
+    from drsne.optimize.loop import minimize
+    from drsne.optimize.optimizers import Adam, Momentum
+    from drsne.optimize.schedule import Phase, Schedule
+    from drsne.preparation import prepare
+    from drsne.terms.objective import Objective
+    from drsne.terms.profile import Smoothing
 
 __version__ = "0.1.0"
 
@@ -48,22 +49,23 @@ _HOME = {
     "ModelFileError": "drsne.files",
     "Calibration": "drsne.affinities",
     "DensityPath": "drsne.estimators.path",
-    "Objective": "drsne.objectives.drsne",
-    "Smoothing": "drsne.objectives.concentration",
-    "Adam": "drsne.optimization.optimizers",
-    "Momentum": "drsne.optimization.optimizers",
-    "Phase": "drsne.optimization.schedule",
-    "Schedule": "drsne.optimization.schedule",
+    "Objective": "drsne.terms.objective",
+    "Smoothing": "drsne.terms.profile",
+    "Adam": "drsne.optimize.optimizers",
+    "Momentum": "drsne.optimize.optimizers",
+    "Phase": "drsne.optimize.schedule",
+    "Schedule": "drsne.optimize.schedule",
+    "minimize": "drsne.optimize.loop",
+    "prepare": "drsne.preparation",
 }
 _MODULES = (
     "affinities",
     "anomaly",
-    "concentration",
     "datasets",
     "distributed",
     "explorer",
-    "graph",
     "metrics",
+    "neighbors",
     "pl",
     "presets",
     "tl",
@@ -85,16 +87,17 @@ __all__ = [
     "__version__",
     "affinities",
     "anomaly",
-    "concentration",
     "datasets",
     "density_path",
     "distributed",
     "explorer",
-    "graph",
     "load",
     "memory_estimate",
     "metrics",
+    "minimize",
+    "neighbors",
     "pl",
+    "prepare",
     "presets",
     "tl",
 ]

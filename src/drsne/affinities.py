@@ -103,6 +103,7 @@ class Affinities(NamedTuple):
     P: sp.csr_matrix | PairList  # (n, n); pairs if they are on a device
     precisions: NDArray[np.float64]  # (n,)
     offsets: NDArray[np.float64]  # log p_{j|i} + precision_i d_ij^2, the same for all neighbours j of a row i, (n,)
+    log_radii: NDArray[np.float64] | None = None  # of the rows in the data, (n,), for den-SNE
 
     def matrix(self) -> sp.csr_matrix:
         """Return ``P`` as a matrix of SciPy."""

@@ -93,12 +93,12 @@ def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
     from sklearn.decomposition import PCA
 
     from drsne.affinities import Calibration
-    from drsne.objectives.added_row import Density, Law, MapTerm, RadiusTerm
-    from drsne.objectives.concentration import Smoothing
-    from drsne.objectives.drsne import Objective
-    from drsne.optimization.optimizers import Adam, Momentum
-    from drsne.optimization.schedule import Phase, Schedule
+    from drsne.optimize.optimizers import Adam, Momentum
+    from drsne.optimize.schedule import Phase, Schedule
     from drsne.placement.reference import Training
+    from drsne.terms.new_row import Density, Law, MapTerm, RadiusTerm
+    from drsne.terms.objective import Objective
+    from drsne.terms.profile import Smoothing
 
     ours = (Adam, Calibration, Density, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
     of_pca = (

@@ -165,7 +165,7 @@ def test_same_for_every_number_of_threads(name, d):
 
 @pytest.mark.parametrize("name", [name for name in engines.names() if name not in ADAPTIVE])
 def test_engines_without_the_kernel_are_refused_before_anything_is_searched(name, blobs, monkeypatch):
-    from drsne.estimators import preparation
+    from drsne import preparation
 
     options = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 5, "random_state": 0, "engine": name}
     fixed = Objective(kernel="fixed")

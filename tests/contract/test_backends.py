@@ -19,8 +19,8 @@ from drsne import Adam, Momentum, Phase, Schedule
 from drsne.backends import PairList
 from drsne.backends.arrays import host
 from drsne.backends.numpy import NumpyBackend
-from drsne.objectives.concentration import Smoothing, loss_and_slope, profile
-from drsne.optimization.loop import minimize
+from drsne.optimize.loop import minimize
+from drsne.terms.profile import Smoothing, loss_and_slope, profile
 
 BACKENDS = ["numba", *(["torch"] if TORCH else [])]  # those that are compared with NumPy's
 DIMENSIONS = (1, 2, 3, 4)
@@ -260,7 +260,7 @@ def test_the_gradient_is_that_of_the_loss(name, d, adaptive, weights):
 
     def loss(Z):
         at = problem.evaluate(on.received(Z), losses=True)
-        return at.kl + problem.weight * at.density
+        return at.losses["kl"] + problem.loss.terms[0].weight * at.losses["concentration"]
 
     gradient = host(problem.evaluate(on.received(Y)).gradient) / len(Y)
     assert relative_error(gradient, numerical_gradient(loss, Y)) < 1e-6
@@ -282,4 +282,4 @@ def test_an_optimisation_is_the_same_on_every_backend(whole_backend, adaptive):
         for each in (whole_backend, REFERENCE)
     ]
     np.testing.assert_allclose(found[0].embedding, found[1].embedding, rtol=1e-7, atol=1e-8)
-    assert found[0].kl == pytest.approx(found[1].kl, rel=1e-9)
+    assert found[0].losses["kl"] == pytest.approx(found[1].losses["kl"], rel=1e-9)

@@ -13,8 +13,9 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.backends.numpy import NumpyBackend
 from drsne.neighbors.search import nearest
-from drsne.objectives.concentration import profile
-from drsne.objectives.drsne import DRSNEProblem
+from drsne.preparation import problem_of
+from drsne.terms.problem import Problem
+from drsne.terms.profile import profile
 
 
 class Toy:
@@ -22,6 +23,7 @@ class Toy:
 
     backend = NumpyBackend()
     reordered_every = None
+    names = ("kl", "concentration")
 
     def start(self):
         return None
@@ -31,9 +33,7 @@ EXACT = Smoothing(relative=0.0)
 DOUBLE = Objective(precision="double", input_smoothing=EXACT, embedding_smoothing=EXACT)
 
 
-def small_problem(
-    objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, backend=None, **given
-) -> DRSNEProblem:
+def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=0, backend=None, **given) -> Problem:
     """Return a problem on random data; ``given`` is passed on to it: log_scales, kept."""
     objective = objective.at(1.0)
     rng = np.random.default_rng(seed)
@@ -46,7 +46,7 @@ def small_problem(
     target = profile(graph.distances[:, :k].mean(axis=1), objective.input_exponent, objective.input_smoothing).log
     engine = engines.load("exact")(backend, precision=objective.precision)
     near = graph.indices[:, :k]
-    return DRSNEProblem(
+    return problem_of(
         objective, P=P, neighbors=near, target=target, weight=weight, engine=engine, backend=backend, **given
     )
 
@@ -81,21 +81,21 @@ def with_(objective: Objective, **changes) -> Objective:
     return replace(objective, **changes)
 
 
-def neighbors_of(problem: DRSNEProblem):
-    return problem.terms.neighborhoods[0].neighbors
+def neighbors_of(problem: Problem):
+    return problem.loss.terms[0].neighborhoods[0].neighbors
 
 
-def pairs_of(problem: DRSNEProblem, name="objective"):
+def pairs_of(problem: Problem, name="objective"):
     """A as a matrix, and the mass of the stored pairs."""
-    stored = problem.terms.pairs_of(name)
-    n, pairs = len(problem.target), stored.pairs
+    stored = problem.loss.pairs_of(name)
+    n, pairs = problem.n_samples, stored.pairs
     return csr_matrix((pairs.values, pairs.columns, pairs.indptr), shape=(n, n)), stored.mass
 
 
-def affinities_of(problem: DRSNEProblem):
+def affinities_of(problem: Problem):
     return pairs_of(problem, "all")[0]
 
 
-def radii_of(problem: DRSNEProblem, Y):
+def radii_of(problem: Problem, Y):
     """Mean distances to the neighbours in the data."""
     return np.linalg.norm(Y[:, None] - Y[neighbors_of(problem)], axis=2).mean(axis=1)

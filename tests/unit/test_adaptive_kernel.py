@@ -18,6 +18,7 @@ from problems import (
 )
 
 from drsne import DRSNE, Objective
+from drsne.preparation import problem_of
 
 DIMENSIONS = (1, 2, 3, 4)
 BOTH = with_(DOUBLE, input_weight=1.0, embedding_weight=0.7)
@@ -28,7 +29,7 @@ def adaptive_problem(objective=DOUBLE, *, log_scales=None, **options):
 
 
 def kl(problem, **options):
-    return lambda Y: problem.evaluate(Y, density=0.0, losses=True, **options).kl
+    return lambda Y: problem.evaluate(Y, density=0.0, losses=True, **options).losses["kl"]
 
 
 def kl_gradient(problem, Y, **options):
@@ -93,7 +94,7 @@ def test_full_objective_with_both_readings(d, kept):
 
     def loss(Y):
         at = problem.evaluate(Y, losses=True)
-        return at.kl + problem.weight * at.density
+        return at.losses["kl"] + problem.loss.terms[0].weight * at.losses["concentration"]
 
     # a step so small that no point changes its neighbours in the map
     numerical = numerical_gradient(loss, Y, step=1e-6)
@@ -113,8 +114,8 @@ def test_invariant_under_translation_and_rotation(d):
     problem, Y = adaptive_problem(BOTH), some_map(d=d)
     R = np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0]
     at, moved = (problem.evaluate(M, losses=True) for M in (Y, Y @ R + 3.0))
-    assert moved.kl == pytest.approx(at.kl, rel=1e-10)
-    assert moved.density == pytest.approx(at.density, rel=1e-10)
+    assert moved.losses["kl"] == pytest.approx(at.losses["kl"], rel=1e-10)
+    assert moved.losses["concentration"] == pytest.approx(at.losses["concentration"], rel=1e-10)
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
@@ -122,12 +123,12 @@ def test_relabelling_points_relabels_the_gradient_and_the_scales():
     order = np.random.default_rng(5).permutation(40)
     problem, other, Y = adaptive_problem(), adaptive_problem(), some_map()
     place = np.argsort(order)
-    relabelled = type(problem)(
-        problem.objective,
+    relabelled = problem_of(
+        problem.loss.terms[0].objective,
         P=affinities_of(problem)[order][:, order].tocsr(),
         neighbors=place[neighbors_of(problem)[order]].astype(np.int32),
-        target=problem.target[order],
-        weight=problem.weight,
+        target=problem.loss.terms[0].target[order],
+        weight=problem.loss.terms[0].weight,
         engine=other.engine,
         backend=other.backend,
         log_scales=some_log_scales()[order],
@@ -142,7 +143,7 @@ def test_relabelling_points_relabels_the_gradient_and_the_scales():
 def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(c, d):
     problem, fixed, Y = adaptive_problem(log_scales=np.full(40, np.log(c))), small_problem(), some_map(d=d)
     at, expected = problem.evaluate(Y, density=0.0, losses=True), fixed.evaluate(Y / c, density=0.0, losses=True)
-    assert at.kl == pytest.approx(expected.kl, rel=1e-12)
+    assert at.losses["kl"] == pytest.approx(expected.losses["kl"], rel=1e-12)
     np.testing.assert_allclose(at.gradient, expected.gradient / c, rtol=1e-9, atol=1e-12)
 
 
@@ -153,7 +154,11 @@ def test_the_fixed_kernel_is_that_of_a_fixed_problem_bitwise(precision, d):
     at = adaptive_problem(objective).evaluate(Y, losses=True, scale=None)
     expected = small_problem(objective).evaluate(Y, losses=True)
     np.testing.assert_array_equal(at.gradient, expected.gradient)
-    assert (at.kl, at.density, at.scales) == (expected.kl, expected.density, None)
+    assert (at.losses["kl"], at.losses["concentration"], at.scales) == (
+        expected.losses["kl"],
+        expected.losses["concentration"],
+        None,
+    )
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -161,12 +166,12 @@ def test_power_zero_is_the_fixed_kernel(d):
     problem, Y = adaptive_problem(), some_map(d=d)
     at, expected = problem.evaluate(Y, losses=True, scale=0.0), problem.evaluate(Y, losses=True, scale=None)
     assert relative_error(at.gradient, expected.gradient) < 1e-12
-    assert at.kl == pytest.approx(expected.kl, rel=1e-12)
-    assert (at.density, at.scales) == (expected.density, None)
+    assert at.losses["kl"] == pytest.approx(expected.losses["kl"], rel=1e-12)
+    assert (at.losses["concentration"], at.scales) == (expected.losses["concentration"], None)
 
 
 def test_the_order_in_memory_changes_nothing(monkeypatch):
-    from drsne.objectives import problem as shared
+    from drsne.terms import problem as shared
 
     log_scale, Y = some_log_scales(120), some_map(n=120)
     kept = np.where(np.arange(120) % 4 == 0, 4, 7).astype(np.int32)
@@ -175,10 +180,10 @@ def test_the_order_in_memory_changes_nothing(monkeypatch):
     state = problem.start()
     problem.reorder(Y, state)
     at, expected = problem.evaluate(Y, losses=True, state=state, iteration=0), plain.evaluate(Y, losses=True)
-    assert state.terms.order is not None
+    assert state.loss.order is not None
     assert relative_error(at.gradient, expected.gradient) < 1e-11
-    assert at.kl == pytest.approx(expected.kl, rel=1e-12)
-    assert at.density == pytest.approx(expected.density, rel=1e-12)
+    assert at.losses["kl"] == pytest.approx(expected.losses["kl"], rel=1e-12)
+    assert at.losses["concentration"] == pytest.approx(expected.losses["concentration"], rel=1e-12)
     np.testing.assert_array_equal(at.scales, expected.scales)
     other = some_map(n=120, seed=5)
     problem.reorder(other, state)  # nothing of the first order is left
@@ -192,7 +197,7 @@ def test_coincident_points_have_a_finite_gradient():
     Y[20:] = 1.0
     at = problem.evaluate(Y, losses=True)
     assert np.isfinite(at.gradient).all()
-    assert np.isfinite([at.kl, at.density]).all()
+    assert np.isfinite([at.losses["kl"], at.losses["concentration"]]).all()
 
 
 @pytest.mark.parametrize("factor", [2.0, 3.7, 1e-8, 1e12])

@@ -248,12 +248,12 @@ def test_a_path_without_scores_is_written_but_not_drawn(folder, run, monkeypatch
 
 
 def test_an_interrupt_after_the_map_is_known(folder, run, monkeypatch):
-    from drsne.objectives.drsne import DRSNEProblem
+    from drsne.terms.problem import Problem
 
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DRSNEProblem, "concentration", interrupted)
+    monkeypatch.setattr(Problem, "of_points", interrupted)
     code, _, err = run("embed", "flowers.csv", "-o", "o.csv", *FAST)
     assert code == 130, err
     assert pd.read_csv("o.csv")["concentration_map"].isna().all()

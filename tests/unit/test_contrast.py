@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 
 from drsne import DRSNE, Objective, density_path, presets
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import Smoothing
-from drsne.objectives.contrast import automatic, local_dimension, of_scales
+from drsne.terms.contrast import automatic, local_dimension, of_scales
+from drsne.terms.profile import Smoothing
 
 EXACT = Smoothing(relative=0.0)
 QUICK = {"perplexity": 8.0, "density_neighbors": 10, "max_iter": 60, "random_state": 0}

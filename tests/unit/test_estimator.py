@@ -13,7 +13,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from drsne import DRSNE, Adam, Objective, Phase, Schedule
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import profile
+from drsne.terms.profile import profile
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 60, "random_state": 0}
 
@@ -222,7 +222,7 @@ def test_interrupt_keeps_the_last_map(blobs):
 
 
 def test_a_second_interrupt_keeps_the_map_too(blobs, monkeypatch):
-    from drsne.objectives.drsne import Problem
+    from drsne.terms.problem import Problem
 
     evaluate = Problem.evaluate
     calls = []

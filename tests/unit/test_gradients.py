@@ -18,16 +18,17 @@ from problems import (
 )
 
 from drsne import Smoothing
+from drsne.preparation import problem_of
 
 DIMENSIONS = (1, 2, 3, 4)
 
 
 def kl(problem, **options):
-    return lambda Y: problem.evaluate(Y, density=0.0, losses=True, **options).kl
+    return lambda Y: problem.evaluate(Y, density=0.0, losses=True, **options).losses["kl"]
 
 
 def concentration(problem):
-    return lambda Y: problem.evaluate(Y, losses=True).density
+    return lambda Y: problem.evaluate(Y, losses=True).losses["concentration"]
 
 
 def kl_gradient(problem, Y, **options):
@@ -37,7 +38,7 @@ def kl_gradient(problem, Y, **options):
 def concentration_gradient(problem, Y):
     """The density term alone: its share of the gradient of n times the loss, per unit weight."""
     with_term, without = problem.evaluate(Y).gradient, problem.evaluate(Y, density=0.0).gradient
-    return (with_term - without) / (problem.weight * len(Y))
+    return (with_term - without) / (problem.loss.terms[0].weight * len(Y))
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -97,7 +98,7 @@ def test_concentration_with_detached_mean(alpha, d):
     mean = (radii(Y) ** -alpha).mean()  # held fixed while Y moves
 
     def loss(Y):
-        return ((problem.target - np.log(radii(Y) ** -alpha / mean)) ** 2).mean()
+        return ((problem.loss.terms[0].target - np.log(radii(Y) ** -alpha / mean)) ** 2).mean()
 
     assert relative_error(concentration_gradient(problem, Y), numerical_gradient(loss, Y)) < 1e-7
     assert concentration(problem)(Y) == pytest.approx(loss(Y), rel=1e-12)
@@ -117,7 +118,7 @@ def test_every_smoothing_constant(normalizer):
 
     def loss(Y):
         m = c(Y).mean() if normalizer == "attached" else mean
-        return ((problem.target - np.log(c(Y) / (m + 0.05) + 0.1)) ** 2).mean()
+        return ((problem.loss.terms[0].target - np.log(c(Y) / (m + 0.05) + 0.1)) ** 2).mean()
 
     assert concentration(problem)(Y) == pytest.approx(loss(Y), rel=1e-12)
     assert relative_error(concentration_gradient(problem, Y), numerical_gradient(loss, Y)) < 1e-7
@@ -142,7 +143,7 @@ def test_full_objective(support, d):
 
     def loss(Y):
         at = problem.evaluate(Y, losses=True)
-        return at.kl + problem.weight * at.density
+        return at.losses["kl"] + problem.loss.terms[0].weight * at.losses["concentration"]
 
     assert relative_error(problem.evaluate(Y).gradient / len(Y), numerical_gradient(loss, Y)) < 1e-8
 
@@ -162,8 +163,8 @@ def test_both_terms_are_invariant_under_translation_and_rotation(d):
     problem, Y, R = small_problem(), some_map(d=d), rotation(d)
     at = problem.evaluate(Y, losses=True)
     moved = problem.evaluate(Y @ R + 3.0, losses=True)
-    assert moved.kl == pytest.approx(at.kl, rel=1e-10)
-    assert moved.density == pytest.approx(at.density, rel=1e-10)
+    assert moved.losses["kl"] == pytest.approx(at.losses["kl"], rel=1e-10)
+    assert moved.losses["concentration"] == pytest.approx(at.losses["concentration"], rel=1e-10)
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
@@ -173,12 +174,12 @@ def test_relabelling_points_relabels_the_gradient():
     place = np.argsort(order)
     other = small_problem(n=n)
     P = affinities_of(problem)[order][:, order].tocsr()
-    relabelled = type(problem)(
-        problem.objective,
+    relabelled = problem_of(
+        problem.loss.terms[0].objective,
         P=P,
         neighbors=place[neighbors_of(problem)[order]].astype(np.int32),
-        target=problem.target[order],
-        weight=problem.weight,
+        target=problem.loss.terms[0].target[order],
+        weight=problem.loss.terms[0].weight,
         engine=other.engine,
         backend=other.backend,
     )
@@ -199,8 +200,9 @@ def test_attached_concentration_is_invariant_under_scaling(scale):
 
 def profile_slope(problem, Y):
     state = problem.start()
-    table = state.terms.neighborhoods[0].table(Y, state.memories[0], problem.backend)
-    return problem._loss(problem._profile(Y, table), state)
+    term, at = state.loss.terms[0], problem._moment(Y, state)
+    table = term.neighborhoods[0].table(Y, state.memories[0][0], problem.backend)
+    return term._loss(term._profile(table, at), at)
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -234,8 +236,8 @@ def test_coincident_points_have_a_finite_gradient():
     Y[20:] = 1.0
     at = problem.evaluate(Y, losses=True)
     assert np.isfinite(at.gradient).all()
-    assert np.isfinite(at.kl)
-    assert np.isfinite(at.density)
+    assert np.isfinite(at.losses["kl"])
+    assert np.isfinite(at.losses["concentration"])
 
 
 def test_kl_splits_into_attraction_and_log_partition():

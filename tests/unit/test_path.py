@@ -140,7 +140,7 @@ def test_settings_of_the_user_are_used_at_every_weight(X, options):
 def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkeypatch):
     from drsne.backends.numba.threads import Workers
     from drsne.estimators import path
-    from drsne.estimators.preparation import prepare_drsne
+    from drsne.preparation import prepared
 
     X, options = digits[:400], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 200, "random_state": 0}
     monkeypatch.setattr(path, "AUTO_WEIGHTS", (0.0, 5.0, 70.0))
@@ -153,11 +153,11 @@ def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkey
     np.testing.assert_array_equal(auto.scales_, fitted.scales_)
     np.testing.assert_array_equal(auto.input_concentration_, fitted.input_concentration_)
     with Workers(1) as workers:
-        problem = prepare_drsne(fitted._settings(), X, fitted._objective(chosen), chosen, workers).problem
+        problem = prepared(fitted._settings(), X, fitted._objective(chosen), chosen, workers)
         evaluation = problem.evaluate(auto.embedding_, losses=True)
-        assert evaluation.density == pytest.approx(auto.concentration_loss_, rel=1e-6)
-        assert evaluation.kl == pytest.approx(auto.kl_divergence_, rel=1e-6)
-        np.testing.assert_allclose(auto.concentration_, problem.concentration(auto.embedding_), atol=1e-6)
+        assert evaluation.losses["concentration"] == pytest.approx(auto.concentration_loss_, rel=1e-6)
+        assert evaluation.losses["kl"] == pytest.approx(auto.kl_divergence_, rel=1e-6)
+        np.testing.assert_allclose(auto.concentration_, problem.of_points(auto.embedding_)["concentration"], atol=1e-6)
 
 
 def test_the_concentration_of_the_data_and_the_contrasts_are_those_of_a_fit(X, path):

@@ -9,7 +9,8 @@ import pytest
 from authors_loop import AuthorsLoop
 
 from drsne import DRSNE, Adam, Momentum, Phase, Schedule
-from drsne.presets import default_schedule, paper
+from drsne.optimize.defaults import default_schedule
+from drsne.presets import paper
 
 N, K, LAM, WARMUP = 300, 29, 0.01, 10
 

@@ -7,7 +7,8 @@ import pytest
 
 from drsne import DRSNE, Objective, Smoothing
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import (
+from drsne.terms.kernel import LARGEST_LOG_SCALE, SCALE_QUANTILE, log_scales
+from drsne.terms.profile import (
     DEFAULT_SMOOTHING,
     LEAST_GROUP,
     group_neighbors,
@@ -15,7 +16,6 @@ from drsne.objectives.concentration import (
     repeated,
     winsorized,
 )
-from drsne.objectives.kernel import LARGEST_LOG_SCALE, SCALE_QUANTILE, log_scales
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 30, "random_state": 0}
 

@@ -13,7 +13,9 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import nearest
-from drsne.objectives.densne import DenSNEProblem, input_log_radii, standardized
+from drsne.terms.kl import StoredPairs, stored
+from drsne.terms.log_radii import LogRadii, input_log_radii, standardized
+from drsne.terms.problem import Loss, Problem
 
 DIMENSIONS = (1, 2, 3, 4)
 SHIFTS = (0.0, 0.1, 2.0)
@@ -28,25 +30,28 @@ def problem(shift=0.1, weight=0.7, *, n=40, engine="exact", precision="double", 
     workers = Workers(n_jobs)
     graph = nearest(data(n) if X is None else X, 15, metric="euclidean", workers=workers)
     rows, _ = calibrated(graph, 5.0, DEFAULT_CALIBRATION, workers)
-    return DenSNEProblem(
-        P=symmetrize(graph.indices, rows, workers),
-        target=standardized(input_log_radii(graph, rows)),
-        weight=weight,
-        variance_shift=shift,
+    pairs = StoredPairs.of(stored(symmetrize(graph.indices, rows, workers), precision), 0.0)
+    target = standardized(input_log_radii(graph, rows))
+    return Problem(
+        Loss({"objective": pairs}, (LogRadii(weight=weight, target=target, variance_shift=shift),)),
         precision=precision,
         engine=engines.build(engine, NumbaBackend(workers), precision=precision),
         backend=NumbaBackend(workers),
     )
 
 
+def term(of):
+    return of.loss.terms[0]
+
+
 def rho(of):
-    return lambda Y: of.evaluate(Y, losses=True).density
+    return lambda Y: of.evaluate(Y, losses=True).losses["correlation"]
 
 
 def rho_gradient(of, Y):
     """The density term alone: n (L_KL - 2 lambda rho) less n L_KL."""
     both, kl = of.evaluate(Y).gradient, of.evaluate(Y, density=0.0).gradient
-    return (both - kl) / (-2.0 * of.weight * len(Y))
+    return (both - kl) / (-2.0 * term(of).weight * len(Y))
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)
@@ -62,7 +67,7 @@ def test_gradient_of_the_whole_objective(d):
 
     def loss(Y):
         at = of.evaluate(Y, losses=True)
-        return at.kl - 2.0 * of.weight * at.density
+        return at.losses["kl"] - 2.0 * term(of).weight * at.losses["correlation"]
 
     assert relative_error(of.evaluate(Y).gradient / len(Y), numerical_gradient(loss, Y)) < 1e-8
 
@@ -78,8 +83,8 @@ def test_invariant_under_translation_and_rotation(d):
     of, Y = problem(), some_map(d=d)
     R = np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0]
     at, moved = of.evaluate(Y, losses=True), of.evaluate(Y @ R + 3.0, losses=True)
-    assert moved.kl == pytest.approx(at.kl, rel=1e-10)
-    assert moved.density == pytest.approx(at.density, rel=1e-10)
+    assert moved.losses["kl"] == pytest.approx(at.losses["kl"], rel=1e-10)
+    assert moved.losses["correlation"] == pytest.approx(at.losses["correlation"], rel=1e-10)
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
@@ -87,28 +92,30 @@ def test_invariant_under_translation_and_rotation(d):
 def test_the_units_of_the_data_shift_log_radii_and_no_more(factor):
     X = data()
     a, b = (problem(X=X * f) for f in (1.0, factor))
-    np.testing.assert_allclose(a.target, b.target, atol=1e-9)
+    np.testing.assert_allclose(term(a).target, term(b).target, atol=1e-9)
 
 
 def test_correlation_and_radii_are_those_of_the_definition():
     of, Y = problem(), some_map()
     program = Program(data(), 0.7, 5.0)
-    np.testing.assert_allclose(of.target, program.R, atol=1e-4)  # both reach the perplexity to 1e-4 only
-    program.R = of.target
+    np.testing.assert_allclose(term(of).target, program.R, atol=1e-4)  # both reach the perplexity to 1e-4 only
+    program.R = term(of).target
     _, r, *_ = program.radii(program.parts(Y)[1])
-    np.testing.assert_allclose(of.log_radii(Y), r, rtol=1e-12)
+    np.testing.assert_allclose(of.of_points(Y)["correlation"], r, rtol=1e-12)
     assert rho(of)(Y) == pytest.approx(program.rho(Y), rel=1e-12)
 
 
 def test_standardised_radii():
     of = problem()
-    assert of.target.mean() == pytest.approx(0.0, abs=1e-14)
-    assert (of.target**2).sum() == pytest.approx(39.0)
+    assert term(of).target.mean() == pytest.approx(0.0, abs=1e-14)
+    assert (term(of).target ** 2).sum() == pytest.approx(39.0)
 
 
 def test_relabelling_points_relabels_the_log_radii():
     X, order = data(), np.random.default_rng(5).permutation(40)
-    np.testing.assert_allclose(problem(X=X[order]).target, problem(X=X).target[order], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        term(problem(X=X[order])).target, term(problem(X=X)).target[order], rtol=1e-9, atol=1e-12
+    )
 
 
 def test_the_density_factor_scales_the_weight():
@@ -132,12 +139,12 @@ def test_fast_engines_are_near_exact(engine, d):
     Y = some_map(n=600, d=d, scale=8.0)
     fast, exact = (problem(n=600, engine=name).evaluate(Y, losses=True) for name in (engine, "exact"))
     assert relative_error(fast.gradient, exact.gradient) < 2e-2
-    assert fast.kl == pytest.approx(exact.kl, rel=1e-3)
-    assert fast.density == pytest.approx(exact.density, rel=1e-12)
+    assert fast.losses["kl"] == pytest.approx(exact.losses["kl"], rel=1e-3)
+    assert fast.losses["correlation"] == pytest.approx(exact.losses["correlation"], rel=1e-12)
 
 
 def test_many_points_in_another_order_of_memory(monkeypatch):
-    from drsne.objectives import problem as shared
+    from drsne.terms import problem as shared
 
     of, Y = problem(n=300), some_map(n=300)
     expected = of.evaluate(Y, losses=True, iteration=0)
@@ -146,10 +153,10 @@ def test_many_points_in_another_order_of_memory(monkeypatch):
     of.reorder(Y, state)
     arranged = of.evaluate(Y, losses=True, state=state, iteration=0)
     np.testing.assert_allclose(arranged.gradient, expected.gradient, rtol=1e-9, atol=1e-11)
-    assert arranged.density == pytest.approx(expected.density, rel=1e-12)
-    log = of.log_radii(Y, state)
+    assert arranged.losses["correlation"] == pytest.approx(expected.losses["correlation"], rel=1e-12)
+    log = of.of_points(Y, state)["correlation"]
     monkeypatch.setattr(shared, "LARGE_MAP", 10**9)
-    np.testing.assert_allclose(log, problem(n=300).log_radii(Y), rtol=1e-12)
+    np.testing.assert_allclose(log, problem(n=300).of_points(Y)["correlation"], rtol=1e-12)
 
 
 @pytest.mark.parametrize("precision", ["single", "double"])
@@ -158,7 +165,7 @@ def test_coincident_points_have_a_finite_gradient(precision):
     for Y in (np.zeros((40, 2)), np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)):
         at = of.evaluate(Y, losses=True)
         assert np.isfinite(at.gradient).all()
-        assert np.isfinite([at.kl, at.density]).all()
+        assert np.isfinite([at.losses["kl"], at.losses["correlation"]]).all()
 
 
 def test_radii_that_do_not_differ_have_no_correlation():

@@ -9,7 +9,7 @@ from problems import DOUBLE, numerical_gradient, relative_error, small_problem, 
 from drsne import DRSNE, Objective, metrics
 from drsne.backends.numba.map_neighbors import nearest_in_map
 from drsne.backends.numba.threads import Workers
-from drsne.objectives.neighborhoods import REFRESHED_EVERY
+from drsne.terms.neighborhoods import REFRESHED_EVERY
 
 EMBEDDING = with_(DOUBLE, input_weight=0.0, embedding_weight=1.0)
 
@@ -84,7 +84,10 @@ def test_gradient_with_neighbours_held_fixed(d, weights, normalizer):
         total = 0.0
         for i, (weight, near) in enumerate(readings):
             c = lengths(Y, near).mean(axis=1) ** -1.5
-            total += weight * ((problem.target - np.log(c / (c.mean() if mean is None else mean[i]))) ** 2).mean()
+            total += (
+                weight
+                * ((problem.loss.terms[0].target - np.log(c / (c.mean() if mean is None else mean[i]))) ** 2).mean()
+            )
         return total
 
     held = [(lengths(Y, near).mean(axis=1) ** -1.5).mean() for _, near in readings]
@@ -124,7 +127,7 @@ def test_the_two_readings_add_up():
 
 def test_many_points(monkeypatch):
     """In another order in memory, with sums renewed in turn, the reading is the same."""
-    from drsne.objectives import problem as shared
+    from drsne.terms import problem as shared
 
     settings = with_(EMBEDDING, input_weight=0.5)
     plain = small_problem(settings, n=120, k=12)
@@ -204,7 +207,7 @@ def test_losses_that_are_looked_at_change_no_map(blobs, mode):
     """Before the density term joins, the neighbours in the map are only measured."""
     from dataclasses import replace
 
-    from drsne.presets import default_schedule
+    from drsne.optimize.defaults import default_schedule
 
     numbers = {"n_iter_exaggeration": 20, "early_exaggeration": 12.0, "learning_rate": "auto"}
     schedule = default_schedule(len(blobs), max_iter=66, density=True, **numbers)

@@ -7,17 +7,16 @@ import pytest
 from on_backends import DEVICE, TORCH
 from scipy.spatial.distance import cdist
 
-from drsne import DRSNE, Objective
+from drsne import DRSNE, Objective, preparation
 from drsne.affinities import DEFAULT_CALIBRATION, conditional_affinities
 from drsne.backends.arrays import host
 from drsne.backends.numba import fields
 from drsne.backends.numba.threads import Workers
-from drsne.estimators.preparation import prepare_drsne
 from drsne.neighbors.graph import KnnGraph
-from drsne.objectives import masses as weighted
-from drsne.objectives.concentration import profile, winsorized
-from drsne.objectives.contrast import automatic, local_dimension
-from drsne.objectives.kernel import log_scales
+from drsne.terms import masses as weighted
+from drsne.terms.contrast import automatic, local_dimension
+from drsne.terms.kernel import log_scales
+from drsne.terms.profile import profile, winsorized
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * RNG.uniform(0.5, 3, (40, 1))
@@ -35,7 +34,7 @@ ALL_SUMS = [
 
 def prepared(objective: Objective, weight: float, workers: Workers, **params):
     settings = DRSNE(perplexity=PERPLEXITY, density_neighbors=K, random_state=0, **params)._settings()
-    return prepare_drsne(settings, X, objective, weight, workers, MASSES)
+    return preparation.prepared(settings, X, objective, weight, workers, MASSES)
 
 
 def expanded_neighbors(distances, k):
@@ -62,13 +61,13 @@ def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, params, mon
     weight = 1.7
     with Workers(1) as workers:
         problem = prepared(objective, weight, workers, **params).problem
-        objective = problem.objective
+        objective = problem.loss.terms[0].objective
         Y = np.random.default_rng(1).normal(size=(40, 2)) * 3
         found = problem.evaluate(Y, losses=True)
-        in_data = problem.terms.neighborhoods[0].neighbors
-        there, received = problem.backend.received(Y), problem.start().terms.neighborhoods[1:]
+        in_data = problem.loss.terms[0].neighborhoods[0].neighbors
+        there, received = problem.backend.received(Y), problem.start().loss.terms[0].neighborhoods[1:]
         in_map = [host(each.table(there, None, problem.backend).neighbors) for each in received]
-    P, scales = problem.terms.pairs["objective"].pairs, problem.scales_at(1.0)
+    P, scales = problem.loss.pairs["objective"].pairs, problem.scales_at(1.0)
     dense = np.zeros((40, 40))
     for i in range(40):
         dense[i, P.columns[P.indptr[i] : P.indptr[i + 1]]] = P.values[P.indptr[i] : P.indptr[i + 1]]
@@ -87,13 +86,13 @@ def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, params, mon
             added = 1e-3 * np.median(radii[EXPANDED])
             c = (radii + (added if fixed_length is None else fixed_length[share])) ** -objective.embedding_exponent
             log = np.log(c / c[EXPANDED].mean())
-            conc += share * np.mean((problem.target - log)[EXPANDED] ** 2)
+            conc += share * np.mean((problem.loss.terms[0].target - log)[EXPANDED] ** 2)
         return kl, conc
 
     fixed_length = None
     kl, conc = losses(Y)
-    assert found.kl == pytest.approx(kl, rel=1e-9)
-    assert found.density == pytest.approx(conc, rel=1e-9)
+    assert found.losses["kl"] == pytest.approx(kl, rel=1e-9)
+    assert found.losses["concentration"] == pytest.approx(conc, rel=1e-9)
     # The gradient treats the smoothing length as a constant.
     fixed_length = {}
     for share, lists in zip((1.0, objective.embedding_weight), (in_data, *in_map), strict=False):

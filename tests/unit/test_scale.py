@@ -44,7 +44,7 @@ def test_arranged_and_restored():
 @pytest.mark.parametrize("support", ["symmetric", "directed"])
 @pytest.mark.parametrize("d", [2, 3])
 def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
-    from drsne.objectives import problem as shared
+    from drsne.terms import problem as shared
 
     problem, plain = (small_problem(with_(DOUBLE, support=support), n=120) for _ in range(2))
     Y = some_map(n=120, d=d)
@@ -57,23 +57,25 @@ def test_the_order_in_memory_changes_nothing(support, d, monkeypatch):
     np.testing.assert_array_equal(order.restored(ordered.gradient), at.gradient)
     expected = plain.evaluate(Y, losses=True)
     assert relative_error(at.gradient, expected.gradient) < 1e-11
-    assert at.kl == pytest.approx(expected.kl, rel=1e-12)
-    assert at.density == pytest.approx(expected.density, rel=1e-12)
-    np.testing.assert_allclose(problem.concentration(Y, state), plain.concentration(Y), rtol=1e-10)
+    assert at.losses["kl"] == pytest.approx(expected.losses["kl"], rel=1e-12)
+    assert at.losses["concentration"] == pytest.approx(expected.losses["concentration"], rel=1e-12)
+    np.testing.assert_allclose(
+        problem.of_points(Y, state)["concentration"], plain.of_points(Y)["concentration"], rtol=1e-10
+    )
     for pairs in ("objective", "all"):
         G = problem.evaluate(Y, pairs=pairs, state=state, iteration=1).gradient
         assert relative_error(G, plain.evaluate(Y, pairs=pairs).gradient) < 1e-11
 
 
 def test_the_compiled_density_term_of_many_points(monkeypatch):
-    from drsne.objectives import drsne
+    from drsne.terms import concentration
 
     problem, Y = small_problem(Objective(embedding_weight=0.7), n=300, k=12), some_map(n=300)
     expected = problem.evaluate(Y, losses=True)
-    monkeypatch.setattr(drsne, "LARGE_MAP", 100)
+    monkeypatch.setattr(concentration, "LARGE_MAP", 100)
     found = problem.evaluate(Y, losses=True)
     assert relative_error(found.gradient, expected.gradient) < 1e-9
-    assert found.density == pytest.approx(expected.density, rel=1e-9)
+    assert found.losses["concentration"] == pytest.approx(expected.losses["concentration"], rel=1e-9)
 
 
 def test_shares_renewed_in_turn_are_the_whole_sum_where_the_map_stands():
@@ -84,8 +86,8 @@ def test_shares_renewed_in_turn_are_the_whole_sum_where_the_map_stands():
     for iteration in range(6):
         at = sampled.evaluate(Y, losses=True, state=state, iteration=iteration)
         assert relative_error(at.gradient, expected.gradient) < 1e-12
-        assert at.density == pytest.approx(expected.density, rel=1e-12)
-    assert state.memories[0].sums.table.n_shares == 4
+        assert at.losses["concentration"] == pytest.approx(expected.losses["concentration"], rel=1e-12)
+    assert state.memories[0][0].sums.table.n_shares == 4
 
 
 def test_shares_follow_a_map_that_moves():
@@ -99,7 +101,7 @@ def test_shares_follow_a_map_that_moves():
     gaps = []
     for iteration in range(1, 6):
         at = sampled.evaluate(new, losses=True, state=state, iteration=iteration)
-        assert at.density == pytest.approx(expected.density, rel=1e-12)
+        assert at.losses["concentration"] == pytest.approx(expected.losses["concentration"], rel=1e-12)
         gaps.append(relative_error(at.gradient, expected.gradient))
     assert gaps[0] > 1e-3  # a third is new
     assert gaps[-1] < 1e-12
@@ -155,7 +157,7 @@ def test_affinities_can_be_dropped(X):
 )
 def test_wrong_options_are_refused(X, options, error, message, monkeypatch):
     """Before anything is searched."""
-    from drsne.estimators import preparation as preparation
+    from drsne import preparation
 
     monkeypatch.setattr(preparation, "nearest", lambda *a, **k: pytest.fail("too late"))
     if isinstance(options.get("init"), str):  # as if there were many samples

@@ -20,7 +20,7 @@ from drsne.experiments.rows import key
 from drsne.experiments.studies import _anomaly_runs, _exponent, ablations, anomaly, runtime, tradeoff
 from drsne.experiments.study import Selection
 from drsne.experiments.tables import signed
-from drsne.objectives.contrast import local_dimension
+from drsne.terms.contrast import local_dimension
 
 NAMES = [name for name in studies.names() if name != "theory"]  # which has no names to select
 

@@ -18,8 +18,8 @@ from drsne.experiments.studies._theory_sections import RANKED
 from drsne.experiments.study import Selection
 from drsne.experiments.theory import Finding, Sizes, amplification, density
 from drsne.experiments.theory.problems import load
-from drsne.objectives import drsne as objective
-from drsne.objectives.contrast import local_dimension
+from drsne.terms import drsne as objective
+from drsne.terms.contrast import local_dimension
 
 SMALL = Sizes(digits=150, generated=400, small=20)
 FIGURES = ("figure_invariance.png", "figure_amplification.png", "figure_density.png")

@@ -376,16 +376,16 @@ def test_cells_that_grow_are_listed_again():
 
 
 def test_many_points_in_three_dimensions(X, monkeypatch):
-    from drsne.estimators import preparation
+    from drsne import engines
 
-    monkeypatch.setattr(preparation, "_MANY_FOR_ALL_PAIRS", 100)
+    monkeypatch.setattr(engines, "MANY_FOR_ALL_PAIRS", 100)
     with pytest.warns(UserWarning, match="sums over all pairs of 300 points for n_components=3"):
         fitted(X, n_components=3, max_iter=5)
 
 
 def test_points_in_an_order_that_follows_the_map(X, monkeypatch):
     from drsne.backends.torch import backend
-    from drsne.objectives import problem
+    from drsne.terms import problem
 
     expected = fitted(X, max_iter=12)
     monkeypatch.setattr(backend, "_REORDERED_FROM", 100)

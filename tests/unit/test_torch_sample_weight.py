@@ -13,7 +13,7 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines._weighted import WeightedEngine
 from drsne.neighbors.graph import KnnGraph
-from drsne.objectives import masses as weighted
+from drsne.terms import masses as weighted
 
 torch = pytest.importorskip("torch")
 

@@ -238,7 +238,7 @@ def test_errors_and_empty_batches(model):
     assert model.novelty(np.empty((0, X.shape[1]))).shape == (0,)
     with pytest.raises(ValueError, match="must be finite"):
         model.transform(np.full((1, X.shape[1]), 1e200))
-    given = DRSNE(neighbors=drsne.graph.knn(X, 45), **SHORT).fit(X)
+    given = DRSNE(neighbors=drsne.neighbors.knn(X, 45), **SHORT).fit(X)
     with pytest.raises(ValueError, match=r"fitted with neighbors=\.\.\."):
         given.transform(NEW)
     model_without = DRSNE(**SHORT).fit(X)

@@ -9,7 +9,8 @@ import pytest
 
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.threads import Workers
-from drsne.estimators.preparation import prepare_drsne
+from drsne.preparation import prepared
+from drsne.terms.pull import Pull
 
 SHORT = {"perplexity": 10, "density_neighbors": 10, "max_iter": 200, "random_state": 0}
 RNG = np.random.default_rng(0)
@@ -45,18 +46,18 @@ def test_a_stiffer_pull_keeps_known_rows_nearer(model):
 def test_the_gradient_of_the_pull():
     settings = DRSNE(perplexity=5, density_neighbors=5, random_state=0)._settings()
     with Workers(1) as workers:
-        problem = prepare_drsne(settings, X[:30], Objective(precision="double"), 1.0, workers).problem
+        problem = prepared(settings, X[:30], Objective(precision="double"), 1.0, workers)
         Y = RNG.normal(size=(30, 2))
         without = problem.evaluate(Y).gradient
         strength = np.where(np.arange(30) % 3, RNG.uniform(0.1, 2, 30), 0.0)
         places = RNG.normal(size=(30, 2))
-        problem.hold(places, strength)
+        problem.add(Pull(places=places, strength=strength))
         found = problem.evaluate(Y, losses=True)
 
     def pull(Y):
         return (strength * ((Y - places) ** 2).sum(axis=1)).mean()
 
-    assert found.pull == pytest.approx(pull(Y))
+    assert found.losses["pull"] == pytest.approx(pull(Y))
     for i in (0, 1, 2):
         step = np.zeros_like(Y)
         step[i, 1] = 1e-6

@@ -11,6 +11,7 @@ in a few lines of NumPy each and sums over all pairs. It is the readable referen
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -74,6 +75,18 @@ class Backend(Protocol):
 
     def received(self, values: Any) -> Any:
         """Return a NumPy array as an array of this backend."""
+        ...
+
+    def session(self) -> AbstractContextManager[Any]:
+        """Return a context in which loops run with all threads. Contexts may be nested."""
+        ...
+
+    def searches(self, X: Any, metric: Any) -> bool:
+        """Return whether the backend searches for the neighbours of these data itself, by ``nearest``."""
+        ...
+
+    def forget(self) -> None:
+        """Free what was kept of the data for the preparation of a fit."""
         ...
 
     def reorders(self, n: int) -> bool:

@@ -6,6 +6,7 @@ small data only.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,17 @@ class NumpyBackend:
     def received(self, values: Any) -> Any:
         """Return the values unchanged."""
         return values
+
+    def session(self) -> AbstractContextManager[Any]:
+        """Return a context in which loops run."""
+        return nullcontext()
+
+    def searches(self, X: Any, metric: Any) -> bool:
+        """Return False, because neighbours in the data are searched by :mod:`drsne.neighbors`."""
+        return False
+
+    def forget(self) -> None:
+        """Do nothing, because no data are kept."""
 
     def reorders(self, n: int) -> bool:
         """Return True, so that tests of this backend cover the orders too."""

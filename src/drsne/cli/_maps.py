@@ -185,7 +185,7 @@ def _path(Y: Any, weights: dict[float, list[str]], columns: dict[str, Any]) -> A
     import numpy as np
 
     from drsne import DensityPath
-    from drsne.objectives.drsne import PROFILE_WEIGHT
+    from drsne.terms.objective import PROFILE_WEIGHT
 
     listed = np.array(list(weights))
     unknown = np.full(len(listed), np.nan)

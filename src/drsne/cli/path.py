@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     weights = _weights(options.weights)
     table = read_input(options)
     from drsne import density_path
-    from drsne.path import WEIGHTS
+    from drsne.estimators.path import WEIGHTS
 
     if options.output is not None:
         check_names(table, options, _names(WEIGHTS if weights is None else weights))

@@ -22,7 +22,7 @@ from drsne.distributed.statistics import STAGE as SAMPLE
 from drsne.distributed.statistics import spread
 from drsne.distributed.work import Work
 from drsne.neighbors.queries import search_among
-from drsne.objectives.concentration import group_neighbors, repeated
+from drsne.terms.profile import group_neighbors, repeated
 
 STAGE = "concentration"
 QUERIES = "queries"

@@ -16,12 +16,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne import checks
 from drsne.backends import Backend
+from drsne.logs import LOGGER
 from drsne.registry import Registry
 
 
 class Engine(Protocol):
     """The methods of every engine."""
+
+    name: str  # set when it is chosen
 
     def start(self) -> Any:
         """Return the state of an optimisation that has not begun."""
@@ -49,6 +53,7 @@ ADAPTIVE_CROSSOVER = {1: 1500, 2: 2500, 3: 1500}
 _ABOVE = {1: "fft", 2: "fft", 3: "tree"}
 
 
+MANY_FOR_ALL_PAIRS = 50_000  # largest number of points for which sums over all pairs take a reasonable time
 _TORCH_CROSSOVER = 2500  # the same with PyTorch, which has a tree for one and two dimensions
 
 
@@ -138,6 +143,37 @@ def check_chosen(
                     else f"; backend={backend!r} has no engine with this option."
                 )
             )
+
+
+def chosen(
+    name: str,
+    options: dict[str, Any] | None,
+    backend: Any,
+    n_samples: int,
+    n_components: int,
+    *,
+    precision: str,
+    adaptive: bool = False,
+    masses: Any = None,
+) -> Engine:
+    """Return the engine of a fit. Points with ``masses`` have engines of their own."""
+    if masses is not None and backend.name == "numba":
+        from drsne.engines._weighted import WeightedEngine
+
+        theta = 0.0 if name == "exact" else (options or {}).get("theta")
+        weighted: Any = WeightedEngine(backend, masses, theta)
+        weighted.name = "tree" if n_components <= 3 else "exact"
+        return weighted  # type: ignore[no-any-return]
+    name = resolve(name, n_samples, n_components, adaptive, backend.name)
+    if backend.name == "torch" and name == "exact" and n_samples > MANY_FOR_ALL_PAIRS:
+        checks.warn(
+            f"PyTorch sums over all pairs of {n_samples} points for n_components={n_components}, which takes long. "
+            "Pass n_components=2, or backend='numba' without a device."
+        )
+    LOGGER.debug("Engine %r with the %s kernel", name, "adaptive" if adaptive else "fixed")
+    engine = build(name, backend, precision=precision, options=options, masses=masses)
+    engine.name = name
+    return engine
 
 
 def build(name: str, backend: Backend, *, precision: str, options: Any = None, masses: Any = None) -> Engine:

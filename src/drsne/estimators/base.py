@@ -1,7 +1,7 @@
 """The base class of the estimators: scikit-learn's interface, checks, the schedule and the fitted attributes.
 
-A subclass provides three methods: ``_defaults`` lists the parameters, ``_check_parameters`` raises an error for wrong
-ones, and ``_fit`` runs the optimisation. It also provides the class attributes of :class:`MapEstimator`.
+A subclass lists its parameters, checks them, and says which objective it has and which attributes of the density term
+it keeps. It also provides the class attributes of :class:`MapEstimator`.
 """
 
 from __future__ import annotations
@@ -19,21 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from drsne import checks, engines, logs
+from drsne import checks, logs
 from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
 from drsne.backends.placing import Placer
 from drsne.estimators import memory, parameters
-from drsne.estimators.preparation import Held, PreparationSettings, Prepared
 from drsne.neighbors.precomputed import check_precomputed
-from drsne.objectives.added_row import Density
-from drsne.objectives.problem import State
-from drsne.optimization.loop import Outcome, minimize
-from drsne.optimization.schedule import Schedule
-from drsne.pca import scores
-from drsne.placement.lazy import is_lazy, lazily, uncontained
-from drsne.placement.reference import Reference
-from drsne.presets import (
+from drsne.optimize.defaults import (
     FIXED_MOMENTUM,
     MOMENTUM,
     default_schedule,
@@ -41,7 +33,16 @@ from drsne.presets import (
     most_exaggerated,
     update_schedule,
 )
+from drsne.optimize.loop import Outcome, minimize
+from drsne.optimize.schedule import Schedule
+from drsne.pca import scores
+from drsne.placement.lazy import is_lazy, lazily, uncontained
+from drsne.placement.reference import Reference
+from drsne.preparation import Settings, prepared
 from drsne.progress import ProgressBar
+from drsne.terms.new_row import Density
+from drsne.terms.problem import Problem, State
+from drsne.terms.pull import OldPlaces
 
 # Names of our parameters in other packages, and other spellings.
 _OTHER_NAMES = {
@@ -109,7 +110,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """An estimator whose ``fit`` sets ``embedding_``."""
 
     _NAME: ClassVar[str]  # the name of the method in the progress bar
-    _TERM: ClassVar[str]  # the name of the density term in the losses and the history
+    _TERM: ClassVar[str]  # the name of the density term in the losses
     _LOWER: ClassVar[str]  # names of the parameters to lower if a fit overflows
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
@@ -198,9 +199,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         with self._unchanged_on_failure(X):
             data, dtype = self._checked(X, update=True)
             rows = _checked_previous(previous_rows, data.shape[0], len(old))
-            held = Held.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
+            places = OldPlaces.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
+            weight: Any = self.density_weight_ if self._automatic else self.density_weight
             with logs.shown(self.verbose > 1):
-                self._fit(data, dtype, held)
+                self._fit_one(data, dtype, float(weight), old=places)
         return self
 
     @contextmanager
@@ -467,9 +469,31 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Raise an error for the first parameter that is invalid regardless of the data."""
         raise NotImplementedError
 
-    def _fit(self, X: Any, dtype: type, held: Held | None = None) -> None:
-        """Run the optimisation on checked data and set the fitted attributes. With ``held``, update an older map."""
+    def _objective(self, weight: float) -> Any:
+        """Return the objective at a weight of the density term."""
         raise NotImplementedError
+
+    def _density_share(self, adaptive: bool) -> float:
+        """Return the fraction of the iterations, at the end of a fit, that use the density term."""
+        raise NotImplementedError
+
+    def _keep_density(self, outcome: Outcome, problem: Problem, of_points: NDArray[np.float64], weight: float) -> None:
+        """Set the fitted attributes of the density term, which has the value ``of_points`` (n,) at each point."""
+        raise NotImplementedError
+
+    def _fit(
+        self,
+        X: Any,
+        dtype: type,
+        masses: NDArray[np.float64] | None = None,
+        radii: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Fit checked data."""
+        self._fit_one(X, dtype, float(self.density_weight), masses=masses, radii=radii)
+
+    @property
+    def _automatic(self) -> bool:
+        return isinstance(self.density_weight, str)
 
     @property
     def _precomputed(self) -> bool:
@@ -510,19 +534,19 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
-    def _settings(self, *, update: bool = False) -> PreparationSettings:
-        settings = PreparationSettings.of({name: getattr(self, name) for name in self._defaults()})
+    def _settings(self, *, update: bool = False) -> Settings:
+        settings = Settings.of({name: getattr(self, name) for name in self._defaults()})
         return replace(settings, init="pca") if update and not isinstance(settings.init, str) else settings
 
-    def _schedule(
-        self, n_samples: int, *, density: bool, share: float, adaptive: bool = False, update: bool = False
-    ) -> Schedule:
-        """Return the user's schedule, or the default schedule with the density term in its last ``share``."""
+    def _schedule(self, n_samples: int, weight: float, objective: Any, *, update: bool = False) -> Schedule:
+        """Return the user's schedule, or the default schedule of a fit or an update."""
         if self.schedule is not None:
             schedule: Schedule = self.schedule
             return schedule
+        adaptive, density = objective.adapts(weight), weight > 0
         if update:
             return update_schedule(n_samples, density=density, momentum=MOMENTUM if adaptive else FIXED_MOMENTUM)
+        share = self._density_share(adaptive)
         max_iter = iterations(self.max_iter, adaptive=adaptive)
         self._warn_if_lowered(most_exaggerated(max_iter, density=density, share=share))
         return default_schedule(
@@ -549,51 +573,72 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             n_iter, self._NAME, visible=bool(self.verbose), preparing="finding neighbours and compiling ..."
         )
 
-    def _minimize(self, prepared: Prepared[Any], schedule: Schedule, bar: ProgressBar) -> tuple[Outcome, State]:
-        """Run a schedule with the callbacks of this estimator."""
-        state = prepared.problem.start()
-        outcome = minimize(
-            prepared.problem,
-            prepared.start,
-            schedule,
-            state=state,
-            callbacks=parameters.callbacks(self.callbacks),
-            progress=bar,
-            term=self._TERM,
-        )
-        return outcome, state
+    def _fit_one(
+        self,
+        X: Any,
+        dtype: type,
+        weight: float,
+        *,
+        old: OldPlaces | None = None,
+        masses: NDArray[np.float64] | None = None,
+        radii: NDArray[np.float64] | None = None,
+    ) -> None:
+        """Fit the map at one weight of the density term."""
+        objective = self._objective(weight)
+        schedule = self._schedule(X.shape[0], weight, objective, update=old is not None)
+        with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
+            settings = self._settings(update=old is not None)
+            problem = prepared(settings, X, objective, weight, workers, masses, radii)
+            if old is not None:
+                old.applied(problem)
+            state = problem.start()
+            callbacks = parameters.callbacks(self.callbacks)
+            outcome = minimize(problem, schedule=schedule, state=state, callbacks=callbacks, progress=bar)
+            self._keep(outcome, problem, state, dtype, weight)
+        self._report_early_end(outcome)
 
-    def _keep_shared(self, outcome: Outcome, prepared: Prepared[Any], dtype: type, adaptive: bool = False) -> None:
-        """Set the fitted attributes that every map has."""
+    def _keep(
+        self, outcome: Outcome, problem: Problem, state: State, dtype: type, weight: float, on_path: bool = False
+    ) -> None:
+        """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged.
+
+        On a path, the problem has a weight of 1, and the map at a weight of 0 has the fixed kernel.
+        """
+        adaptation = problem.about.objective.adaptation(weight) if weight or not on_path else 0.0
+        factor = weight if on_path else 1.0
+        density, stopped_by = None, outcome.stopped_by
+        try:
+            of_points = problem.of_points(outcome.embedding, state)[self._TERM]
+            density = problem.of_new_row(outcome.embedding, state, density=factor)
+        except KeyboardInterrupt:  # the map is complete and is kept; the quantities of its points stay unknown
+            of_points, stopped_by = np.full(len(outcome.embedding), np.nan), "interrupt"
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
-        self.precisions_ = prepared.affinities.precisions
-        n, d = outcome.embedding.shape
-        self.engine_ = engines.resolve(self.engine, n, d, adaptive, prepared.problem.backend.name)
-        self.knn_recall_ = prepared.recall
-        if prepared.problem.masses is not None and prepared.problem.backend.name == "numba":
-            self.engine_ = "tree" if d <= 3 else "exact"  # the only one for rows with weights
+        self.precisions_ = problem.affinities.precisions
+        self.engine_ = problem.engine.name
+        self.knn_recall_ = problem.about.recall
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
-            self.affinities_ = prepared.affinities.matrix()
-        self.pca_ = prepared.pca
-        self.kl_divergence_ = outcome.kl
+            self.affinities_ = problem.affinities.matrix()
+        self.pca_ = problem.about.pca
+        self.kl_divergence_ = outcome.losses["kl"]
         self.n_iter_ = outcome.n_iter
         self.history_ = outcome.history
-        self.stopped_by_ = outcome.stopped_by
+        self.stopped_by_ = stopped_by
+        self.scales_ = problem.scales_at(adaptation)
+        self._keep_density(outcome, problem, of_points, weight)
+        self._keep_reference(problem, density, dtype, adaptation)
 
-    def _keep_reference(
-        self, prepared: Prepared[Any], density: Density | None, scales: Any, dtype: type, adaptation: float = 1.0
-    ) -> None:
+    def _keep_reference(self, problem: Problem, density: Density | None, dtype: type, adaptation: float) -> None:
         """Keep what new rows need. The training rows are kept in the type in which they were given."""
-        training = prepared.training
+        training = problem.about.training
         self._reference: Reference | None = None
         if density is None or training is None:
             return
         rows = training.rows
-        if rows is not None and rows.dtype != dtype and prepared.pca is None:
+        if rows is not None and rows.dtype != dtype and problem.about.pca is None:
             rows = rows.astype(dtype)
         training = replace(training, rows=rows, log_scale=training.log_scale.times(adaptation))
-        self._reference = Reference(training, np.asarray(self.embedding_, dtype=np.float64), scales, density)
+        self._reference = Reference(training, np.asarray(self.embedding_, dtype=np.float64), self.scales_, density)
 
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
         """Warn if the optimisation was interrupted, and raise an error if it overflowed.

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters
 from drsne.estimators.base import MapEstimator
-from drsne.estimators.preparation import Held, Prepared, prepare_densne
-from drsne.objectives.densne import DenSNEProblem
-from drsne.objectives.problem import State
-from drsne.optimization.loop import Outcome
-from drsne.optimization.schedule import Schedule
+from drsne.optimize.loop import Outcome
+from drsne.optimize.schedule import Schedule
+from drsne.terms.log_radii import Correlation
+from drsne.terms.problem import Problem
 
 
 class DenSNE(MapEstimator):
@@ -242,34 +240,12 @@ class DenSNE(MapEstimator):
     def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
         parameters.check_densne(params, defaults)
 
-    def _fit(self, X: Any, dtype: type, held: Held | None = None) -> None:
-        weight = float(self.density_weight)
-        share = float(self.density_fraction)
-        schedule = self._schedule(X.shape[0], density=weight > 0, share=share, update=held is not None)
-        with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
-            prepared = prepare_densne(
-                self._settings(update=held is not None),
-                X,
-                weight=weight,
-                variance_shift=float(self.variance_shift),
-                precision=self.precision,
-                workers=workers,
-            )
-            if held is not None:
-                prepared = held.applied(prepared)
-            outcome, state = self._minimize(prepared, schedule, bar)
-            self._keep(outcome, prepared, state, dtype)
-        self._report_early_end(outcome)
+    def _objective(self, weight: float) -> Correlation:
+        return Correlation(variance_shift=float(self.variance_shift), precision=self.precision)
 
-    def _keep(self, outcome: Outcome, prepared: Prepared[DenSNEProblem], state: State, dtype: type) -> None:
-        """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
-        density, stopped_by = None, outcome.stopped_by
-        try:
-            log_radii = prepared.problem.log_radii(outcome.embedding, state)
-            density = prepared.problem.density(outcome.embedding, state)
-        except KeyboardInterrupt:  # the map is complete and is kept; its radii stay unknown
-            log_radii, stopped_by = np.full(len(outcome.embedding), np.nan), "interrupt"
-        self._keep_shared(outcome._replace(stopped_by=stopped_by), prepared, dtype)
-        self._keep_reference(prepared, density, np.ones(len(outcome.embedding)), dtype)
-        self.input_log_radii_, self.log_radii_ = prepared.profile, log_radii
-        self.correlation_ = outcome.density
+    def _density_share(self, adaptive: bool) -> float:
+        return float(self.density_fraction)
+
+    def _keep_density(self, outcome: Outcome, problem: Problem, of_points: NDArray[np.float64], weight: float) -> None:
+        self.input_log_radii_, self.log_radii_ = problem.about.profile, of_points
+        self.correlation_ = outcome.losses["correlation"]

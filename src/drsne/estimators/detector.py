@@ -13,7 +13,7 @@ from drsne import checks
 from drsne.anomaly import _detector
 from drsne.estimators.base import MapEstimator
 from drsne.estimators.drsne import DRSNE
-from drsne.objectives.drsne import NEIGHBORHOODS, Objective
+from drsne.terms.objective import NEIGHBORHOODS, Objective
 
 Array = NDArray[np.float64]
 # With a higher contrast, dense small groups are drawn so dense that they are no longer found as outliers.

@@ -15,14 +15,14 @@ from drsne import checks, logs
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import parameters
 from drsne.estimators.base import MapEstimator
-from drsne.estimators.preparation import Held, Prepared, prepare_density_terms, prepare_drsne
-from drsne.objectives.concentration import rescaled
-from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, DRSNEProblem, Objective
-from drsne.objectives.problem import State
-from drsne.optimization.loop import Outcome
-from drsne.optimization.schedule import Schedule
+from drsne.optimize.defaults import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
+from drsne.optimize.loop import Outcome
+from drsne.optimize.schedule import Schedule
 from drsne.placement.lazy import is_lazy, lazily
-from drsne.presets import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
+from drsne.preparation import prepared_together
+from drsne.terms.objective import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
+from drsne.terms.problem import Problem
+from drsne.terms.profile import rescaled
 
 if TYPE_CHECKING:
     from drsne.estimators.path import DensityPath, Followed
@@ -422,44 +422,16 @@ class DRSNE(MapEstimator):
         self,
         X: Any,
         dtype: type,
-        held: Held | None = None,
         masses: NDArray[np.float64] | None = None,
         radii: NDArray[np.float64] | None = None,
     ) -> None:
-        if held is not None:
-            weight = self.density_weight_ if isinstance(self.density_weight, str) else float(self.density_weight)
-            self._fit_one(X, dtype, weight, held=held)
-        elif isinstance(self.density_weight, str):
+        if self._automatic:
             self._fit_path(X, dtype, masses, radii)
         else:
-            self._fit_one(X, dtype, float(self.density_weight), masses=masses, radii=radii)
+            super()._fit(X, dtype, masses, radii)
 
-    def _fit_one(
-        self,
-        X: Any,
-        dtype: type,
-        weight: float,
-        *,
-        held: Held | None = None,
-        masses: NDArray[np.float64] | None = None,
-        radii: NDArray[np.float64] | None = None,
-    ) -> None:
-        """Fit the map at one density weight."""
-        objective = self._objective(weight)
-        adaptive = objective.adapts(weight)
-        share = ADAPTIVE_SHARE if adaptive else DENSITY_SHARE
-        schedule = self._schedule(
-            X.shape[0], density=weight > 0, share=share, adaptive=adaptive, update=held is not None
-        )
-        with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
-            settings = self._settings(update=held is not None)
-            prepared = prepare_drsne(settings, X, objective, weight, workers, masses, radii)
-            if held is not None:
-                prepared = held.applied(prepared)
-            outcome, state = self._minimize(prepared, schedule, bar)
-            self._keep(outcome, prepared, state, weight, dtype, objective.adaptation(weight))
-        self.path_: DensityPath | None = None
-        self._report_early_end(outcome)
+    def _density_share(self, adaptive: bool) -> float:
+        return ADAPTIVE_SHARE if adaptive else DENSITY_SHARE
 
     def _fit_path(
         self, X: Any, dtype: type, masses: NDArray[np.float64] | None, radii: NDArray[np.float64] | None
@@ -468,11 +440,11 @@ class DRSNE(MapEstimator):
         from drsne.estimators import path
 
         with Workers(self.n_jobs) as workers:
-            maps, followed, prepared = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses, radii)
+            maps, followed, problem = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses, radii)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
             weight = float(maps.weights[chosen])
-            adaptation = path.adaptation(prepared.problem.objective, weight)
-            self._keep(followed.outcomes[chosen], prepared, followed.state, weight, dtype, adaptation)
+            self._keep(followed.outcomes[chosen], problem, followed.state, dtype, weight, on_path=True)
+            self.path_: DensityPath | None
             self.path_, self.stopped_by_ = maps, maps.stopped_by or self.stopped_by_
         report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
@@ -484,7 +456,7 @@ class DRSNE(MapEstimator):
         workers: Workers,
         masses: NDArray[np.float64] | None = None,
         radii: NDArray[np.float64] | None = None,
-    ) -> tuple[DensityPath, Followed, Prepared[DRSNEProblem]]:
+    ) -> tuple[DensityPath, Followed, Problem]:
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
         Also return the problem of the map at 0, which is that of all weights up to 70.
@@ -518,19 +490,20 @@ class DRSNE(MapEstimator):
         n_steps = len(positive) - len(fits) - len(last)
         with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
-            prepared = prepare_density_terms(self._settings(), X, distinct, 1.0, workers, masses, radii)
-            at_zero = prepared[objective]
+            problems = prepared_together(self._settings(), X, distinct, 1.0, workers, masses, radii)
+            at_zero = problems[objective]
             followed = path.follow(
-                {weight: prepared[each].problem for weight, each in objectives.items()},
-                at_zero.start,
+                {weight: problems[each] for weight, each in objectives.items()},
+                objective,
+                at_zero.initial,
                 schedules,
                 callbacks=parameters.callbacks(self.callbacks),
                 progress=bar,
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        maps = path.scored(followed, weights, X, workers, metric=self.metric, near=at_zero.near, dtype=dtype)
-        contrasts = [_contrast(prepared[objectives[weight]].problem) for weight in maps.weights.tolist()]
+        maps = path.scored(followed, weights, X, workers, metric=self.metric, near=at_zero.about.near, dtype=dtype)
+        contrasts = [_contrast(problems[objectives[weight]]) for weight in maps.weights.tolist()]
         maps = replace(maps, input_concentration=_in_data(at_zero), contrasts=np.array(contrasts))
         return maps, followed, at_zero
 
@@ -553,44 +526,21 @@ class DRSNE(MapEstimator):
             return replace(objective, input_exponent=objective.embedding_exponent)
         return objective
 
-    def _keep(
-        self,
-        outcome: Outcome,
-        prepared: Prepared[DRSNEProblem],
-        state: State,
-        weight: float,
-        dtype: type,
-        adaptation: float,
-    ) -> None:
-        """Set all fitted attributes at the end, so that a failed fit leaves those of the previous fit unchanged."""
-        problem = prepared.problem
-        density, stopped_by = None, outcome.stopped_by
-        try:
-            concentration = problem.concentration(outcome.embedding, state)
-            density = problem.density(outcome.embedding, weight, state)
-        except KeyboardInterrupt:  # the map is complete and is kept; its concentration stays unknown
-            concentration, stopped_by = np.full(len(outcome.embedding), np.nan), "interrupt"
-        self._keep_shared(outcome._replace(stopped_by=stopped_by), prepared, dtype, problem.adaptive)
+    def _keep_density(self, outcome: Outcome, problem: Problem, of_points: NDArray[np.float64], weight: float) -> None:
         self.density_weight_ = weight
-        self.contrast_, self.input_concentration_ = _contrast(problem), _in_data(prepared)
-        assert prepared.dimension is not None
-        self.intrinsic_dimension_, self.intrinsic_dimension_error_ = prepared.dimension
-        self.scales_ = problem.scales_at(adaptation)
-        self._keep_reference(prepared, density, self.scales_, dtype, adaptation)
-        self.concentration_ = concentration
-        self.concentration_loss_ = outcome.density
+        self.contrast_, self.input_concentration_ = _contrast(problem), _in_data(problem)
+        self.intrinsic_dimension_, self.intrinsic_dimension_error_ = problem.about.dimension
+        self.concentration_, self.concentration_loss_ = of_points, outcome.losses["concentration"]
+        self.path_ = None
 
 
-def _contrast(problem: DRSNEProblem) -> float:
-    contrast = problem.objective.contrast
-    assert contrast is not None
-    return contrast
+def _contrast(problem: Problem) -> float:
+    return float(problem.about.objective.contrast)
 
 
-def _in_data(prepared: Prepared[DRSNEProblem]) -> NDArray[np.float64]:
+def _in_data(problem: Problem) -> NDArray[np.float64]:
     """Return the log relative concentration of the data, without the contrast of the map."""
-    problem = prepared.problem
-    return rescaled(prepared.profile, 1.0 / _contrast(problem), masses=problem.masses)
+    return rescaled(problem.about.profile, 1.0 / _contrast(problem), masses=problem.masses)
 
 
 def report_early_end(followed: Followed, maps: DensityPath, kept: str) -> None:

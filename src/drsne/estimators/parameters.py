@@ -11,9 +11,9 @@ from drsne import checks, engines, initialization
 from drsne.backends import choice
 from drsne.neighbors.given import check_kind
 from drsne.neighbors.search import check_metric
-from drsne.objectives.drsne import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
-from drsne.objectives.kernel import KERNELS
-from drsne.optimization.schedule import Schedule
+from drsne.optimize.schedule import Schedule
+from drsne.terms.kernel import KERNELS
+from drsne.terms.objective import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
 
 # Parameters that an Objective or a Schedule replaces. They must then be left at their defaults.
 _BY_OBJECTIVE = ("density_exponent", "neighborhoods", "kernel")

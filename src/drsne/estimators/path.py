@@ -15,10 +15,10 @@ from drsne.backends.numba.threads import Workers
 from drsne.metrics import evaluation
 from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.neighbors.graph import KnnGraph
-from drsne.objectives.drsne import PROFILE_WEIGHT, DRSNEProblem, Objective
-from drsne.objectives.problem import State
-from drsne.optimization.loop import Callback, Evaluates, Outcome, minimize
-from drsne.presets import PathSchedules
+from drsne.optimize.defaults import PathSchedules
+from drsne.optimize.loop import Callback, Evaluates, Outcome, minimize
+from drsne.terms.objective import PROFILE_WEIGHT, Objective
+from drsne.terms.problem import Problem, State
 
 Array = NDArray[np.float64]
 # Each weight is 1.7 to 2.2 times the previous one. The last weight is the first one whose double raises the mean
@@ -245,6 +245,7 @@ class Weighted:
         self._problem, self._weight, self._power = problem, weight, power
         self.backend, self.start = problem.backend, problem.start
         self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
+        self.names = problem.names
 
     def evaluate(self, Y: Array, *, density: float, scale: float | None, **options: Any) -> Any:
         """Evaluate the problem at the other weight. A power of 0 stands for the fixed kernel."""
@@ -262,7 +263,8 @@ class Followed(NamedTuple):
 
 
 def follow(
-    problems: Mapping[float, DRSNEProblem],
+    problems: Mapping[float, Problem],
+    objective: Objective,
     start: Array,
     schedules: PathSchedules,
     *,
@@ -272,15 +274,15 @@ def follow(
     """Fit and return the map at lambda = 0, which is plain t-SNE, and the maps at the positive weights.
 
     ``problems`` has the problem of every weight of the path, in ascending order from 0. Each has a density weight of
-    one, and they differ only in their density terms. A map is fitted separately if its kernel adapts further than that
-    of the previous map. Every other map starts from the previous map. Iterations are counted, and histories recorded,
-    from the start of the path.
+    one, and they differ only in their density terms. The kernel of all of them is that of ``objective``. A map is
+    fitted separately if its kernel adapts further than that of the previous map. Every other map starts from the
+    previous map. Iterations are counted, and histories recorded, from the start of the path.
     """
     outcomes: list[Outcome] = []
     Y, done, stopped_by = start, 0, None
     problem = problems[0.0]
     state = problem.start()
-    fitted = own_fits(problem.objective, [weight for weight in problems if weight > 0.0])
+    fitted = own_fits(objective, [weight for weight in problems if weight > 0.0])
     for weight, current in problems.items():
         if current is not problem:
             problem, state = current, current.start()
@@ -290,7 +292,7 @@ def follow(
         if weight in fitted and schedules.first is not None:
             Y, schedule = start, schedules.first
         last = minimize(
-            Weighted(problem, weight, power=adaptation(problem.objective, weight)),
+            Weighted(problem, weight, power=adaptation(objective, weight)),
             Y,
             schedule,
             state=state,
@@ -362,8 +364,8 @@ def scored(
         weights=np.array(reached[first:]),
         embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
         metrics={name: values[first:] for name, values in metrics.items()},
-        kl_divergence=np.array([outcome.kl for outcome in outcomes[first:]]),
-        concentration_loss=np.array([outcome.density for outcome in outcomes[first:]]),
+        kl_divergence=np.array([outcome.losses["kl"] for outcome in outcomes[first:]]),
+        concentration_loss=np.array([outcome.losses["concentration"] for outcome in outcomes[first:]]),
         baseline=float(metrics["trustworthiness"][0]),
         baseline_continuity=float(metrics["continuity"][0]),
         stopped_by=stopped_by,

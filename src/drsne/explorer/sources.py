@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.objectives.concentration import DEFAULT_SMOOTHING, profile
 from drsne.pl._concentrations import concentrations_of
+from drsne.terms.profile import DEFAULT_SMOOTHING, profile
 
 Array = NDArray[np.float64]
 N_NEIGHBORS = 30  # number of neighbours in a map over which its concentration is measured
@@ -129,7 +129,7 @@ def _with_contrast(maps: Maps, contrast: Any) -> Maps:
         )
     contrasts = np.broadcast_to(values, n_maps).tolist()
     if not values.ndim and maps.weights:
-        from drsne.objectives.drsne import PROFILE_WEIGHT
+        from drsne.terms.objective import PROFILE_WEIGHT
 
         contrasts = [1.0 if weight > PROFILE_WEIGHT else float(values) for weight in maps.weights]
     return replace(maps, contrasts=contrasts)

@@ -14,10 +14,10 @@ from drsne.affinities import conditional_affinities
 from drsne.backends.placing import Placer, Rows, Shared
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.queries import Search, among_distances, search_among
-from drsne.objectives.concentration import group_neighbors, repeated
-from drsne.objectives.masses import slots
 from drsne.pca import scores
 from drsne.placement.reference import CORRECTING, Reference
+from drsne.terms.masses import slots
+from drsne.terms.profile import group_neighbors, repeated
 
 Array = NDArray[np.float64]
 T = TypeVar("T")

@@ -9,11 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.affinities import Calibration
-from drsne.objectives.added_row import Density, Law
+from drsne.backends.arrays import host
+from drsne.neighbors.graph import KnnGraph
+from drsne.terms.new_row import Density, Law
 
 Array = NDArray[np.float64]
 _CONSTANT = Law()
 CORRECTING = 10  # number of the nearest training rows whose mean correction applies to the radius of a new row
+
+
+def spacings(graph: KnnGraph, radii: Array) -> Array | None:
+    """Return the radii, with those of rows that have duplicates measured to other rows, or None without duplicates.
+
+    Duplicates have no radius that says how far other rows are. Rows of which only duplicates are listed get the median
+    of the others.
+    """
+    doubled = np.flatnonzero(host(graph.distances[:, 0]) == 0.0)
+    if not len(doubled):
+        return None
+    distances = np.asarray(host(graph.distances[doubled]), dtype=np.float64)
+    apart = distances > 0.0
+    with np.errstate(invalid="ignore"):
+        means = (distances * apart).sum(axis=1) / apart.sum(axis=1)
+    spacings = radii.copy()
+    spacings[doubled] = np.maximum(means, radii[doubled])
+    known = np.isfinite(spacings)
+    spacings[~known] = np.median(spacings[known]) if known.any() else 0.0
+    return spacings
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,17 @@ class NumbaBackend:
     def received(self, values: Any) -> Any:
         """Return the values unchanged."""
         return values
+
+    def session(self) -> AbstractContextManager[Any]:
+        """Return the threads, which run in a with block."""
+        return self.workers
+
+    def searches(self, X: Any, metric: Any) -> bool:
+        """Return False, because neighbours in the data are searched by :mod:`drsne.neighbors`."""
+        return False
+
+    def forget(self) -> None:
+        """Do nothing, because no data are kept."""
 
     def reorders(self, n: int) -> bool:
         """Return True, because neighbours that are near in memory are read faster."""

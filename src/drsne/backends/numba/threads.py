@@ -55,12 +55,16 @@ class Workers:
         self.n_threads = 1 if nested else int(effective_n_jobs(n_jobs))
         self._helpers: list[_Helper] = []
         self._n_helpers = 0  # outside of a with block, one thread does the work
+        self._depth = 0  # number of nested with blocks
         self._owner = 0  # the thread that entered the block; work that is started inside of work is not divided
         self._board = _Board()
 
     def __enter__(self) -> Workers:
         from drsne.backends.numba.kernels._compile import COMPILES, interrupts_deferred
 
+        self._depth += 1
+        if self._depth > 1:
+            return self
         self._deferred = interrupts_deferred
         self._deferred.__enter__()
         _Blas.limit()
@@ -73,6 +77,9 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
         try:
             for helper in self._helpers:
                 helper.tasks.put(_END)

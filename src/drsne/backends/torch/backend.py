@@ -7,6 +7,7 @@ seed on the same device gives the same map, bit by bit.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,16 @@ class TorchBackend:
     def received(self, values: Any) -> Tensor:
         """Return an array as a tensor on the device."""
         return torch.as_tensor(values, device=self.device)
+
+    def session(self) -> AbstractContextManager[Any]:
+        """Return a context in which loops run."""
+        return nullcontext()
+
+    def searches(self, X: Any, metric: Any) -> bool:
+        """Return whether the neighbours of these data are searched on the device."""
+        if not isinstance(X, np.ndarray) or metric not in ("euclidean", "cosine"):
+            return False
+        return bool(metric == "euclidean" or X.any(axis=1).all())  # rows of zeros have no direction
 
     def nearest(self, X: Any, k: int, *, cosine: bool) -> neighbors.Found:
         """Return the ``k`` nearest neighbours of every row of a NumPy array."""

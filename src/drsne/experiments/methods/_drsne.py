@@ -13,8 +13,8 @@ from drsne.experiments.methods import Array, Maps, Run, Workspace
 if TYPE_CHECKING:
     from drsne.backends.numba.threads import Workers
     from drsne.estimators.preparation import Prepared
-    from drsne.objectives.drsne import Objective
-    from drsne.optimization.schedule import Schedule
+    from drsne.optimize.schedule import Schedule
+    from drsne.terms.objective import Objective
 
 # Settings of drsne.presets that are recorded in rows, so that rows of another path are not taken for these: the length
 # of a step relative to a fit and the rate of paths with the fixed kernel; the iterations of a fit and of a step and the
@@ -31,7 +31,7 @@ PAPER_GRID = (1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1)
 def fixed_kernel(neighborhoods: str) -> Objective:
     """Return the objective of this package with t-SNE's kernel, which is nearer to the paper's than the default."""
     from drsne import Objective
-    from drsne.objectives.drsne import NEIGHBORHOODS
+    from drsne.terms.objective import NEIGHBORHOODS
 
     plain: dict[str, Any] = {"kernel": "fixed", "target_quantile": 0.0, "small_groups": False}
     if neighborhoods == "input":
@@ -165,7 +165,7 @@ def from_one_preparation(
     """
     from drsne.backends.numba.threads import Workers
     from drsne.estimators.path import Weighted
-    from drsne.optimization.loop import minimize
+    from drsne.optimize.loop import minimize
 
     def on_one_thread() -> Prepared[Any]:
         with Workers(1) as workers:

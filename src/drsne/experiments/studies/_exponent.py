@@ -10,7 +10,7 @@ from drsne.experiments import tables
 from drsne.experiments.document import Block, Heading, Table, Text
 from drsne.experiments.methods import Method, Run, Workspace
 from drsne.experiments.rows import Row
-from drsne.objectives.contrast import local_dimension
+from drsne.terms.contrast import local_dimension
 
 EXPONENT = "exponents"  # the name of the method
 STRENGTHS = (2.1, 9.0)  # values of lambda * alpha^2 at which exponents are compared

@@ -15,8 +15,8 @@ from drsne.estimators.densne import DenSNE
 from drsne.experiments.methods import Workspace
 from drsne.experiments.theory import AMPLIFICATION, DOUBLE_ROUNDING, Check, Finding
 from drsne.experiments.theory.problems import NONE, Array, K
-from drsne.objectives.concentration import DEFAULT_SMOOTHING, loss_and_slope, profile
-from drsne.objectives.densne import correlation_and_slope, standardized
+from drsne.terms.log_radii import correlation_and_slope, standardized
+from drsne.terms.profile import DEFAULT_SMOOTHING, loss_and_slope, profile
 
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 DATA = {"digits": "Digits", "controlled_clusters": "Controlled Clusters"}

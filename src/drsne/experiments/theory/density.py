@@ -18,8 +18,8 @@ from drsne.experiments.theory import DENSITY, DOUBLE_ROUNDING, RANKS, Check, Fin
 from drsne.experiments.theory.problems import GAUSSIAN, NONE, SEED, Array, K, mapped
 from drsne.metrics import density_rank_correlation
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import profile
-from drsne.objectives.contrast import local_dimension
+from drsne.terms.contrast import local_dimension
+from drsne.terms.profile import profile
 
 DIMENSIONS = (1, 2, 5, 10)
 FEW = (1, 2)  # numbers of dimensions in which the points suffice to resolve a Gaussian

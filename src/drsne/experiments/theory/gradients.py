@@ -10,7 +10,7 @@ import numpy as np
 from drsne.experiments.methods import Workspace
 from drsne.experiments.theory import DIFFERENCES, DOUBLE_ROUNDING, SCALE, Check, Finding
 from drsne.experiments.theory.problems import NONE, Array, K, gradient, loss, mapped, objective, problem, radii
-from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing, loss_and_slope, profile
+from drsne.terms.profile import DEFAULT_SMOOTHING, Smoothing, loss_and_slope, profile
 
 SMALL_K = 7
 STEP = 1e-4

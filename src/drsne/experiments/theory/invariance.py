@@ -20,8 +20,8 @@ from drsne.experiments.methods import Workspace
 from drsne.experiments.theory import DOUBLE_ROUNDING, INVARIANCE, SINGLE_ROUNDING, Check, Finding
 from drsne.experiments.theory.problems import Array, K, Mapped, loss, mapped, objective, problem, radii
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing
-from drsne.objectives.drsne import Objective
+from drsne.terms.objective import Objective
+from drsne.terms.profile import DEFAULT_SMOOTHING, Smoothing
 
 FACTORS = (1e-3, 1e-2, 0.1, 0.3, 3.0, 10.0, 1e2, 1e3)
 SPANS = (1.0, 10.0, 1e2, 1e3)  # lengths of the translations, as multiples of the span of the points

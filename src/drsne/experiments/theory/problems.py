@@ -16,9 +16,9 @@ from drsne.datasets import recipes
 from drsne.experiments.methods import Workspace
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
-from drsne.objectives.concentration import DEFAULT_SMOOTHING, Smoothing, profile
-from drsne.objectives.drsne import DRSNEProblem, Objective
-from drsne.objectives.neighborhoods import NeighborTable
+from drsne.terms.neighborhoods import NeighborTable
+from drsne.terms.objective import DRSNEProblem, Objective
+from drsne.terms.profile import DEFAULT_SMOOTHING, Smoothing, profile
 
 Array = NDArray[np.float64]
 K = 30

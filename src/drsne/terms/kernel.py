@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.objectives import masses as weighted
-from drsne.objectives.concentration import Smoothing, profile
+from drsne.terms import masses as weighted
+from drsne.terms.profile import Smoothing, profile
 
 Array = NDArray[np.float64]
 KERNELS = ("auto", "adaptive", "fixed")

@@ -1,7 +1,7 @@
 """The contrast: the power of the concentration in the data that a map shows (docs/theory.md, section 8).
 
 It follows from the spread of the log radii and from the local dimension of the data. Radii and distances are taken from
-:mod:`drsne.estimators.preparation`, and :mod:`drsne.objectives.drsne` uses the contrast.
+:mod:`drsne.estimators.preparation`, and :mod:`drsne.terms.objective` uses the contrast.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends.arrays import host, taken
-from drsne.objectives import masses as weighted
-from drsne.objectives.concentration import Smoothing, profile
+from drsne.terms import masses as weighted
+from drsne.terms.profile import Smoothing, profile
 
 Array = NDArray[np.float64]
 # Standard deviations of the log radii that a map should have: if the radii of the data differ strongly, and if they

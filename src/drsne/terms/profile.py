@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from drsne import checks
 from drsne.backends.arrays import along_rows, cast, host, namespace, same_kind
-from drsne.objectives import masses as weighted
+from drsne.terms import masses as weighted
 
 Array = NDArray[np.float64]
 _FOR_MEDIAN = 8192  # approximate number of radii from which a median is computed

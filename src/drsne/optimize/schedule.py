@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from drsne import checks
-from drsne.optimization.optimizers import Adam, Momentum
+from drsne.optimize.optimizers import Adam, Momentum
 
 
 @dataclass(frozen=True, kw_only=True)

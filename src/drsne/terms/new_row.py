@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.objectives.concentration import Profile
+from drsne.terms.profile import Profile
 
 Array = NDArray[np.float64]
 UNBOUNDED = 1e300  # larger than any logarithm
@@ -32,6 +32,15 @@ class Law(NamedTuple):
         top = int(found.relative.argmax())
         intercept = float(np.log(found.relative[top]) + exponent * np.log(found.radius[top]))
         return cls(-exponent, intercept, smoothing=smoothing)
+
+    def within(self, log: Array, target: Array) -> Law:
+        """Return the law of the targets of new rows, which stay in the range of those of the training rows.
+
+        ``target`` is ``log`` after it was winsorised and normalised again.
+        """
+        middle = int(np.argsort(log)[len(log) // 2])
+        shift = float(target[middle] - log[middle])
+        return self._replace(low=float(target.min()) - shift, high=float(target.max()) - shift, shift=shift)
 
     def times(self, factor: float) -> Law:
         """Return ``factor`` times the function, for a factor that is not negative."""

@@ -102,7 +102,7 @@ def kl_term(
     return KLValue(gradient, stored.entropy + energy + stored.mass * float(np.log(Z)))
 
 
-def prepared(P: sp.csr_matrix | PairList, precision: str) -> sp.csr_matrix | PairList:
+def stored(P: sp.csr_matrix | PairList, precision: str) -> sp.csr_matrix | PairList:
     """Return ``P`` in the form that backends expect: sorted rows, int32 columns, values in ``precision``.
 
     Pairs that a backend has made have this form already.

@@ -1,44 +1,20 @@
-"""The objective of DR-SNE: KL divergence plus density weight times concentration loss (docs/theory.md, eq. 26)."""
+"""The settings of the objective of DR-SNE (docs/theory.md, eq. 26)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
-
 from drsne import checks
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
-from drsne.backends import Backend, PairList
-from drsne.backends.arrays import host
-from drsne.engines import Engine
-from drsne.objectives.added_row import Density, Law, MapTerm
-from drsne.objectives.concentration import (
-    DEFAULT_QUANTILE,
-    DEFAULT_SMOOTHING,
-    Profile,
-    Smoothing,
-    added_length,
-    loss_and_slope,
-    profile,
-    repeated,
-)
-from drsne.objectives.contrast import of_scales
-from drsne.objectives.kernel import KERNELS, adaptation
-from drsne.objectives.kl import StoredPairs, prepared
-from drsne.objectives.neighborhoods import (
-    EmbeddingNeighborhoods,
-    InputNeighborhoods,
-    Memory,
-    Neighborhoods,
-    NeighborTable,
-)
-from drsne.objectives.problem import LARGE_MAP, Problem, Smoothings, State, Terms
+from drsne.terms.contrast import of_scales
+from drsne.terms.kernel import KERNELS, adaptation
+from drsne.terms.problem import LARGE_MAP
+from drsne.terms.profile import DEFAULT_QUANTILE, DEFAULT_SMOOTHING, Smoothing
+from drsne.terms.term import Term
 
-Array = NDArray[np.float64]
 _LEAST_SAMPLE = 10  # smallest automatic number of neighbours in a share
 
 
@@ -113,6 +89,9 @@ class Objective:
         there are at least 8192 points and ``embedding_weight`` is 0. (Neighbours in the map change, so old shares would
         pull points away from their current neighbours.) In other cases, and with None, every iteration visits all
         neighbours.
+    terms : tuple of callables, default=()
+        Further terms of the loss. Each callable takes the prepared data and returns a :class:`drsne.terms.term.Term`
+        (docs/architecture.md).
 
     Examples
     --------
@@ -139,6 +118,7 @@ class Objective:
     calibration: Calibration = DEFAULT_CALIBRATION
     precision: str = "single"
     sampled_neighbors: int | str | None = "auto"
+    terms: tuple[Callable[[Any], Term], ...] = ()
 
     def __post_init__(self) -> None:
         checks.choice("support", self.support, ("symmetric", "directed"))
@@ -184,6 +164,19 @@ class Objective:
                     f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}. Omit {name} to use "
                     "the default."
                 )
+
+        if not isinstance(self.terms, tuple) or not all(callable(each) for each in self.terms):
+            raise TypeError(f"terms must be a tuple of callables; got {self.terms!r}. Omit it for the usual loss.")
+
+    @property
+    def exact_bits(self) -> bool:
+        """Whether the last bits of distances matter, as they do in the presets of the paper."""
+        return self.precision == "double"
+
+    @property
+    def on_device(self) -> bool:
+        """Whether a device may search for neighbours and compute the affinities."""
+        return self.calibration.shift and self.support == "symmetric" and self.precision == "single"
 
     @property
     def contrast(self) -> float | None:
@@ -232,169 +225,3 @@ class Objective:
             return self.sampled_neighbors  # type: ignore[return-value]
         sampled = n_samples >= LARGE_MAP and self.embedding_weight == 0
         return max(_LEAST_SAMPLE, -(-k // 6)) if sampled else None
-
-
-class DRSNEProblem(Problem):
-    """The objective of DR-SNE on some data.
-
-    Parameters
-    ----------
-    objective : Objective
-        Settings of the objective.
-    P : csr_matrix of shape (n, n) or PairList
-        Symmetric affinities, or those that the backend has made.
-    neighbors : ndarray of shape (n, k)
-        Density neighbours N_k(i) in the data.
-    target : ndarray of shape (n,)
-        The profile log c~_i that the map should have.
-    weight : float
-        lambda, the weight of the concentration loss.
-    engine : Engine
-        The engine that evaluates the repulsion.
-    backend : Backend
-        The backend that evaluates all other sums.
-    log_scales : ndarray of shape (n,), default=None
-        log rho_i of the adaptive kernel, or None for the fixed kernel.
-    adaptation : float, default=1.0
-        Power to which the scales of an adaptive kernel are raised.
-    kept : ndarray of shape (n,), default=None
-        How many of the k nearest neighbours of each point, in the data and in the map, count towards its concentration.
-        If None, all of them count.
-    masses : ndarray of shape (n,), default=None
-        Masses of the points. ``neighbors`` then list a neighbour of mass m up to m times.
-    """
-
-    def __init__(
-        self,
-        objective: Objective,
-        *,
-        P: sp.csr_matrix | PairList,
-        neighbors: NDArray[np.int32],
-        target: Array,
-        weight: float,
-        engine: Engine,
-        backend: Backend,
-        log_scales: Array | None = None,
-        adaptation: float = 1.0,
-        kept: NDArray[np.int32] | None = None,
-        masses: Array | None = None,
-    ) -> None:
-        self.objective = objective
-        P, delta = prepared(P, objective.precision), objective.affinity_smoothing
-        pairs = {"objective": StoredPairs.of(P, delta, masses)}
-        if objective.support == "directed":
-            assert not isinstance(P, PairList)  # preparations on a device are for the default support
-            scaled = P / P.sum(dtype=np.float64)
-            pairs = {"objective": StoredPairs.directed(P, neighbors, delta), "all": StoredPairs.of(scaled, delta)}
-        k = neighbors.shape[1]
-        sample = objective.sample_of(k, len(target))
-        listed: list[Neighborhoods] = []
-        if objective.input_weight:
-            near = repeated(neighbors, kept)
-            near = np.ascontiguousarray(near) if isinstance(near, np.ndarray) else near.contiguous()
-            listed.append(InputNeighborhoods(objective.input_weight, near, sample))
-        if objective.embedding_weight:
-            listed.append(EmbeddingNeighborhoods(objective.embedding_weight, k, sample, kept, masses))
-        super().__init__(
-            Terms(pairs, target, tuple(listed), log_scales),
-            weight=weight,
-            precision=objective.precision,
-            engine=engine,
-            backend=backend,
-            smoothings=Smoothings(delta, objective.distance_smoothing),
-            adaptation=adaptation,
-            masses=masses,
-        )
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether the kernel is adaptive."""
-        return self.terms.log_scales is not None
-
-    def scales_at(self, power: float) -> Array:
-        """Return the scales rho_i of the kernel, raised to a power. With the fixed kernel, all scales are 1."""
-        log_scales = self.terms.log_scales
-        return np.ones(len(self.target)) if log_scales is None else np.exp(power * log_scales)
-
-    def concentration(self, Y: Array, state: State | None = None) -> Array:
-        """Return the profile log c~_i of a map.
-
-        It is measured over the neighbours in the data, or over the neighbours in the map if the objective uses only
-        those.
-        """
-        state = self.start() if state is None else state
-        typed = self.typed(state.in_order(self.backend.received(Y)))
-        table = state.terms.neighborhoods[0].table(typed, state.memories[0], self.backend)
-        return host(state.restored(self._profile(typed, table).log))
-
-    def density(self, Y: Array, weight: float, state: State | None = None) -> Density:
-        """Return the density terms of the loss of a new row, with the concentrations of the map ``Y``."""
-        objective, smoothing = self.objective, self.objective.embedding_smoothing
-        found = Density(
-            weight,
-            exponent=objective.embedding_exponent,
-            squared_distance=smoothing.squared_distance,
-            profile=smoothing.profile,
-        )
-        state = self.start() if state is None else state
-        typed = self.typed(state.in_order(self.backend.received(Y)))
-        for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
-            radii = host(neighborhoods.table(typed, memory, self.backend).radii(typed, smoothing.squared_distance))
-            low = profile(radii, objective.embedding_exponent, smoothing, self.masses)
-            log_mean = -Law.of_profile(low, objective.embedding_exponent, 0.0).intercept
-            term = MapTerm(neighborhoods.weight, added_length(radii, smoothing, self.masses), log_mean)
-            in_data = isinstance(neighborhoods, InputNeighborhoods)
-            found = found._replace(of_data=term) if in_data else found._replace(of_map=term)
-        return found
-
-    def _profile(self, Y: NDArray[Any], table: NeighborTable) -> Profile:
-        smoothing = self.objective.embedding_smoothing
-        radii = table.radii(Y, smoothing.squared_distance)
-        return profile(radii, self.objective.embedding_exponent, smoothing, self._masses)
-
-    def _density_term(
-        self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
-    ) -> float | None:
-        total = 0.0
-        for neighborhoods, memory in zip(state.terms.neighborhoods, state.memories, strict=True):
-            loss = self._term(neighborhoods, memory, Y, state, weight, gradient, losses, iteration)
-            total += neighborhoods.weight * loss if losses else 0.0
-        return total if losses else None
-
-    def _term(
-        self,
-        neighborhoods: Neighborhoods,
-        memory: Memory,
-        Y: NDArray[Any],
-        state: State,
-        weight: float,
-        gradient: Array,
-        losses: bool,
-        iteration: int | None,
-    ) -> float:
-        """Add the gradient of the loss over one kind of neighbours to ``gradient``, and return the loss."""
-        if not weight:  # the memory is left unchanged, so that computing losses does not affect later iterations
-            return self._loss(self._profile(Y, neighborhoods.table(Y, memory, self.backend)), state)[0]
-        floor = self.objective.embedding_smoothing.squared_distance
-        sums = neighborhoods.sums(Y, memory, iteration, self.backend)
-        radii = sums.radii(Y, floor, iteration)
-        loss, slope = self._loss_of(radii, state)
-        sums.add_forces(Y, (self.total * weight * neighborhoods.weight) * slope, floor, gradient)
-        if losses and sums.table.n_shares > 1 and iteration is not None:  # the sums over some shares are out of date
-            loss, _ = self._loss(self._profile(Y, sums.table), state)
-        return loss
-
-    def _loss_of(self, radii: Array, state: State) -> tuple[float, Array]:
-        """Return the loss and its slope at these radii. For many points and the usual smoothing, it is compiled."""
-        exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
-        compiled = len(radii) >= LARGE_MAP and self.masses is None
-        added = added_length(radii, smoothing) if compiled else 0.0
-        if not added or smoothing.mean or smoothing.profile:
-            return self._loss(profile(radii, exponent, smoothing, self._masses), state)
-        attached = self.objective.normalizer == "attached"
-        return self.backend.profile_slope(radii, state.terms.target, exponent=exponent, added=added, attached=attached)
-
-    def _loss(self, low: Profile, state: State) -> tuple[float, Array]:
-        exponent, smoothing = self.objective.embedding_exponent, self.objective.embedding_smoothing
-        attached = self.objective.normalizer == "attached"
-        return loss_and_slope(state.terms.target, low, exponent, smoothing, attached=attached, masses=self._masses)

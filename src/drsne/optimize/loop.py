@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from drsne.backends import Backend, Order
 from drsne.backends.arrays import host, namespace
 from drsne.logs import LOGGER, timed
-from drsne.optimization.optimizers import OptimizerState
-from drsne.optimization.schedule import Phase, Schedule
+from drsne.optimize import defaults
+from drsne.optimize.optimizers import OptimizerState
+from drsne.optimize.schedule import Phase, Schedule
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, Array, dict[str, float]], Any]
@@ -24,9 +25,14 @@ _CLIP_MARGIN = 1e-6  # fraction of the bound that is added to the norm when the 
 
 
 class Evaluates(Protocol):
-    """A problem that can be minimised, such as :class:`drsne.objectives.problem.Problem`."""
+    """A problem that can be minimised, such as :class:`drsne.terms.problem.Problem`."""
 
     backend: Backend
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the losses, beginning with "kl"."""
+        ...
 
     @property
     def reordered_every(self) -> int | None:
@@ -62,8 +68,7 @@ class Outcome(NamedTuple):
     """The result of an optimisation, complete or stopped early."""
 
     embedding: Array
-    kl: float
-    density: float  # value of the density term
+    losses: dict[str, float]  # the KL divergence and the other terms, by their names
     n_iter: int
     history: dict[str, Array]
     stopped_by: str | None  # None, "callback", "interrupt" or "overflow"
@@ -74,18 +79,18 @@ class _History:
     """The losses of some iterations, which are returned as columns."""
 
     every: int
-    term: str
-    rows: list[tuple[int, float, float, float]] = field(default_factory=list)
+    names: tuple[str, ...]  # of the losses
+    rows: list[tuple[float, ...]] = field(default_factory=list)
 
     def due(self, iteration: int) -> bool:
         return iteration % self.every == 0
 
     def add(self, iteration: int, losses: dict[str, float], norm: float) -> None:
         if not self.rows or self.rows[-1][0] != iteration:
-            self.rows.append((iteration, losses["kl"], losses[self.term], norm))
+            self.rows.append((iteration, *(losses[name] for name in self.names), norm))
 
     def columns(self) -> dict[str, Array]:
-        names = ("iteration", "kl", self.term, "gradient_norm")
+        names = ("iteration", *self.names, "gradient_norm")
         table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
         out = dict(zip(names, table.T.copy(), strict=True))
         out["iteration"] = out["iteration"].astype(np.int64)
@@ -93,14 +98,13 @@ class _History:
 
 
 def minimize(
-    problem: Evaluates,
-    Y: Array,
-    schedule: Schedule,
+    problem: Any,
+    Y: Array | None = None,
+    schedule: Schedule | None = None,
     *,
     state: Any = None,
     callbacks: Sequence[Callback] = (),
     progress: Progress | None = None,
-    term: str = "concentration",
 ) -> Outcome:
     """Run a schedule and return the last map.
 
@@ -120,8 +124,6 @@ def minimize(
         returns a true value, the optimisation stops.
     progress : callable, default=None
         Called as ``progress(iteration, losses)`` whenever the losses are known.
-    term : str, default="concentration"
-        Name of the density term in the losses and in the history.
 
     Returns
     -------
@@ -129,8 +131,13 @@ def minimize(
         The last map. If the run is interrupted from the keyboard, or if the gradient is no longer finite, this is the
         last finite map.
     """
-    run = _Run(problem, Y, schedule, state, callbacks, progress, term)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # a value that is not finite ends the run
+    Y = problem.initial if Y is None else Y
+    schedule = defaults.of_problem(problem) if schedule is None else schedule
+    run = _Run(problem, Y, schedule, state, callbacks, progress)
+    with (
+        problem.backend.session(),
+        np.errstate(over="ignore", invalid="ignore", divide="ignore"),
+    ):  # a value that is not finite ends the run
         try:
             run.all_phases()
         except KeyboardInterrupt:
@@ -149,16 +156,15 @@ class _Run:
         state: Any,
         callbacks: Sequence[Callback],
         progress: Progress | None,
-        term: str,
     ) -> None:
         self.problem, self.schedule = problem, schedule
         # The map in some order of the points, as an array of the backend, and this order.
         self._placed: tuple[Array, Order | None] = (problem.backend.received(Y), None)
-        self.callbacks, self.progress, self._term = callbacks, progress, term
+        self.callbacks, self.progress = callbacks, progress
         self.iteration = 0
         self.stopped_by: str | None = None
         self._state = problem.start() if state is None else state
-        self._history = _History(schedule.record_every, term)
+        self._history = _History(schedule.record_every, problem.names)
         self._last: tuple[int, Any] | None = None
 
     @property
@@ -210,11 +216,12 @@ class _Run:
             last = self._final()
         except KeyboardInterrupt:  # the map is kept; its losses stay unknown
             self.stopped_by = "interrupt"
-            return Outcome(Y, math.nan, math.nan, self.iteration, self._history.columns(), self.stopped_by)
+            losses = dict.fromkeys(self.problem.names, math.nan)
+            return Outcome(Y, losses, self.iteration, self._history.columns(), self.stopped_by)
         norm = _norm(last.gradient) / len(last.gradient)
-        self._history.add(self.iteration, self._losses(last), norm)
-        LOGGER.debug("KL divergence %.4f, %s %.4f", last.kl, self._term, last.density)
-        return Outcome(Y, last.kl, last.density, self.iteration, self._history.columns(), self.stopped_by)
+        self._history.add(self.iteration, last.losses, norm)
+        LOGGER.debug("Losses: %s", ", ".join(f"{name} {value:.4f}" for name, value in last.losses.items()))
+        return Outcome(Y, last.losses, self.iteration, self._history.columns(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
         """Run iteration ``t`` of a phase, and return False if the run ends before the step of this iteration."""
@@ -238,7 +245,7 @@ class _Run:
         if self.iteration > 0 and self._report(at):
             return False
         if self._history.due(self.iteration):
-            self._history.add(self.iteration, self._losses(at), norm / len(Y))
+            self._history.add(self.iteration, at.losses, norm / len(Y))
         moved = self._moved(phase, t, memory, at, norm, Y)
         if moved is None:
             self.stopped_by = "overflow"
@@ -252,28 +259,23 @@ class _Run:
         if phase.clip is not None:
             share = phase.clip / (norm + _CLIP_MARGIN * phase.clip)
             gradient = gradient * share if share < 1.0 else gradient
-        damping = getattr(at, "damping", None)  # only a pull towards given places has one
-        if damping is not None:
-            gradient = gradient / damping[:, None]
+        if at.damping is not None:
+            gradient = gradient / at.damping[:, None]
         units = at.scales if self.schedule.local_steps else None
         step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), backend, units)
         return backend.moved(Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
-
-    def _losses(self, at: Any) -> dict[str, float]:
-        return {"kl": at.kl, self._term: at.density}
 
     def _report(self, at: Any) -> bool:
         """If the losses are known, call the callbacks and update the progress display.
 
         Return whether a callback stopped the run.
         """
-        if at.kl is None:
+        if at.losses is None:
             return False
-        losses = self._losses(at)
         if self.progress is not None:
-            self.progress(self.iteration, losses)
+            self.progress(self.iteration, at.losses)
         for callback in self.callbacks:  # call all of them, even if one has already stopped the run
-            if callback(self.iteration, np.array(host(self.Y)), dict(losses)):
+            if callback(self.iteration, np.array(host(self.Y)), dict(at.losses)):
                 self.stopped_by = "callback"
         return self.stopped_by is not None
 

@@ -7,19 +7,18 @@ constant that is added to their variance in the map.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.backends import Backend, PairList
-from drsne.backends.arrays import cast, host, namespace
-from drsne.engines import Engine
+from drsne.backends.arrays import cast, namespace
 from drsne.neighbors.graph import KnnGraph
-from drsne.objectives.added_row import Density, RadiusTerm
-from drsne.objectives.kl import StoredPairs, prepared
-from drsne.objectives.problem import Problem, State, Terms
+from drsne.terms.new_row import Density, RadiusTerm
+from drsne.terms.term import Moment, Term
 
 Array = NDArray[np.float64]
 _LEAST_SHARE = 1e-6  # smallest radius in the data, relative to the median radius (both are squared lengths)
@@ -88,67 +87,75 @@ def correlation_and_slope(target: Array, log: Array, shift: float) -> tuple[floa
     return c / s, (target / s - (c / s**3) * away) / others  # the mean of the target is 0
 
 
-class DenSNEProblem(Problem):
-    """The objective of den-SNE on some data: ``L_KL - 2 lambda rho``.
+@dataclass(frozen=True, kw_only=True)
+class Correlation:
+    """Detailed settings of the objective of den-SNE.
 
     Parameters
     ----------
-    P : csr_matrix of shape (n, n)
-        Symmetric affinities. The radii of the map are sums over their stored pairs.
-    target : ndarray of shape (n,)
-        Standardised log radii of the data, R_i.
-    weight : float
-        lambda, in the units of den-SNE's program.
-    variance_shift : float
-        Constant that is added to the variance of the log radii of the map.
-    precision : {"single", "double"}
+    variance_shift : float, default=0.1
+        Constant that is added to the variance of the log radii in the map.
+    precision : {"single", "double"}, default="single"
         Floating-point precision of the terms of each pair of points.
-    engine : Engine
-        The engine that evaluates the repulsion.
-    backend : Backend
-        The backend that evaluates all other sums.
+    terms : tuple, default=()
+        Further terms, as in :class:`drsne.Objective`.
     """
 
-    def __init__(
-        self,
-        *,
-        P: sp.csr_matrix,
-        target: Array,
-        weight: float,
-        variance_shift: float,
-        precision: str,
-        engine: Engine,
-        backend: Backend,
-    ) -> None:
-        pairs = {"objective": StoredPairs.of(prepared(P, precision), 0.0)}
-        super().__init__(Terms(pairs, target), weight=weight, precision=precision, engine=engine, backend=backend)
-        self._shift = variance_shift
+    variance_shift: float = 0.1
+    precision: str = "single"
+    terms: tuple[Any, ...] = ()
+    calibration: ClassVar[Calibration] = DEFAULT_CALIBRATION
+    on_device: ClassVar[bool] = False  # whether a device may search for neighbours
+    exact_bits: ClassVar[bool] = True  # whether the last bits of distances matter
 
-    def log_radii(self, Y: Array, state: State | None = None) -> Array:
-        """Return the log radii of a map, r_i."""
-        state = self.start() if state is None else state
-        pairs = state.terms.pairs["objective"].pairs
-        typed = self.typed(state.in_order(self.backend.received(Y)))
-        return host(state.restored(map_radii(typed, pairs, self.backend).log))
+    def adapts(self, weight: float) -> bool:
+        """Return False, because den-SNE has the fixed kernel."""
+        return False
 
-    def density(self, Y: Array, state: State | None = None) -> Density:
-        """Return the density term of the loss of a new row, with the log radii of the map ``Y``."""
-        log = self.log_radii(Y, state)
-        rho, _ = correlation_and_slope(self.target, log, self._shift)
-        spread = float(np.sqrt(log.var(ddof=1) + self._shift))
-        term = RadiusTerm(1.0, float(log.mean()), spread, max(rho, _LEAST_CORRELATION))
-        return Density(self.weight, of_radii=term)
+    def adaptation(self, weight: float) -> float:
+        """Return 1. There are no scales to raise to this power."""
+        return 1.0
 
-    def _density_term(
-        self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
-    ) -> float | None:
-        pairs = state.terms.pairs["objective"].pairs
-        radii = map_radii(Y, pairs, self.backend)
-        rho, slope = correlation_and_slope(state.terms.target, radii.log, self._shift)
+
+@dataclass(frozen=True, kw_only=True)
+class LogRadii(Term):
+    """The density term of den-SNE, ``-2 rho``. Its value is the correlation ``rho``.
+
+    Parameters
+    ----------
+    weight : float, default=1.0
+        lambda, in the units of den-SNE's program.
+    target : ndarray of shape (n,)
+        Standardised log radii of the data, R_i.
+    variance_shift : float
+        Constant that is added to the variance of the log radii of the map.
+    """
+
+    name: ClassVar[str] = "correlation"
+    per_point: ClassVar[tuple[str, ...]] = ("target",)
+    target: Array
+    variance_shift: float
+
+    def add_gradient(self, gradient: Array, weight: float, memory: Any, at: Moment) -> float | None:
+        """Add the gradient of ``-2 rho``, and return rho if it is needed."""
+        radii = map_radii(at.typed, at.pairs, at.backend)
+        rho, slope = correlation_and_slope(self.target, radii.log, self.variance_shift)
         if weight:
             # The program omits the factor 4 of the gradient of KL, but only a factor 2 of the gradient of rho, so its
             # lambda counts twice. dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both
             # rows.
-            pull = cast(2.0 * ((-2.0 * weight * len(Y)) * slope) * radii.sensitivity, Y.dtype)
-            self.backend.add_kernel_forces(Y, pairs, pull, gradient)
-        return rho if losses else None
+            pull = cast(2.0 * ((-2.0 * weight * len(at.Y)) * slope) * radii.sensitivity, at.typed.dtype)
+            at.backend.add_kernel_forces(at.typed, at.pairs, pull, gradient)
+        return rho if at.losses else None
+
+    def of_points(self, memory: Any, at: Moment) -> Array:
+        """Return the log radii of the map, r_i."""
+        return map_radii(at.typed, at.pairs, at.backend).log
+
+    def of_new_row(self, memory: Any, at: Moment) -> Density:
+        """Return the density term of a new row, with the log radii of the map."""
+        log, target = at.restored(self.of_points(memory, at)), at.restored(self.target)
+        rho, _ = correlation_and_slope(target, log, self.variance_shift)
+        spread = float(np.sqrt(log.var(ddof=1) + self.variance_shift))
+        term = RadiusTerm(1.0, float(log.mean()), spread, max(rho, _LEAST_CORRELATION))
+        return Density(self.weight * self.factor(at), of_radii=term)

@@ -1,4 +1,4 @@
-"""The base class of the objectives of DR-SNE and den-SNE, with a KL term and a density term.
+"""The loss of a map on some data: a KL divergence and further terms.
 
 Gradients are those of **n times** the loss. The gradient at a point then does not depend on n, and neither do learning
 rates, clipping and Adam's eps.
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from drsne.backends import Backend, Order
 from drsne.backends.arrays import cast, host, namespace
 from drsne.engines import Engine
-from drsne.objectives.kl import StoredPairs, kl_term
-from drsne.objectives.neighborhoods import Memory, Neighborhoods
 from drsne.precision import pair_type
+from drsne.terms.kl import StoredPairs, kl_term
+from drsne.terms.new_row import Density
+from drsne.terms.term import Moment, Term
 
 Array = NDArray[np.float64]
 LARGE_MAP = 8192  # smallest number of points for which maps are reordered and neighbours are summed in shares
-_OVERSHOOT = 10.0  # product of the largest rate and the curvature of a pull at which steps would overshoot
 _REORDERED_EVERY = 50  # number of iterations between two reorderings
 
 
@@ -29,74 +29,44 @@ class Evaluation(NamedTuple):
     """The gradient of n times the loss, the losses if they were requested, and the scales of the kernel."""
 
     gradient: Array  # (n, d)
-    kl: float | None
-    density: float | None  # the density term: the concentration loss of DR-SNE or the correlation of den-SNE
+    losses: dict[str, float] | None  # the KL divergence and the other terms, by their names
     scales: Array | None = None  # (n,), or None for the fixed kernel
-    pull: float | None = None  # the pull towards given places
-    damping: Array | None = None  # factors by which steps are divided, so that a strong pull does not overshoot, (n,)
+    damping: Array | None = None  # factors by which steps are divided, so that a strong term does not overshoot, (n,)
 
 
-class Pull(NamedTuple):
-    """A quadratic pull of points towards given places, ``(1/n) sum_i strength_i |y_i - place_i|^2``."""
-
-    places: Array  # (n, d)
-    strength: Array  # (n,), 0 for points that are not pulled
-
-    def reordered(self, order: Order) -> Pull:
-        """Return the pull with the points in a different order."""
-        return Pull(order.reordered(self.places), order.reordered(self.strength))
-
-    def damping(self, scales: Array | None) -> Array:
-        """Return factors by which the steps of points must be divided, in the units of the scales of the kernel."""
-        return 1.0 + _OVERSHOOT * self.strength * (1.0 if scales is None else scales**2)
-
-    def on(self, backend: Backend) -> Pull:
-        """Return the pull with arrays of a backend."""
-        return Pull(backend.received(self.places), backend.received(self.strength))
-
-    def add_gradient(self, Y: Array, gradient: Array) -> float:
-        """Add the gradient of n times the pull to ``gradient``, and return the pull."""
-        away = Y - self.places
-        strength = self.strength[:, None] * away
-        gradient += 2.0 * strength
-        return float((strength * away).sum()) / len(Y)
-
-
-class Terms(NamedTuple):
-    """The arrays over which a loss is summed, in some order of the points."""
+class Loss(NamedTuple):
+    """What a loss is summed over, in some order of the points."""
 
     pairs: dict[str, StoredPairs]  # "objective", and "all" if the objective does not use all pairs
-    target: Array  # (n,), the values that the density term compares the map with
-    neighborhoods: tuple[Neighborhoods, ...] = ()
+    terms: tuple[Term, ...] = ()
     log_scales: Array | None = None  # log rho_i of the adaptive kernel
     order: Order | None = None
-    pull: Pull | None = None
 
     def pairs_of(self, name: str) -> StoredPairs:
         """Return the pairs called ``name``, or the pairs of the objective if no pairs have this name."""
         return self.pairs.get(name, self.pairs["objective"])
 
-    def on(self, backend: Backend) -> Terms:
-        """Return the terms with arrays of a backend."""
-        return Terms(
+    def on(self, backend: Backend) -> Loss:
+        """Return the loss with arrays of a backend."""
+        return Loss(
             {name: stored.on(backend) for name, stored in self.pairs.items()},
-            backend.received(self.target),
-            tuple(each.on(backend) for each in self.neighborhoods),
+            tuple(term.on(backend) for term in self.terms),
             None if self.log_scales is None else backend.received(self.log_scales),
             self.order,
-            None if self.pull is None else self.pull.on(backend),
         )
 
-    def reordered(self, order: Order) -> Terms:
-        """Return the terms with the points in a different order."""
-        return Terms(
+    def reordered(self, order: Order) -> Loss:
+        """Return the loss with the points in a different order."""
+        return Loss(
             {name: stored.reordered(order) for name, stored in self.pairs.items()},
-            order.reordered(self.target),
-            tuple(each.reordered(order) for each in self.neighborhoods),
+            tuple(term.reordered(order) for term in self.terms),
             None if self.log_scales is None else order.reordered(self.log_scales),
             order,
-            None if self.pull is None else self.pull.reordered(order),
         )
+
+    def memories(self) -> tuple[Any, ...]:
+        """Return what the terms remember at the start of an optimisation."""
+        return tuple(term.start() for term in self.terms)
 
 
 @dataclass
@@ -118,8 +88,8 @@ class Scales:
 class State:
     """The values that an optimisation carries to the next iteration, besides the map and the optimiser's state."""
 
-    terms: Terms  # in the current order of the points
-    memories: tuple[Memory, ...]  # one memory for each of the neighborhoods
+    loss: Loss  # in the current order of the points
+    memories: tuple[Any, ...]  # one memory for each of the terms
     engine: Any  # the state of the engine, with the errors of its last checks
     scales: Scales | None = None  # the last scales of the kernel
 
@@ -128,7 +98,7 @@ class State:
 
         With ``ones``, scales of 1 are returned for a power of 0.
         """
-        log_scales = self.terms.log_scales
+        log_scales = self.loss.log_scales
         if log_scales is None or (not power and not ones):
             return None
         if self.scales is None or self.scales.power != power:
@@ -137,11 +107,11 @@ class State:
 
     def in_order(self, values: Array) -> Array:
         """Return values of the points, converted from the order of the data to the current order."""
-        return values if self.terms.order is None else self.terms.order.reordered(values)
+        return values if self.loss.order is None else self.loss.order.reordered(values)
 
     def restored(self, values: Array) -> Array:
         """Return values of the points, converted from the current order to the order of the data."""
-        return values if self.terms.order is None else self.terms.order.restored(values)
+        return values if self.loss.order is None else self.loss.order.restored(values)
 
 
 class Smoothings(NamedTuple):
@@ -152,14 +122,12 @@ class Smoothings(NamedTuple):
 
 
 class Problem:
-    """A KL term and a density term on some data.
+    """The loss of a map on some data, as an optimisation evaluates it.
 
     Parameters
     ----------
-    terms : Terms
-        The arrays over which the loss is summed, in the order of the data.
-    weight : float
-        Factor on the density term.
+    loss : Loss
+        The pairs of the KL term and the other terms, in the order of the data.
     precision : {"single", "double"}
         Floating-point precision of the terms of each pair of points.
     engine : Engine
@@ -177,9 +145,8 @@ class Problem:
 
     def __init__(
         self,
-        terms: Terms,
+        loss: Loss,
         *,
-        weight: float,
         precision: str,
         engine: Engine,
         backend: Backend,
@@ -187,32 +154,41 @@ class Problem:
         adaptation: float = 1.0,
         masses: Array | None = None,
     ) -> None:
-        self.terms, self.weight, self.precision = terms, weight, precision
-        self.masses, self.total = masses, float(len(terms.target) if masses is None else masses.sum())
+        self.loss, self.precision, self.masses = loss, precision, masses
+        self.n_samples = len(loss.pairs["objective"].pairs.indptr) - 1
+        self.total = float(self.n_samples if masses is None else masses.sum())
         self.engine, self.backend = engine, backend
         self._masses = None if masses is None else backend.received(masses)
         self._smoothings, self._adaptation = smoothings, adaptation
-        self._received: Terms | None = None
+        self._received: Loss | None = None
+        self.initial: Any = None  # the initial map, (n, d)
+        self.affinities: Any = None  # drsne.affinities.Affinities
+        self.about: Any = None  # what is known of the data (drsne.preparation.About)
 
     @property
-    def target(self) -> Array:
-        """The values that the density term compares the map with, (n,)."""
-        return self.terms.target
+    def names(self) -> tuple[str, ...]:
+        """The names of the losses: "kl" and those of the other terms."""
+        return ("kl", *(term.name for term in self.loss.terms))
 
-    def hold(self, places: Array, strength: Array) -> None:
-        """Pull points towards ``places`` (n, d) with this ``strength`` (n,)."""
-        self.terms = self.terms._replace(pull=Pull(places, strength))
+    def scales_at(self, power: float) -> Array:
+        """Return the scales rho_i of the kernel, raised to a power. With the fixed kernel, all scales are 1."""
+        log_scales = self.loss.log_scales
+        return np.ones(self.n_samples) if log_scales is None else np.exp(power * log_scales)
+
+    def add(self, term: Term) -> None:
+        """Add a term to the loss."""
+        self.loss = self.loss._replace(terms=(*self.loss.terms, term))
         self._received = None
 
     def start(self) -> State:
         """Return the state of an optimisation that has not begun."""
-        terms = self._terms()
-        return State(terms, _fresh(terms), self.engine.start())
+        loss = self._on_backend()
+        return State(loss, loss.memories(), self.engine.start())
 
-    def _terms(self) -> Terms:
-        """Return the terms in the order of the data, with arrays of the backend."""
+    def _on_backend(self) -> Loss:
+        """Return the loss in the order of the data, with arrays of the backend."""
         if self._received is None:
-            self._received = self.terms.on(self.backend)
+            self._received = self.loss.on(self.backend)
         return self._received
 
     def evaluate(
@@ -238,7 +214,7 @@ class Problem:
             State of the optimisation, which is updated. If None, the map is evaluated without a state.
         iteration : int, default=None
             Number of the iteration. If it follows the previous one, a density term over many neighbours updates only a
-            share of them, and the neighbours in the map may be a few iterations old. If None, all sums are up to date.
+            part of them, and the neighbours in the map may be a few iterations old. If None, all sums are up to date.
         exaggeration : float, default=1.0
             Factor on the attraction. The losses are always computed without exaggeration.
         density : float, default=1.0
@@ -258,60 +234,79 @@ class Problem:
         outside = not ordered and isinstance(Y, np.ndarray)  # the results are then NumPy arrays too
         if not ordered:
             Y = state.in_order(self.backend.received(Y))
-        typed = self.typed(Y)
+        at = self._moment(Y, state, iteration=iteration, density=density, losses=losses)
         power = 0.0 if scale is None else scale * self._adaptation
         # For few points, scales of 1 replace the fixed kernel, whose functions then need not be compiled.
         kernel = state.scales_at(power, ones=scale is not None and len(Y) < LARGE_MAP and Y.shape[1] == 2)
         scales = None if kernel is None else kernel.ordered
         gradient, kl = kl_term(
-            typed,
-            state.terms.pairs_of(pairs),
+            at.typed,
+            state.loss.pairs_of(pairs),
             self.engine.repulsion(Y, self._smoothings.distance, scales, state.engine),
             self.backend,
             exaggeration=exaggeration,
             affinity_smoothing=self._smoothings.affinity,
             distance_smoothing=self._smoothings.distance,
-            inverse_scales=None if kernel is None else kernel.inverse(typed.dtype),
+            inverse_scales=None if kernel is None else kernel.inverse(at.typed.dtype),
             losses=losses,
             factor=self.total,
         )
-        weight = self.weight * density
-        value = None
-        if weight or losses:
-            value = self._density_term(typed, state, weight, gradient, losses, iteration)
+        values: dict[str, Any] = {"kl": kl}
+        for term, memory in zip(state.loss.terms, state.memories, strict=True):
+            weight = term.weight * term.factor(at)
+            if weight or losses:
+                values[term.name] = term.add_gradient(gradient, weight, memory, at)
         if self._masses is not None:
             gradient /= self._masses[:, None]
         if not power:
             scales = None
-        pull, damping = None, None
-        if state.terms.pull is not None:
-            pull, damping = state.terms.pull.add_gradient(Y, gradient), state.terms.pull.damping(scales)
-        if ordered:
-            return Evaluation(gradient, kl, value, scales, pull, damping)
-        restored: list[Any] = [
-            None if each is None else host(state.restored(each)) if outside else state.restored(each)
-            for each in (gradient, scales, damping)
-        ]
-        return Evaluation(restored[0], kl, value, restored[1], pull, restored[2])
+        damping = None
+        for term in state.loss.terms:
+            own = term.damping(scales)
+            damping = own if damping is None else damping if own is None else damping * own
+        found: list[Any] = [gradient, scales, damping]
+        if not ordered:
+            found = [None if each is None else state.restored(each) for each in found]
+            if outside:
+                found = [None if each is None else host(each) for each in found]
+        return Evaluation(found[0], values if losses else None, found[1], found[2])
+
+    def of_points(self, Y: Array, state: State | None = None) -> dict[str, Array]:
+        """Return what the terms compare with the data for every point of a map, by the names of the terms."""
+        state = self.start() if state is None else state
+        at = self._moment(state.in_order(self.backend.received(Y)), state)
+        found = {
+            term.name: term.of_points(memory, at) for term, memory in zip(state.loss.terms, state.memories, strict=True)
+        }
+        return {name: at.restored(values) for name, values in found.items() if values is not None}
+
+    def of_new_row(self, Y: Array, state: State | None = None, *, density: float = 1.0) -> Density:
+        """Return the density terms in the loss of a new row in the map ``Y``."""
+        state = self.start() if state is None else state
+        at = self._moment(state.in_order(self.backend.received(Y)), state, density=density)
+        for term, memory in zip(state.loss.terms, state.memories, strict=True):
+            found = term.of_new_row(memory, at)
+            if found is not None:
+                return found
+        return Density()
+
+    def _moment(
+        self, Y: Array, state: State, *, iteration: int | None = None, density: float = 1.0, losses: bool = False
+    ) -> Moment:
+        pairs = state.loss.pairs["objective"].pairs
+        total, order = self.total, state.loss.order
+        typed = self.typed(Y)
+        return Moment(Y, typed, pairs, self.backend, total, self._masses, order, iteration, density, losses)
 
     def typed(self, Y: Array) -> NDArray[Any]:
         """Return a map converted to the dtype used for its pairwise computations."""
         typed: NDArray[Any] = cast(Y, pair_type(Y, self.precision))
         return typed
 
-    def _density_term(
-        self, Y: NDArray[Any], state: State, weight: float, gradient: Array, losses: bool, iteration: int | None
-    ) -> float | None:
-        """Add the gradient of the term, times n and ``weight``, to ``gradient``.
-
-        Return the value of the term if ``losses`` are requested, and None otherwise.
-        """
-        raise NotImplementedError
-
     @property
     def reordered_every(self) -> int | None:
         """The number of iterations after which :meth:`reorder` pays, or None if the map is small or has masses."""
-        n = len(self.target)
+        n = self.n_samples
         return _REORDERED_EVERY if n >= LARGE_MAP and self.masses is None and self.backend.reorders(n) else None
 
     def reorder(self, Y: Array, state: State) -> Order:
@@ -320,13 +315,9 @@ class Problem:
         ``Y`` is in the order of the data.
         """
         # The old order is freed before the new one is made.
-        terms = self._terms()
-        state.terms, state.memories, state.scales = terms, _fresh(terms), None
-        state.terms = terms.reordered(self.backend.order(Y))
-        state.memories = _fresh(state.terms)
-        assert state.terms.order is not None
-        return state.terms.order
-
-
-def _fresh(terms: Terms) -> tuple[Memory, ...]:
-    return tuple(Memory() for _ in terms.neighborhoods)
+        loss = self._on_backend()
+        state.loss, state.memories, state.scales = loss, loss.memories(), None
+        state.loss = loss.reordered(self.backend.order(Y))
+        state.memories = state.loss.memories()
+        assert state.loss.order is not None
+        return state.loss.order

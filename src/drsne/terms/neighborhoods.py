@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from drsne.backends import Backend, NeighborList, Order
 from drsne.backends.arrays import along_rows, empty
-from drsne.objectives.concentration import repeated
-from drsne.objectives.masses import slot_columns
+from drsne.terms.masses import slot_columns
+from drsne.terms.profile import repeated
 
 Array = NDArray[np.float64]
 REFRESHED_EVERY = 10  # number of iterations between two searches for the neighbours in a map
