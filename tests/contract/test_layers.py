@@ -50,6 +50,7 @@ ORDER = {
         "small",
         "search",
         "tiles",
+        "equal_rows",
         "queries",
     ),
     "placement": ("reference", "place", "lazy"),

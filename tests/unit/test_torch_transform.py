@@ -228,7 +228,7 @@ def test_everything_else_about_new_rows(model):
 
 @pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
 def test_equal_training_rows_have_the_place_of_the_first():
-    rows = np.concatenate([X, X[:5], np.repeat(X[7:8], 60, axis=0)])
+    rows = np.concatenate([X, X[:5], np.repeat(X[7:8], 250, axis=0)])
     model = DRSNE(**SHORT, **TORCH).fit(rows)
     np.testing.assert_array_equal(model.transform(X[:8]), model.embedding_[:8])
 

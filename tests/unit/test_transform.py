@@ -86,6 +86,56 @@ def test_a_training_row_gets_its_place_and_the_first_of_equal_ones(model):
     np.testing.assert_allclose(model.new_concentration(X), model.input_concentration_, atol=1e-5)
 
 
+MANY = np.concatenate([X, np.repeat(X[7:8], 250, axis=0)])[np.random.default_rng(1).permutation(len(X) + 250)]
+FIRST = np.unique(MANY, axis=0, return_index=True, return_inverse=True)
+FIRST = FIRST[1][FIRST[2].ravel()]  # the first row that equals each row
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, np.asarray),
+        ({}, sp.csr_matrix),
+        ({}, np.float32),
+        ({"metric": "cosine"}, np.asarray),
+        ({"metric": "manhattan"}, np.asarray),
+        ({"metric": "precomputed"}, pairwise_distances),
+        ({"pca_components": 4}, np.asarray),
+    ],
+)
+def test_the_first_of_more_equal_rows_than_neighbours_gives_the_place(settings, kind):
+    rows = kind(MANY)
+    model = DRSNE(**SHORT, **settings).fit(rows)
+    assert np.array_equal(model.transform(rows), model.embedding_[FIRST])
+    np.testing.assert_allclose(model.new_concentration(rows), model.input_concentration_[FIRST], atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
+def test_the_first_of_many_equal_rows_is_found_through_lists(monkeypatch):
+    monkeypatch.setattr(queries, "APPROXIMATE_FROM", 500)
+    model = DRSNE(**SHORT).fit(MANY)
+    assert np.array_equal(model.transform(MANY), model.embedding_[FIRST])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "canberra"])
+def test_zeros_of_both_signs_are_equal(metric):
+    rows = X.copy()
+    rows[:20, 0] = 0.0
+    rows = np.concatenate([rows, rows[:20]])
+    rows[:20:2, 0] = -0.0
+    model = DRSNE(metric=metric, **SHORT).fit(rows)
+    assert np.array_equal(model.transform(rows[len(X) :]), model.embedding_[:20])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+def test_a_sparse_row_equals_one_that_stores_its_zeros(metric):
+    rows = X * [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    stored = sp.csr_matrix((rows.ravel(), np.tile(np.arange(6), len(X)), np.arange(0, 6 * len(X) + 1, 6)))
+    model = DRSNE(metric=metric, **SHORT).fit(sp.vstack([stored, sp.csr_matrix(rows[:20])]))
+    assert np.array_equal(model.transform(rows[:20]), model.embedding_[:20])
+
+
 def test_new_rows_land_in_their_groups(model):
     rows = blobs(400, seed=0)
     held = DRSNE(**SHORT).fit(rows[:340])
@@ -209,6 +259,10 @@ def test_distances_to_the_training_rows_replace_the_rows():
     assert np.array_equal(model.transform(D[:5]), model.embedding_[:5])
     graph = sp.csr_matrix(np.where(between <= np.sort(between, axis=1)[:, 60:61], between, 0.0))
     assert np.array_equal(model.transform(graph), whole)
+    noise = np.where(np.arange(len(X)) == 9, -1e-12, 0.0)[None]  # the distances to all rows are 0 but for rounding
+    stored = sp.csr_matrix((noise.ravel(), np.arange(len(X)), [0, len(X)]), noise.shape)
+    for equal in (noise, stored):
+        assert np.array_equal(model.transform(equal), model.embedding_[:1])
     few = sp.csr_matrix(np.where(between <= np.sort(between, axis=1)[:, 3:4], between, 0.0))
     with pytest.raises(ValueError, match="must list at least 45 training rows"):
         model.transform(few)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from drsne.backends.numba.kernels import lists as list_kernels
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
+from drsne.neighbors.equal_rows import EqualRows
 from drsne.neighbors.exact import Points, rescaled
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM, PROBES, Checked, Lists, enough_probes
@@ -58,15 +59,30 @@ def search_among(
 
 def _euclidean(X: Any, workers: Workers, dense: Callable[[NDArray[np.float64]], Any] | None) -> Search:
     if sp.issparse(X):
-        return _sparse(canonical(X))
+        X = canonical(X)
+        return _first_of_equal(X, _sparse(X))
     if dense is None:
-        return _dense(X, workers)
+        return _first_of_equal(X, _dense(X, workers))
     given = dense(X)
 
     def search(Q: NDArray[np.float64], k: int, workers: Workers) -> KnnGraph:
         return KnnGraph(*given(Q, k))
 
-    return search
+    return _first_of_equal(X, search)
+
+
+def _first_of_equal(X: Any, search: Search) -> Search:
+    """Return a search that puts the first row that equals a new row in front, even if many rows equal it."""
+    equal = EqualRows(X)
+
+    def found(Q: Any, k: int, workers: Workers) -> KnnGraph:
+        graph = search(Q, k, workers)
+        some = np.flatnonzero(graph.distances[:, 0] == 0.0)
+        if len(some):
+            _put_first(equal.first(canonical(Q[some]) if sp.issparse(Q) else Q[some]), some, graph)
+        return graph
+
+    return found
 
 
 def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
@@ -154,9 +170,7 @@ def _other(X: Any, metric: Any) -> Search:
     boolean, options = metric in PAIRWISE_BOOLEAN_FUNCTIONS, metric_options(X, metric)
     X = canonical(X) if sp.issparse(X) else X
     X = X.astype(bool) if boolean else X
-    first: dict[int, int] = {}
-    for i in range(X.shape[0]):
-        first.setdefault(hash(_contents(X, i)), i)
+    equal = EqualRows(X)
 
     def distances(row: Any, workers: Workers) -> NDArray[np.float64]:
         if sp.issparse(row) and metric in MANHATTAN:
@@ -178,31 +192,23 @@ def _other(X: Any, metric: Any) -> Search:
             workers.run(
                 kernels.nearest_in_rows, 1, D, np.array([-1]), graph.indices[i : i + 1], graph.distances[i : i + 1]
             )
-            # By rounding, or by the definition of a metric, equal rows can have a distance.
-            twin = first.get(hash(_contents(Q, i)))
-            same = twin is not None and _contents(X, twin) == _contents(Q, i)
-            _put_first(twin if same else None, graph.indices[i], graph.distances[i])
+        # By rounding, or by the definition of a metric, equal rows can have a distance.
+        _put_first(equal.first(Q), np.arange(Q.shape[0]), graph)
         return graph
 
     return search
 
 
-def _contents(X: Any, i: int) -> bytes:
-    """Return the values of a row."""
-    if not sp.issparse(X):
-        return bytes(np.ascontiguousarray(X[i]).data)
-    some = slice(X.indptr[i], X.indptr[i + 1])
-    return bytes(X.indices[some].astype(np.int64).data) + bytes(X.data[some].data)
-
-
-def _put_first(twin: int | None, indices: NDArray[np.int32], distances: NDArray[np.float64]) -> None:
-    """Put a training row that equals a new row in front of its neighbours, at the distance 0."""
-    if twin is None or (indices[0] == twin and distances[0] == 0.0):
-        return
-    at = np.flatnonzero(indices == twin)
-    last = int(at[0]) if len(at) else len(indices) - 1
-    indices[1 : last + 1], distances[1 : last + 1] = indices[:last].copy(), distances[:last].copy()
-    indices[0], distances[0] = twin, 0.0
+def _put_first(twins: NDArray[np.intp], some: NDArray[np.intp], graph: KnnGraph) -> None:
+    """Put the training rows that equal ``some`` rows in front of their neighbours, at the distance 0. -1 is no row."""
+    for i, twin in zip(some, twins, strict=True):
+        indices, distances = graph.indices[i], graph.distances[i]
+        if twin < 0 or (indices[0] == twin and distances[0] == 0.0):
+            continue
+        at = np.flatnonzero(indices == twin)
+        last = int(at[0]) if len(at) else len(indices) - 1
+        indices[1 : last + 1], distances[1 : last + 1] = indices[:last].copy(), distances[:last].copy()
+        indices[0], distances[0] = twin, 0.0
 
 
 def among_distances(D: Any, k: int, workers: Workers) -> KnnGraph:
@@ -226,6 +232,7 @@ def among_distances(D: Any, k: int, workers: Workers) -> KnnGraph:
         )
     for i in range(m):
         names, lengths = (part[D.indptr[i] : D.indptr[i + 1]] for part in (D.indices, D.data))
+        lengths = np.maximum(lengths, 0.0)
         nearest = np.lexsort((names, lengths))[:k]
-        graph.indices[i], graph.distances[i] = names[nearest], np.maximum(lengths[nearest], 0.0)
+        graph.indices[i], graph.distances[i] = names[nearest], lengths[nearest]
     return graph
