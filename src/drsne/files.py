@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from drsne.precision import NEARLY_DOUBLE, SINGLE
 from drsne.replacing import replacing
 
 MAGIC = b"DRSNEmod"
@@ -114,6 +115,7 @@ def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
         "n_components_",
         "n_samples_",
         "n_features_in_",
+        "score_bits_",
     )
     classes = {kind.__name__: (kind, ()) for kind in (*ours, Smoothing, Training)}
     return {**classes, "PCA": (PCA, of_pca)}
@@ -281,6 +283,8 @@ def _check_consistent(model: Any) -> None:
         wanted = {"components_": (len(model.pca_.components_), model.n_features_in_), "mean_": (model.n_features_in_,)}
         for name, shape in wanted.items():
             _check_array(getattr(model.pca_, name), shape)
+        if model.pca_.score_bits_ not in (SINGLE, NEARLY_DOUBLE):
+            raise ValueError("the principal components have an unknown precision")
     if model._reference is None:
         return
     training = model._reference.training

@@ -11,13 +11,37 @@ from numpy.typing import NDArray
 from drsne import checks
 from drsne.backends.numba.kernels import products as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.precision import rounded, unit_scale
+from drsne.neighbors.equal_rows import hashes
+from drsne.precision import NEARLY_DOUBLE, SINGLE, rounded, unit_scale
 
 _GRAIN = 64  # number of rows per block
+_ROWS_AT_ONCE = 4096
 AUTO = 50  # number of components for "auto"
 _NARROW = 2000  # largest number of features for which the full covariance is decomposed
 _ORDINARY = 2.0**100  # scale of the data below which covariances do not overflow
 _FAR = 1e4  # distance from the origin, in standard deviations of the data, at which a covariance loses digits
+
+
+def reduced(X: Any, components: int | str, workers: Workers) -> tuple[Any, Any]:
+    """Return scikit-learn's PCA of ``X`` and the scores, or None and ``X`` if there is nothing to reduce.
+
+    The scores are rounded to single precision unless rows that differ would then be equal. In this case, more of their
+    bits are kept, and the components are rounded instead, because their last bits depend on the number of BLAS threads.
+    """
+    pca = fitted_pca(X, components)
+    if pca is None:
+        return None, X
+    exact = _exact_scores(pca, X, workers)
+    if _n_distinct(exact, SINGLE) < _n_distinct(exact, NEARLY_DOUBLE):
+        pca.components_, pca.score_bits_ = rounded(pca.components_), NEARLY_DOUBLE
+        exact = _exact_scores(pca, X, workers)
+    return pca, rounded(exact, pca.score_bits_)
+
+
+def _n_distinct(rows: NDArray[np.float64], bits: int) -> int:
+    """Return the number of different rows after rounding."""
+    starts = range(0, len(rows), _ROWS_AT_ONCE)
+    return len(np.unique(np.concatenate([hashes(rounded(rows[at : at + _ROWS_AT_ONCE], bits)) for at in starts])))
 
 
 def fitted_pca(X: Any, components: int | str) -> Any:
@@ -39,6 +63,7 @@ def fitted_pca(X: Any, components: int | str) -> Any:
     if _is_constant(X):
         return None
     pca = PCA(n_components=count, svd_solver=solver, random_state=0)
+    pca.score_bits_ = SINGLE  # number of significant bits of scores
     return pca.fit(X) if sp.issparse(X) or _is_ordinary(X) else _fitted_rescaled(pca, X)
 
 
@@ -78,6 +103,10 @@ def scores(pca: Any, X: Any, workers: Workers) -> NDArray[np.float64]:
     The components of a row do not depend on the other rows, unlike those of a matrix product. They are rounded, because
     the last bits depend on the units of the data, but the map must not.
     """
+    return rounded(_exact_scores(pca, X, workers), pca.score_bits_)
+
+
+def _exact_scores(pca: Any, X: Any, workers: Workers) -> NDArray[np.float64]:
     out = np.empty((X.shape[0], len(pca.components_)))
     fitted = pca.mean_, np.ascontiguousarray(pca.components_)
     if sp.issparse(X):
@@ -85,4 +114,4 @@ def scores(pca: Any, X: Any, workers: Workers) -> NDArray[np.float64]:
         workers.run(kernels.sparse_scores, X.shape[0], *parts, *fitted, out, grain=_GRAIN)
     else:
         workers.run(kernels.scores, X.shape[0], X.astype(np.float64, copy=False), *fitted, out, grain=_GRAIN)
-    return rounded(out)
+    return out

@@ -24,7 +24,7 @@ from drsne.neighbors.given import checked_neighbors
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import nearest
 from drsne.neighbors.sizes import Sizes, adjusted
-from drsne.pca import fitted_pca, scores
+from drsne.pca import reduced
 from drsne.placement.reference import CORRECTING, Training, spacings
 from drsne.precision import rounded
 from drsne.terms.concentration import Concentration
@@ -247,8 +247,7 @@ def _neighbors(
     from sklearn.utils import check_random_state
 
     rng, backend = check_random_state(settings.random_state), settings.computed_by(workers)
-    pca = fitted_pca(X, settings.pca_components) if settings.pca_components is not None else None
-    X = X if pca is None else scores(pca, X, workers)
+    pca, X = (None, X) if settings.pca_components is None else reduced(X, settings.pca_components, workers)
     supplied = None
     if settings.neighbors is not None:
         supplied = checked_neighbors(settings.neighbors, X.shape[0], workers)

@@ -33,7 +33,7 @@ MODELS = {
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("models") / "model.drsne"
-    DRSNE(**SHORT).fit(X).save(path)
+    DRSNE(pca_components=3, **SHORT).fit(X).save(path)
     return path
 
 
@@ -225,6 +225,8 @@ def test_changed_files_with_a_right_checksum(saved, tmp_path):
         ("reference", changed_in(header["reference"], "searched_neighbors", 10**7)),
         ("reference", changed_in(header["reference"], "mass", "one")),
         ("reference", changed_in(header["reference"], "slope", None)),
+        ("fitted", changed_in(header["fitted"], "score_bits_", 53)),
+        ("fitted", changed_in(header["fitted"], "score_bits_", None)),
     ):
         with pytest.raises(ModelFileError):
             drsne.load(written({**header, name: value}))

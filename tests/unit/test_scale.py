@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from problems import DOUBLE, neighbors_of, relative_error, small_problem, some_map, with_
+from scipy.sparse import csr_matrix
 
 import drsne
 from drsne import DRSNE, Objective
@@ -192,8 +193,6 @@ def test_principal_components_of_extreme_data(factor, offset):
 
 
 def test_principal_components_of_nothing(X):
-    from scipy.sparse import csr_matrix
-
     for flat in (np.ones((30, 70)), csr_matrix((30, 2500))):
         with np.errstate(all="raise"):
             assert drsne.pca.fitted_pca(flat, 5) is None
@@ -217,9 +216,22 @@ def test_principal_components_only_where_asked_for(X):
         DRSNE(**QUICK, pca_components=80).fit(X)
 
 
-def test_principal_components_of_sparse_data(X):
-    from scipy.sparse import csr_matrix
+@pytest.mark.filterwarnings("ignore:Lowered")
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_rows_with_large_offsets_stay_apart_in_principal_components(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    dense = 1e6 * np.repeat(rng.normal(size=(3, 60)), 5, axis=0) + 0.1 * rng.normal(size=(15, 60))
+    rows = kind(dense)
+    model = DRSNE(**QUICK, pca_components=2).fit(rows)
+    assert len(np.unique(model.embedding_, axis=0)) == 15
+    np.testing.assert_array_equal(model.transform(rows), model.embedding_)
+    by_hand = DRSNE(**QUICK).fit(dense @ model.pca_.components_.T)
+    np.testing.assert_allclose(model.input_concentration_, by_hand.input_concentration_, atol=1e-2)
+    model.save(tmp_path / "m", include_data=False)
+    np.testing.assert_array_equal(drsne.load(tmp_path / "m", X=rows).transform(rows), model.embedding_)
 
+
+def test_principal_components_of_sparse_data(X):
     dense = DRSNE(**QUICK, pca_components=5).fit(X)
     sparse = DRSNE(**QUICK, pca_components=5).fit(csr_matrix(X))
     np.testing.assert_allclose(dense.input_concentration_, sparse.input_concentration_, atol=1e-6)
