@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from drsne import DRSNE, DenSNE, Objective
@@ -119,6 +120,28 @@ def test_parameters_of_an_update():
     with pytest.raises(ValueError, match="one integer"):
         whole.update(X[:, :3], [0])
     assert np.array_equal(whole.transform(X), whole.embedding_)
+
+
+@pytest.mark.parametrize("names", ["vwxyz", "edcba", "abcdf"])
+def test_renamed_columns_give_the_error_of_transform(names):
+    model = DRSNE(**SHORT).fit(pd.DataFrame(X[OLD], columns=list("abcde")))
+    before, renamed = model.embedding_, pd.DataFrame(X[NEW], columns=list(names))
+    with pytest.raises(ValueError, match="feature names should match") as expected:
+        model.transform(renamed)
+    with pytest.raises(ValueError, match="feature names should match") as found:
+        model.update(renamed, PREVIOUS)
+    assert str(found.value) == str(expected.value)
+    assert np.array_equal(model.transform(pd.DataFrame(X[OLD], columns=list("abcde"))), before)
+
+
+def test_columns_that_an_update_can_change():
+    model = DRSNE(**SHORT).fit(pd.DataFrame(X[OLD], columns=list("abcde")))
+    more = pd.DataFrame(np.column_stack([X[NEW], X[NEW, :1]]), columns=list("uvwxyz"))
+    assert model.update(more, PREVIOUS).feature_names_in_.tolist() == list("uvwxyz")
+    D = pd.DataFrame(np.linalg.norm(X[:, None] - X, axis=2)).rename(columns="row {}".format)
+    distances = DRSNE(metric="precomputed", **SHORT).fit(D.iloc[:100, :100])
+    later = D.iloc[50:150, 50:150]  # the columns of distances are rows of the data
+    assert distances.update(later, np.r_[50:100, [-1] * 50]).feature_names_in_.tolist() == later.columns.tolist()
 
 
 @pytest.mark.parametrize(

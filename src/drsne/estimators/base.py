@@ -171,7 +171,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            All rows of the new data, known and new ones.
+            All rows of the new data, known and new ones. The number of columns can change. If it does not, a data frame
+            must have the column names of the last fit or update.
         previous_rows : array-like of int of shape (n_samples,)
             For each row of ``X``, its index (from 0) in the data of the last fit or update, or -1 for a new row. Rows
             that were removed do not appear, and no index may occur twice. The features of a known row may have changed.
@@ -520,13 +521,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if update and not isinstance(self.init, str):
             params["init"] = defaults["init"]
         self._check_parameters(params, defaults)
-        data, dtype = self._check_data(X)
+        data, dtype = self._check_data(X, update=update)
         parameters.check_for(params, data.shape[0], dtype)
         memory.warn_if_short(data, params)
         return data, dtype
 
-    def _check_data(self, X: Any) -> tuple[Any, type]:
+    def _check_data(self, X: Any, *, update: bool = False) -> tuple[Any, type]:
         checks.refuse_other_data("X", X)
+        if update and not self._precomputed and getattr(X, "shape", ())[1:] == (self.n_features_in_,):
+            validate_data(self, X, reset=False, skip_check_array=True)  # the names of the columns
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
         X = check_precomputed(X) if self._precomputed else X
         dtype = np.float32 if X.dtype == np.float32 else np.float64
