@@ -32,6 +32,7 @@ def test_the_memory_of_blocks_does_not_grow_with_the_file(tmp_path, group):
 
 KINDS = {
     "columns with the same name": r"0\.parquet must have one column 'a'; got 2",
+    "more columns in a later file": r"got 'f', 'g' in .*part\.1\.parquet.*part\.0\.parquet.*columns=\[",
     "folders of values": r"must have its Parquet files in one folder.*k=1.*different names",
     "a folder with the name of a file": r"must have its Parquet files in one folder.*x\.parquet",
     "a broken link": r"x\.parquet must exist and be visible",
@@ -47,6 +48,9 @@ def test_files_that_are_refused(tmp_path, kind):
     write(data, (100, 100))
     if kind == "columns with the same name":
         pq.write_table(pa.table([pa.array([1.0, 2.0])] * 3, names=["a", "b", "a"]), data / "0.parquet")
+    elif kind == "more columns in a later file":
+        table = pd.read_parquet(data / "part.1.parquet")
+        table.assign(f=1.0, g=2.0).to_parquet(data / "part.1.parquet", index=False)
     elif kind == "folders of values":
         for number in range(2):
             (data / f"k={number}").mkdir()

@@ -81,7 +81,7 @@ def fit(
         landmarks, and its ``density_neighbors`` counts landmarks in the map and rows in the whole data.
     columns : list of str, default=None
         The columns of Parquet files to use. If None, all columns are used except the index of a pandas or Dask data
-        frame, and they must hold numbers.
+        frame. They must then hold numbers, and all files must have the same columns.
     n_landmarks : int, default=20_000
         The number of landmarks. More landmarks show smaller groups and take more time and memory.
     coverage : float, default=2.0
@@ -111,8 +111,8 @@ def fit(
     Raises
     ------
     ValueError
-        If the data are damaged, have missing values or columns of different types, or if the work folder belongs to
-        a run with other data or settings.
+        If the data are damaged, have missing values, or differ in their columns or the types of these, or if the work
+        folder belongs to a run with other data or settings.
     OSError
         If a file cannot be written, for example because the disk is full, or if another call uses the same output.
 

@@ -238,6 +238,7 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
 
     parts: list[ParquetPart] = []
     types: dict[str, Any] = {}
+    every = columns is None
     for path in parquet_files(source):
         try:
             metadata = read_metadata(path)
@@ -251,6 +252,12 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
             if not columns:
                 raise ValueError(f"{path} must have at least one column of numbers; got none besides the index.")
             types = {name: _numeric(path, schema, name) for name in columns}
+        if every and (more := [name for name in _data_columns(schema) if name not in types]):
+            listed = ", ".join(map(repr, more[:10]))
+            raise ValueError(
+                f"All files must have the same columns if columns=None; got {listed} in {path}, but not in "
+                f"{parts[0].path}. Name the columns to use with columns=[...], or write the files again."
+            )
         for name, expected in types.items():
             if (found := _type(path, schema, name)) != expected:
                 raise ValueError(
@@ -302,7 +309,7 @@ def is_dask_array(source: Any) -> bool:
 
 
 def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
-    """Return the partitions of a Dask array, which :func:`store_block` writes to ``folder``."""
+    """Return the partitions of a Dask array, which :mod:`drsne.distributed.spool` writes to ``folder``."""
     if source.ndim != 2 or source.dtype.kind not in "biuf" or source.shape[1] == 0:
         raise ValueError(
             f"source must be a Dask array of numbers with two dimensions and at least one column; got shape "
