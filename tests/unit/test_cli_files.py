@@ -13,8 +13,11 @@ import scipy.sparse as sp
 
 pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 
+from sklearn.neighbors import NearestNeighbors  # noqa: E402
+
 import drsne  # noqa: E402
-from drsne import cli, metrics  # noqa: E402
+from drsne import DRSNE, DenSNE, cli, metrics  # noqa: E402
+from drsne.backends.numba.placement import NumbaPlacer  # noqa: E402
 from drsne.cli import _outputs  # noqa: E402
 from drsne.estimators import memory  # noqa: E402
 
@@ -169,6 +172,32 @@ def test_a_label_never_replaces_a_column_of_the_map(folder, run, monkeypatch, co
     flowers().rename(columns={"species": name}).to_csv("flowers.csv", index=False)
     monkeypatch.setattr("drsne.estimators.drsne.DRSNE.fit", lambda *_: pytest.fail("the fit has begun"))
     failed(run(command, *words), f"two columns called {name!r}")
+
+
+@pytest.mark.parametrize("kind", [DRSNE, DenSNE])
+def test_neighbours_of_new_rows_are_searched_once(folder, run, monkeypatch, kind):
+    searched = []
+
+    def counting(X):
+        def search(Q, k):
+            searched.append(len(Q))
+            return NearestNeighbors().fit(X).kneighbors(Q, k)[::-1]
+
+        return search
+
+    monkeypatch.setattr(NumbaPlacer, "dense_search", staticmethod(counting))
+    model = kind(perplexity=8, max_iter=60, random_state=0).fit(flowers()[NAMES])
+    model.save("m.drsne")
+    new = flowers(n=20, seed=1)
+    new.to_csv("new.csv", index=False)
+    succeeded(run("transform", "m.drsne", "new.csv", "-o", "o.csv"))
+    assert searched == [20]
+    expected = {"drsne1": model.transform(new[NAMES])[:, 0], "drsne2": model.transform(new[NAMES])[:, 1]}
+    if kind is DRSNE:
+        expected["concentration_data"] = model.new_concentration(new[NAMES])
+    expected["novelty"] = model.novelty(new[NAMES])
+    found = pd.read_csv("o.csv", float_precision="round_trip")
+    pd.testing.assert_frame_equal(found, pd.DataFrame(expected), check_exact=True)
 
 
 def test_a_matrix_has_only_numbers_of_the_map(folder, run):

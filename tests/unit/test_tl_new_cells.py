@@ -36,6 +36,33 @@ def test_dask_arrays_are_placed_block_by_block(use_rep):
         np.testing.assert_array_equal(lazy.obs[column], new.obs[column])
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_neighbours_of_new_cells_are_searched_once(lazy):
+    calls = []
+
+    def counting(a, b):
+        calls.append(1)
+        return np.abs(a - b).sum()
+
+    adata, new = cells(), cells()[:20].copy()
+    model = DRSNE(metric=counting, **QUICK).fit(adata.obsm["X_pca"])
+    rows = new.obsm["X_pca"] + np.float32(0.01)
+    calls.clear()
+    places = model.transform(rows)
+    once = len(calls)
+    concentration, novelty = model.new_concentration(rows), model.novelty(rows)
+    if lazy:
+        rows = pytest.importorskip("dask.array", reason="places lazy cells").from_array(rows, (15, -1))
+    new.obsm["X_pca"] = rows
+    calls.clear()
+    drsne.tl.transform(new, model, use_rep="X_pca")
+    assert len(calls) == once
+    assert new.obsm["X_drsne"].dtype == places.dtype
+    np.testing.assert_array_equal(new.obsm["X_drsne"], places)
+    np.testing.assert_array_equal(new.obs["drsne_concentration"], concentration)
+    np.testing.assert_array_equal(new.obs["drsne_novelty"], novelty)
+
+
 def test_strange_cells_are_novel():
     model, new = drsne.tl.fit(cells(), **QUICK), cells()[:4].copy()
     new.obsm["X_pca"] = new.obsm["X_pca"] + 50.0

@@ -214,10 +214,16 @@ def test_a_place_does_not_depend_on_the_batch(model, monkeypatch):
 @pytest.mark.usefixtures("all_pairs")
 def test_everything_else_about_new_rows(model):
     model = copy.deepcopy(model)  # without the tree of numba
-    expected = on(model, NUMBA)._described(ROWS), model.new_concentration(ROWS), model._placed_again(np.arange(50))
+    dense = {"in_map": model.concentration_}
+    expected = (
+        on(model, NUMBA)._described(ROWS, **dense),
+        model.new_concentration(ROWS),
+        model._placed_again(np.arange(50)),
+    )
     moved = model._movements(np.arange(20), 2)
     on(model, TORCH)
-    np.testing.assert_allclose(model._described(ROWS).concentration_map, expected[0].concentration_map, atol=1e-3)
+    found = model._described(ROWS, **dense).concentration_map
+    np.testing.assert_allclose(found, expected[0].concentration_map, atol=1e-3)
     np.testing.assert_allclose(model.new_concentration(ROWS), expected[1], rtol=1e-10)
     away = np.linalg.norm(model._placed_again(np.arange(50)) - expected[2], axis=1)
     assert np.median(away) < 1e-6 * np.abs(model.embedding_).max()

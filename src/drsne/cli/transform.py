@@ -34,8 +34,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Read a model and a table, place the rows and write their positions."""
-    import numpy as np
-
     outputs = Outputs(options, [options.input, options.model])
     outputs.check(options.output, "--output", table=True)
     check_jobs(options.jobs)
@@ -45,15 +43,13 @@ def run(options: argparse.Namespace) -> int:
     X = _as_fitted(model, table, record, options)
     names = _names(model)
     check_names(table, options, names)
-    novelty = model.novelty(X)
-    made = [*np.asarray(model.transform(X)).T, novelty]
-    if hasattr(model, "new_concentration"):
-        made.insert(-1, model.new_concentration(X))
+    found = model._described(X)
+    made = [*found.places.T, *([found.concentration] if hasattr(model, "new_concentration") else []), found.novelty]
     outputs.table(options.output, map_columns(table, options, dict(zip(names, made, strict=True))))
-    novel = int((novelty > _NOVEL).sum())
+    novel = int((found.novelty > _NOVEL).sum())
     if novel and not options.quiet:
         note(
-            f"{novel:,} of {len(novelty):,} rows are unlike all training rows (novelty above {_NOVEL:g}); do not "
+            f"{novel:,} of {len(found.novelty):,} rows are unlike all training rows (novelty above {_NOVEL:g}); do not "
             "interpret their exact positions."
         )
     return 0

@@ -74,5 +74,5 @@ def place(part: Part, work: Work, output: Path, n_jobs: Any) -> int:
 
 def _described(part: Part, model: DRSNE) -> Any:
     for block in part.blocks():
-        found = model._described(block)
-        yield np.column_stack([found.places, found.concentration_data, found.concentration_map, found.novelty])
+        found = model._described(block, dtype=np.float64, in_map=model.concentration_)
+        yield np.column_stack([found.places, found.concentration, found.concentration_map, found.novelty])

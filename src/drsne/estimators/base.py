@@ -6,12 +6,12 @@ it keeps. It also provides the class attributes of :class:`MapEstimator`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, signature
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,6 +43,9 @@ from drsne.progress import ProgressBar
 from drsne.terms.new_row import Density
 from drsne.terms.problem import Problem, State
 from drsne.terms.pull import OldPlaces
+
+if TYPE_CHECKING:
+    from drsne.placement.place import Description
 
 # Names of our parameters in other packages, and other spellings.
 _OTHER_NAMES = {
@@ -321,10 +324,32 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         reference, data = self._checked_new(X)
         dtype = np.float32 if data.dtype == np.float32 else np.float64
-        bar = ProgressBar(data.shape[0], "transform", visible=bool(self.verbose))
-        with logs.shown(self.verbose > 1), self._placer() as placer, bar:
-            places, known = placed(reference, data, placer, pca=self.pca_, progress=lambda done: bar(done, {}))
+        with self._placing(data.shape[0]) as (placer, progress):
+            places, known = placed(reference, data, placer, pca=self.pca_, progress=progress)
         return places.astype(dtype, copy=False), known
+
+    def _described(
+        self, X: ArrayLike, *, dtype: type | None = None, in_map: NDArray[np.float64] | None = None
+    ) -> Description:
+        """Return the places, the concentration and the novelty of new rows after one search for their neighbours.
+
+        ``dtype`` is the type of the places, or None for that of the rows. If ``in_map`` is ``concentration_``, the
+        concentration of the rows in the map is measured as well.
+        """
+        from drsne.placement.place import described
+
+        reference, data = self._checked_new(X)
+        dtype = dtype or (np.float32 if data.dtype == np.float32 else np.float64)
+        with self._placing(data.shape[0]) as (placer, progress):
+            found = described(reference, data, placer, pca=self.pca_, in_map=in_map, progress=progress)
+        return found._replace(places=found.places.astype(dtype, copy=False))
+
+    @contextmanager
+    def _placing(self, n_rows: int) -> Iterator[tuple[Placer, Callable[[int], None]]]:
+        """Yield what loops over new rows, and a function that shows how many of them are done."""
+        bar = ProgressBar(n_rows, "transform", visible=bool(self.verbose))
+        with logs.shown(self.verbose > 1), self._placer() as placer, bar:
+            yield placer, lambda done: bar(done, {})
 
     def novelty(self, X: ArrayLike) -> Any:
         """Return how far every new row is from the training rows.

@@ -26,7 +26,6 @@ from drsne.terms.profile import rescaled
 
 if TYPE_CHECKING:
     from drsne.estimators.path import DensityPath, Followed
-    from drsne.placement.place import Description
 
 _LARGEST_WEIGHT = 1e6  # largest weight of a row, and the inverse of the smallest one
 
@@ -354,17 +353,6 @@ class DRSNE(MapEstimator):
             ``embedding_``.
         """
         return self.fit(X, sample_weight=sample_weight).embedding_
-
-    def _described(self, X: ArrayLike) -> Description:
-        """Return the places, both concentrations and the novelty of new rows, after one search for neighbours."""
-        from drsne.placement.place import described
-
-        reference, data = self._checked_new(X)
-        with self._placer() as placer:
-            found = described(reference, data, placer, pca=self.pca_)
-        known = found.twins >= 0
-        found.concentration_map[known] = self.concentration_[found.twins[known]]
-        return found
 
     def _fit_landmarks(self, X: ArrayLike, sample_weight: ArrayLike | None, radii: NDArray[np.float64]) -> Self:
         """Embed rows that were sampled from larger data.

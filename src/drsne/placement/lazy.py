@@ -9,9 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from drsne.placement.place import Description
 
 
 def is_lazy(X: Any) -> bool:
@@ -89,9 +92,17 @@ def uncontained(transform: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def computed(*values: Any) -> tuple[Any, ...]:
-    """Return lazy values after they were computed together, so that each block of rows is read once."""
+def described_lazily(model: Any, X: Any) -> Description:
+    """Return the places, the concentration and the novelty of the rows of a Dask array, computed block by block."""
     import dask
 
-    found: tuple[Any, ...] = dask.compute(*values)
+    from drsne.placement.place import Description
+
+    shared = dask.delayed(model, pure=True, traverse=False)
+    found = dask.compute(*(dask.delayed(_described)(block, shared) for block in X.rechunk({1: -1}).to_delayed().flat))
+    return Description(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _described(rows: Any, model: Any) -> Description:
+    found: Description = model._described(rows)
     return found

@@ -364,20 +364,34 @@ class Description(NamedTuple):
     """Everything that is known of new rows."""
 
     places: Array  # (m, d)
-    concentration_data: Array  # log relative concentrations among the training rows, (m,)
-    concentration_map: Array  # the same in the map, (m,)
+    concentration: Array  # log relative concentrations among the training rows, (m,)
     novelty: Array  # (m,)
-    twins: NDArray[np.int32]  # the first training row that equals each row, or -1, (m,)
+    concentration_map: Array  # log relative concentrations in the map, (m,), or empty if they were not asked for
 
 
-def described(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Description:
-    """Return the places, both concentrations and the novelty of new rows after one search for their neighbours."""
+def described(
+    reference: Reference,
+    X: Any,
+    placer: Placer,
+    *,
+    pca: Any,
+    in_map: Array | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Description:
+    """Return the places, the concentration and the novelty of new rows after one search for their neighbours.
+
+    ``in_map`` are the concentrations of the training rows in the map, or None if those of the new rows are not needed.
+    """
     empty = np.empty(0)
-    found = [Description(np.empty((0, reference.places.shape[1])), empty, empty, empty, np.empty(0, np.int32))]
+    found = [Description(np.empty((0, reference.places.shape[1])), empty, empty, empty)]
+    done = 0
     for rows in _chunks(reference, X, pca, placer):
-        Y = _placed(reference, rows, placer)
-        concentrations = _concentration(reference, rows), _in_map(reference, rows, Y, placer)
-        found.append(Description(Y, *concentrations, rows.novelty, rows.twins))
+        Y, dense = _placed(reference, rows, placer), empty
+        if in_map is not None:
+            dense = np.where(rows.twins >= 0, in_map[rows.twins], _in_map(reference, rows, Y, placer))
+        found.append(Description(Y, _concentration(reference, rows), rows.novelty, dense))
+        done += len(Y)
+        progress(done)
     return Description(*map(np.concatenate, zip(*found, strict=True)))
 
 

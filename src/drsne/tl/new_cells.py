@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from drsne import checks
 from drsne.estimators.drsne import DRSNE
-from drsne.placement.lazy import computed, is_lazy
+from drsne.placement.lazy import described_lazily, is_lazy
 from drsne.tl.objects import check_cells, check_key, write
 from drsne.tl.representation import place_of, same_columns
 
@@ -70,15 +68,13 @@ def transform(
     check_key(key_added)
     record, use_rep = _record_of(model, use_rep)
     X = same_columns(adata, use_rep, record)
-    places, concentration, novelty = model.transform(X), model.new_concentration(X), model.novelty(X)
-    if is_lazy(X):
-        places, concentration, novelty = computed(places, concentration, novelty)
+    found = described_lazily(model, X) if is_lazy(X) else model._described(X)
     target = adata.copy() if copy else adata
     write(
         target,
         key_added,
-        np.asarray(places),
-        {"concentration": concentration, "novelty": novelty},
+        found.places,
+        {"concentration": found.concentration, "novelty": found.novelty},
         {"params": {"use_rep": use_rep, "n_columns": int(X.shape[1])}},
     )
     return target if copy else None
