@@ -152,10 +152,11 @@ def test_a_path_prints_in_one_line(X):
     assert len(text.splitlines()) == 1
 
 
-def test_verbose_two_logs_every_step(X, caplog):
-    DRSNE(**QUICK, verbose=1).fit(X)
+@pytest.mark.parametrize("fit", [lambda X, **params: DRSNE(**params).fit(X), density_path])
+def test_verbose_two_logs_every_step(X, caplog, fit):
+    fit(X, **QUICK, verbose=1)
     assert not caplog.records
-    DRSNE(**QUICK, verbose=2).fit(X)
+    fit(X, **QUICK, verbose=2)
     assert logging.getLogger("drsne").level == logging.NOTSET
     messages = [record.getMessage() for record in caplog.records]
     for word in ("neighbours of each of 80 samples", "affinities", "Engine", "iterations", "KL divergence"):

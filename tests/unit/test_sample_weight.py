@@ -7,11 +7,12 @@ import pytest
 from on_backends import DEVICE, TORCH
 from scipy.spatial.distance import cdist
 
-from drsne import DRSNE, Objective, preparation
+from drsne import DRSNE, Objective, density_path, preparation
 from drsne.affinities import DEFAULT_CALIBRATION, conditional_affinities
 from drsne.backends.arrays import host
 from drsne.backends.numba import fields
 from drsne.backends.numba.threads import Workers
+from drsne.estimators.path import AUTO_WEIGHTS
 from drsne.neighbors.graph import KnnGraph
 from drsne.terms import masses as weighted
 from drsne.terms.contrast import automatic, local_dimension
@@ -228,3 +229,14 @@ def test_few_heavy_rows(params):
         DRSNE(max_iter=10, **params).fit(X, sample_weight=np.full(40, 0.06))
     with pytest.raises(ValueError, match="between 1e-06 and 1e"):
         DRSNE(**params).fit(X, sample_weight=np.full(40, 1e9))
+
+
+def test_a_path_takes_weights_as_a_fit_does():
+    short = {"perplexity": 5, "density_neighbors": 5, "max_iter": 30, "random_state": 0}
+    fitted = DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, **short).fit(X, sample_weight=MASSES)
+    path = density_path(X, AUTO_WEIGHTS, sample_weight=MASSES, **short)
+    np.testing.assert_array_equal(path.embeddings, fitted.path_.embeddings)
+    np.testing.assert_array_equal(path.input_concentration, fitted.input_concentration_)
+    assert not np.array_equal(path.embeddings[0], density_path(X, [0], **short).embeddings[0])
+    with pytest.raises(ValueError, match="sample_weight must be above 0 for every row; got -1"):
+        density_path(X, sample_weight=-MASSES / MASSES.max(), **short)

@@ -7,13 +7,16 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from drsne import logs
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import path
 from drsne.estimators.drsne import DRSNE, report_early_end
 from drsne.estimators.path import DensityPath
 
 
-def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params: Any) -> DensityPath:
+def density_path(
+    X: ArrayLike, weights: Sequence[float] | None = None, *, sample_weight: ArrayLike | None = None, **params: Any
+) -> DensityPath:
     """Return maps along a path of density weights, with their scores.
 
     Neighbours, affinities and the profile of the data are computed once. The map at 0 is plain t-SNE, which is the
@@ -30,6 +33,9 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
         to the next weight takes 100 iterations, or a seventh of ``max_iter`` (a tenth with the fixed kernel).
         Neighbouring weights should therefore differ by at most a factor of about two. Above a weight of 70, the default
         density term is the paper's (see :class:`drsne.DRSNE`), and a step takes three times as long.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows, as in :meth:`drsne.DRSNE.fit`. They count in the maps, not in the scores. If None, all
+        weights are 1.
     **params
         Parameters of :class:`drsne.DRSNE`, except ``density_weight``, ``schedule`` and ``max_trustworthiness_drop``.
 
@@ -61,7 +67,8 @@ def density_path(X: ArrayLike, weights: Sequence[float] | None = None, **params:
     model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
     with model._on_device(X):
         data, dtype = model._checked(X)
-        with Workers(model.n_jobs) as workers:
-            maps, followed, _ = model._follow(data, dtype, listed, workers)
+        masses = model._checked_masses(sample_weight, data)
+        with logs.shown(model.verbose > 1), Workers(model.n_jobs) as workers:
+            maps, followed, _ = model._follow(data, dtype, listed, workers, masses)
     report_early_end(followed, maps, f"the path ends at {maps.weights[-1]:g}")
     return maps
