@@ -100,6 +100,9 @@ def test_densne():
     model = DenSNE(perplexity=8, max_iter=50, random_state=0).fit(X)
     lazy = da.from_array(NEW, (20, 4))
     np.testing.assert_array_equal(model.transform(lazy).compute(scheduler="sync"), model.transform(NEW))
+    log_radii = model.new_log_radii(lazy)
+    assert log_radii.chunks == (lazy.chunks[0],)
+    np.testing.assert_array_equal(log_radii.compute(scheduler="sync"), model.new_log_radii(NEW))
 
 
 def test_the_model_is_one_object_of_the_graph():

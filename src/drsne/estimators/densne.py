@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from drsne.estimators import parameters
 from drsne.estimators.base import MapEstimator
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
+from drsne.placement.lazy import is_lazy, lazily
 from drsne.terms.log_radii import Correlation
 from drsne.terms.problem import Problem
 
@@ -214,7 +216,7 @@ class DenSNE(MapEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def new_log_radii(self, X: ArrayLike) -> NDArray[np.float64]:
+    def new_log_radii(self, X: ArrayLike) -> Any:
         """Return the log local radii of new rows in the data, as in ``input_log_radii_``.
 
         Parameters
@@ -225,10 +227,13 @@ class DenSNE(MapEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
-            The log radius of every row.
+            The log radius of every row. For a Dask array or data frame, a lazy array or series.
         """
         from drsne.placement.place import concentration
 
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "new_log_radii", X, None)
         reference, data = self._checked_new(X)
         with self._placer() as placer:
             return concentration(reference, data, placer, pca=self.pca_)
