@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from page import VOID
 from page import Page as Parsed
+from scipy.spatial import cKDTree
 
 from drsne import explorer, pl
 from drsne.estimators.path import DensityPath
@@ -184,6 +185,20 @@ def test_concentration_of_a_map_does_not_depend_on_its_scale():
     found = sources.measured_concentration(points)
     assert found[100:].min() > found[:100].max()
     assert np.allclose(found, sources.measured_concentration(7e5 * points + 3.0), atol=1e-6)
+
+
+@pytest.mark.parametrize(("source", "threads"), [(Y, 1), (SimpleNamespace(embedding_=Y, n_jobs=3), 3)])
+def test_threads_are_those_of_the_model_or_one(monkeypatch, source, threads):
+    used = []
+
+    class Tree(cKDTree):
+        def query(self, *args, workers=1, **kwargs):
+            used.append(workers)
+            return super().query(*args, **kwargs)
+
+    monkeypatch.setattr("scipy.spatial.cKDTree", Tree)
+    explorer.page(source)
+    assert used == [threads]
 
 
 def test_input_concentration_adds_the_residual_to_any_maps():

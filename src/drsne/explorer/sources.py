@@ -87,19 +87,21 @@ def maps_of(source: Any) -> Maps:
     else:
         maps = _single(source, "")
     if not maps.concentrations and maps.n_samples >= _FEWEST:
-        maps = replace(maps, concentrations=[measured_concentration(Y) for Y in maps.embeddings])
+        n_jobs = getattr(source, "n_jobs", None)
+        maps = replace(maps, concentrations=[measured_concentration(Y, n_jobs) for Y in maps.embeddings])
     return maps
 
 
-def measured_concentration(Y: Array) -> Array:
+def measured_concentration(Y: Array, n_jobs: int | None = None) -> Array:
     """Return the log relative concentration of a map, measured over the nearest neighbours in the map."""
+    from joblib import effective_n_jobs
     from scipy.spatial import cKDTree
 
     centred = Y - Y.mean(axis=0)
     centred /= np.abs(centred).max() or 1.0
     k = min(N_NEIGHBORS, len(Y) - 1)
-    distances, _ = cKDTree(centred).query(centred, k + 1, workers=-1)  # the first one is the row itself
-    return profile(distances[:, 1:].mean(axis=1), 1.0, DEFAULT_SMOOTHING).log
+    distances, _ = cKDTree(centred).query(centred, k + 1, workers=effective_n_jobs(n_jobs))
+    return profile(distances[:, 1:].mean(axis=1), 1.0, DEFAULT_SMOOTHING).log  # the first one is the row itself
 
 
 def with_targets(maps: Maps, input_concentration: Any, contrast: Any) -> Maps:
