@@ -12,7 +12,10 @@ from collections.abc import Collection, Iterator
 from datetime import date, timedelta
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SKIPPED_PACKAGES = ("drsne", "sklearn")  # packages to skip; a warning points at the first caller outside of them
 _TEXT_AND_DATES = (str, bytes, date, timedelta)
@@ -89,8 +92,11 @@ def did_you_mean(value: Any, allowed: Collection[str]) -> str:
     return f"Did you mean {lower[close[0]]!r}?" if close else ""
 
 
-def refuse_other_data(name: str, values: Any) -> None:
-    """Raise an error for values that NumPy would misread: paths, AnnData, masked arrays, text, dates and NaN."""
+def refuse_other_data(name: str, values: Any) -> Any:
+    """Raise an error for values that NumPy would misread: paths, AnnData, masked arrays, text, dates and NaN.
+
+    Return the values for the checks of scikit-learn: as an array if they had to be converted, and otherwise unchanged.
+    """
     import numpy as np
 
     if isinstance(values, (str, bytes, PathLike)):
@@ -106,7 +112,7 @@ def refuse_other_data(name: str, values: Any) -> None:
         )
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         _refuse_missing_in_sparse(name, values)
-        return
+        return values
     if isinstance(values, (dict, set, Iterator)):
         raise TypeError(f"{name} must be an array of numbers; got a {type(values).__name__}. Pass a list of rows.")
     if isinstance(values, np.ma.MaskedArray) and (hidden := int(np.ma.getmaskarray(values).sum())):
@@ -116,8 +122,23 @@ def refuse_other_data(name: str, values: Any) -> None:
         )
     if hasattr(values, "requires_grad"):
         _refuse_unreadable_tensor(name, values)
-    refuse_text(name, values)
-    _refuse_missing(name, values)
+    array = refuse_text(name, values)
+    if array is None:
+        return values
+    _refuse_missing(name, values, array)
+    return _for_sklearn(values, array)
+
+
+def _for_sklearn(values: Any, array: NDArray[Any]) -> Any:
+    """Return an array if scikit-learn would read the values as it, and otherwise the values."""
+    import numpy as np
+
+    if isinstance(values, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
+        return values
+    if hasattr(values, "iloc"):  # a data frame of pandas, which scikit-learn converts in its own way for other types
+        return array if all(isinstance(dtype, np.dtype) for dtype in values.dtypes) else values
+    typed = hasattr(getattr(values, "dtype", None), "kind")
+    return array if typed else np.asarray(array, dtype=np.float64)
 
 
 def _refuse_unreadable_tensor(name: str, values: Any) -> None:
@@ -134,8 +155,11 @@ def _refuse_unreadable_tensor(name: str, values: Any) -> None:
         ) from error
 
 
-def refuse_text(name: str, values: Any) -> None:
-    """Raise an error if ``values`` contains text or dates. For a data frame, the error names the columns."""
+def refuse_text(name: str, values: Any) -> NDArray[Any] | None:
+    """Raise an error if ``values`` contains text or dates. For a data frame, the error names the columns.
+
+    Return the values as an array, or None if their rows have different lengths.
+    """
     import numpy as np
 
     if hasattr(values, "dtypes") and hasattr(values, "columns"):
@@ -147,9 +171,9 @@ def refuse_text(name: str, values: Any) -> None:
                 f"drop {'them' if len(wrong) > 1 else 'it'} first."
             )
     try:
-        array = np.asarray(values)
+        array: NDArray[Any] = np.asarray(values)
     except ValueError:  # rows of different lengths are reported by the check of shapes
-        return
+        return None
     except TypeError as error:  # the columns have no common type
         raise ValueError(f"{name} must hold numbers; got {error}. Encode or drop those columns first.") from error
     if array.dtype.kind == "V":
@@ -160,6 +184,7 @@ def refuse_text(name: str, values: Any) -> None:
     text = array.dtype.kind not in "biufcO"
     if text or (array.dtype.kind == "O" and any(isinstance(value, _TEXT_AND_DATES) for value in array.flat)):
         raise ValueError(f"{name} must hold numbers; got text or dates ({array.dtype}). Encode or drop them first.")
+    return array
 
 
 def _holds_text(dtype: Any, frame: Any, place: int) -> bool:
@@ -174,16 +199,12 @@ def _holds_text(dtype: Any, frame: Any, place: int) -> bool:
     )
 
 
-def _refuse_missing(name: str, values: Any) -> None:
+def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> None:
     """Raise an error for NaN and infinity. The error reports how many there are, and in which columns."""
     import numpy as np
 
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind == "O" and hasattr(values, "isna"):  # a data frame with its own kind of missing values
-            array = np.where(values.isna(), np.nan, array)
-    except (TypeError, ValueError):  # the checks of types and shapes report this
-        return
+    if array.dtype.kind == "O" and hasattr(values, "isna"):  # a data frame with its own kind of missing values
+        array = np.where(values.isna(), np.nan, array)
     if array.dtype.kind == "O":
         try:
             array = array.astype(np.float64)

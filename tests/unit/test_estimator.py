@@ -121,6 +121,41 @@ def test_dimensions_and_starts(blobs, d, init):
     assert m.get_feature_names_out().tolist() == [f"drsne{c}" for c in range(d)]
 
 
+class Readings:
+    """Data that NumPy reads, for example from a file, and that count how often it does."""
+
+    count = 0
+
+    def __init__(self, X):
+        self.X = X
+
+    def __array__(self, dtype=None, copy=None):
+        Readings.count += 1
+        return np.array(self.X, dtype=dtype)
+
+
+class Frame(pd.DataFrame):
+    count = 0
+
+    def __array__(self, *args, **kwargs):
+        Frame.count += 1
+        return super().__array__(*args, **kwargs)
+
+
+@pytest.mark.parametrize("kind", [Readings, Frame])
+def test_data_are_converted_once(kind):
+    X = np.random.default_rng(0).integers(-50, 50, (50, 2))
+    data = Readings(X) if kind is Readings else Frame({"a": X[:, 0], "b": X[:, 1].astype(float)})
+    expected, made = DRSNE(**QUICK).fit(X.astype(float)), DRSNE(**QUICK)
+    for method in ("fit", "transform"):
+        kind.count = 0
+        getattr(made, method)(data)
+        assert kind.count == 1
+    np.testing.assert_array_equal(made.embedding_, expected.embedding_)
+    np.testing.assert_array_equal(made.transform(data), expected.transform(X))
+    assert list(getattr(made, "feature_names_in_", ())) == ([] if kind is Readings else ["a", "b"])
+
+
 def test_start_from_an_array_goes_on_from_a_map(blobs):
     first = DRSNE(**QUICK).fit(blobs)
     start = first.embedding_.copy()

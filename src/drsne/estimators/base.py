@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
 
 from drsne import checks, logs
 from drsne.backends import choice
@@ -478,10 +478,23 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _checked_columns(self, X: Any) -> Any:
         """Return data that have the columns of the training data."""
-        checks.refuse_other_data("X", X)
-        return validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=0
+        return self._validated(X, reset=False, ensure_min_samples=0)
+
+    def _validated(self, X: Any, *, reset: bool, ensure_min_samples: int) -> Any:
+        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once."""
+        data = checks.refuse_other_data("X", X)
+        _check_feature_names(self, X, reset=reset)
+        data = check_array(
+            data,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_min_samples=ensure_min_samples,
+            estimator=self,
+            input_name="X",
         )
+        _check_n_features(self, data, reset=reset)
+        return data
 
     @staticmethod
     def _defaults() -> dict[str, Any]:
@@ -552,10 +565,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return data, dtype
 
     def _check_data(self, X: Any, *, update: bool = False) -> tuple[Any, type]:
-        checks.refuse_other_data("X", X)
         if update and not self._precomputed and getattr(X, "shape", ())[1:] == (self.n_features_in_,):
-            validate_data(self, X, reset=False, skip_check_array=True)  # the names of the columns
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", ensure_min_samples=3)
+            _check_feature_names(self, X, reset=False)
+        X = self._validated(X, reset=True, ensure_min_samples=3)
         X = check_precomputed(X) if self._precomputed else X
         dtype = np.float32 if X.dtype == np.float32 else np.float64
         if sp.issparse(X):

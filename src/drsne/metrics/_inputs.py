@@ -35,8 +35,7 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean", device: Any = None) ->
 
     check_metric(metric)
     place = _checked_device(device, metric)
-    for name, values in (("X", X), ("Y", Y)):
-        checks.refuse_other_data(name, values)
+    X, Y = checks.refuse_other_data("X", X), checks.refuse_other_data("Y", Y)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
     if X.shape[0] != Y.shape[0]:

@@ -77,8 +77,8 @@ def knn(
 
     check_metric(metric)
     checks.choice("method", method, ("auto", "exact", "approximate"))
-    checks.refuse_other_data("X", X)
-    data: Any = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
+    data: Any = checks.refuse_other_data("X", X)
+    data = check_array(data, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=2)
     k = checks.integer("k", k, at_least=1)
     if k >= data.shape[0]:
         raise ValueError(f"k must be smaller than n_samples={data.shape[0]}; got {k}. Lower k.")
