@@ -68,9 +68,9 @@ METHODS: dict[str, Method] = {
     "densmap": peer(
         "densMAP", _peers.densmap, parameter="dens_lambda", grid=(0.1, 0.5, 1.0, 2.0, 2.5, 5.0, 10.0), needs=("umap",)
     ),
-    "densne": Method(title="DenSNE", maps=estimator_maps("DenSNE")),
-    "densne_program": replace(methods.find("densne"), title="DenSNE, settings of its program"),
-    "paper_code": replace(methods.find("drsne_code"), title="the paper's code"),
+    "densne": Method(title="our DenSNE", maps=estimator_maps("DenSNE")),
+    "densne_program": replace(methods.find("densne"), title="our DenSNE, settings of den-SNE's program"),
+    "paper_code": replace(methods.find("drsne_code"), title="our implementation of the paper's code"),
 }  # fmt: skip
 # The values of the table of defaults: those without which the density term is off keep their documented default.
 DEFAULTS: dict[str, Any] = {
@@ -84,7 +84,11 @@ DEFAULTS: dict[str, Any] = {
     "densmap": 2.0,
     "densne": None,
 }
-RIVALS = ("scalemap", "densmap", "densne", "densne_program", "paper_code")  # density-aware: compared with our path
+# Density-aware methods, which are compared with our path: programs of others, and our implementations of methods.
+OTHERS = ("scalemap", "densmap")
+RIVALS = (*OTHERS, "densne", "densne_program", "paper_code")
+EARLIER_END = 70.0  # the last weight of the path before it was extended
+USEFUL = (0.3, 10.0)  # the range of weights that the documentation recommends
 
 
 def studies(

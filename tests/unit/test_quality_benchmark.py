@@ -84,7 +84,7 @@ def test_the_report_is_that_of_the_committed_rows(quality):
     found = quality.report.comparisons(points)
     text = (FOLDER / "results" / "quality.md").read_text(encoding="utf-8")
     tables = [quality.report.default_table(score, points) for score in (*quality.methods.SCORES, "span", "groups")]
-    tables.append(quality.report.above(points))
+    tables += [quality.report.above(points), quality.report.by_other_rules(found, points, rows)]
     tables += [quality.report.counts(found), quality.report.misses(found), quality.report.everything(points)]
     tables.append(quality.report.short_counts(quality.report.above_threshold(found)))
     for table in tables:
