@@ -418,7 +418,6 @@ def report() -> None:
     """Write results/contrast.md."""
     curves = Curves()
     names = [*MADE, *EXTENDED]
-    machines = sorted({row["machine"] for row in Rows(ROWS).read()})
     sets = table(
         ["data", "s", "D", "error of D", "part of s^2 by chance", "before", "now"],
         [
@@ -437,14 +436,14 @@ def report() -> None:
     )
     write(
         "contrast", "The contrast", "python benchmarks/contrast.py", __doc__.split("\n\n", 2)[2].strip(),
-        f"The rows are from {len(machines)} machines: {'; '.join(machines)}. Processors differ in the last bits, so "
-        "the same fit gives slightly different scores on them. On one machine, maps of sets whose contrast does not "
-        "change are the same bit for bit.",
+        "Processors differ in the last bits, so the same fit gives slightly different scores on these machines. On one "
+        "machine, maps of sets whose contrast does not change are the same bit for bit.",
         f"## The data\n\n{sets}", f"## Candidates\n\nMeans over the sets without noise.\n\n{candidates(curves)}",
         f"If every set had the contrast that is best for itself at a common price of trustworthiness, at the same mean "
         f"fall of TW: {by_set(curves)}. This would need several fits of every data set.",
         f"## Held-out seeds\n\n{held_out()}",
         f"## Pictures\n\n{PICTURES}",
+        rows=Rows(ROWS).read(),
     )  # fmt: skip
 
 

@@ -243,6 +243,7 @@ def report() -> None:
         + wide("neighbors", rows),
         f"## Smoothing of radii\n\nRelative to the median radius, at lambda = {CHOSEN:g}. {SMOOTHING}\n\n"
         + wide("smoothing", rows),
+        rows=rows,
     )
 
 

@@ -189,6 +189,7 @@ def report() -> None:
         "it by more than .013. Of our four maps, the one with the largest rho_S that is as trustworthy as the "
         "program's (given start):",
         table(["data", "program's lambda", "its TW", "its rho_S", "our lambda", "TW", "rho_S"], at_equal_trust(rows)),
+        rows=rows,
     )
 
 

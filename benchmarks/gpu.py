@@ -64,7 +64,7 @@ from typing import Any
 import numpy as np
 from data import digits, large
 from gpu_report import NAMES, PARTS, PROFILED, ROWS, SCORED, SCORES, SIZES, data_name, done, write_report
-from report import host, sources
+from report import sources
 
 import drsne
 from drsne import datasets, metrics
@@ -260,7 +260,7 @@ def _timed(row: dict[str, Any], device: str) -> dict[str, Any]:
     if device.startswith("cuda"):
         row["peak_gb"] = round(torch.cuda.max_memory_allocated(device) / 1e9, 2)
     row |= {"recall": model.knn_recall_, "pairs": int(model.affinities_.nnz), "kl": round(model.kl_divergence_, 4)}
-    row |= {"columns": X.shape[1], "sources": sources(), "drsne": drsne.__version__, "host": host()}
+    row |= {"columns": X.shape[1], "sources": sources(), "drsne": drsne.__version__}
     ROWS.append(row)  # the measurement of the rates and the scores may be stopped
     _map_file(row).parent.mkdir(exist_ok=True)
     np.savez(_map_file(row), Y=model.embedding_, scales=model.scales_)

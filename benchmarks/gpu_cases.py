@@ -22,7 +22,7 @@ import argparse
 import numpy as np
 from gpu import data, device_name, fit, wait
 from gpu_report import CASE, CASES, ROWS, data_name, done
-from report import host, sources
+from report import sources
 
 N_EQUAL, SMALL = 100, 20_000
 SHARE = 0.01  # share of the rows that are in groups of equal rows
@@ -64,7 +64,7 @@ def measure(case: str, n: int, device: str, again: bool) -> None:
     if device.startswith("cuda"):
         row["peak_gb"] = round(torch.cuda.max_memory_allocated(device) / 1e9, 2)
     cells.TRITON, steps.TRITON = triton
-    print(ROWS.append(row | {"sources": sources(), "host": host()}), flush=True)
+    print(ROWS.append(row | {"sources": sources()}), flush=True)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from report import Results, sources, table, write
+from report import Results, made_of, sources, table, write
 
 SIZES = (70_000, 280_000, 1_000_000, 10_000_000)
 DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points, and parts of MNIST for fewer
@@ -27,6 +27,7 @@ STAGES = (*(f"t-SNE, {part} third" for part in ("first", "second", "last")), "wi
 # Rates of an H200, for rows without rates of their own: bytes per second of a copy on the device and of one to it, and
 # multiplications and additions per second of a product in single precision.
 RATES = {"copy": 4.3e12, "to_device": 1e10, "product": 5e13}
+CHANGED = "The sources of drsne have changed since that commit. The present version was not timed."
 NEIGHBORS = 90  # number of neighbours of a default fit
 ALL_PAIRS = 300_000  # largest number of rows of which all pairs are compared
 SEARCHED = 8 * 2048  # smallest number of rows to which a row is compared in larger data
@@ -79,7 +80,7 @@ def write_report(rules: str) -> None:
         if mine:
             parts += section(mine) if begin != PEER else section(mine, timed)
     devices = ", ".join(dict.fromkeys(row["device"] for row in timed))
-    write("gpu", f"Fits on a GPU ({devices})", "python benchmarks/gpu.py", *parts)
+    write("gpu", f"Fits on a GPU ({devices})", "python benchmarks/gpu.py", *parts, rows=rows)
 
 
 def _of_one_version(timed: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -118,13 +119,12 @@ def _fits(timed: list[dict[str, Any]]) -> list[str]:
     header = ["n", "data", "s, median (range)", "target", "floor", *PARTS]
     header += ["ms per t-SNE iteration", "ms with density", "floor, ms", "GB", "recall", "error"]
     header += ["repeats"] if repeated else []
-    made = dict.fromkeys((row.get("host", "an unknown machine"), row.get("sources")) for row in timed)
-    hosts = "\n".join(f"- {where}; digest of the sources: {digest or 'unknown'}" for where, digest in made)
     out = [
         "## Whole fits\n\nThe table shows the seconds of the fits and of the parts of the last one, and the "
         "milliseconds of an iteration. 'Target' is the time that was asked for before the first measurement, 'GB' is "
         "the peak memory on the device, and 'error' is the relative error of the forces. The fits were made on:\n\n"
-        f"{hosts}\n\nThe digest of the present sources is {sources()}.",
+        + made_of(timed)
+        + ("" if all(row["sources"] == sources() for row in timed) else f"\n\n{CHANGED}"),
         table(header, lines),
         "## Scores of these fits\n\nThe scores are those of sampled points.",
         table(["n", *SCORES], scores),

@@ -22,7 +22,7 @@ import numpy as np
 from data import large
 from gpu import device_name, wait
 from gpu_report import ROWS, SEARCH, done
-from report import host, sources
+from report import sources
 
 NEIGHBORS, CHECKED = 90, 500
 DATA = ("uniform20", "uniform50", "gaussians")
@@ -57,7 +57,7 @@ def measure(name: str, n: int, device: str, again: bool) -> None:
     reach = exact(sent - sent.mean(dim=0), NEIGHBORS, sent, some)[1][:, -1:]
     share = float((found.distances[some] <= reach * (1.0 + 1e-9)).to(torch.float64).mean())
     row |= {"total_s": round(seconds, 2), "recall": found.recall, "found": round(share, 5)}
-    print(ROWS.append(row | {"sources": sources(), "host": host()}), flush=True)
+    print(ROWS.append(row | {"sources": sources()}), flush=True)
 
 
 def main() -> None:

@@ -134,7 +134,8 @@ def losses(found: Any, yardstick: Any) -> dict[str, tuple[float, float]]:
 
 def report() -> None:
     """Write the table of the largest losses of every setting."""
-    found = means(Rows(ROWS).read())
+    rows = Rows(ROWS).read()
+    found = means(rows)
     lines = []
     for setting in SETTINGS:
         name, cells, fails = name_of(setting), {}, []
@@ -153,7 +154,7 @@ def report() -> None:
     )
     columns = ["setting", "sets", *labels, "lost"]
     title = "Iterations and momentum of the default"
-    write("iterations", title, "python benchmarks/iterations.py", text, table(columns, lines))
+    write("iterations", title, "python benchmarks/iterations.py", text, table(columns, lines), rows=rows)
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ from kernel import (
     MORE,
     OBJECTIVES,
     REPORTED,
+    ROWS,
     SCHEDULES,
     SCORES,
     SETTINGS,
@@ -24,6 +25,8 @@ from kernel import (
     read,
 )
 from report import RESULTS, table, write
+
+from drsne.experiments import Rows
 
 Results = list[dict[str, Any]]
 FIVE = tuple(SCORES)
@@ -221,4 +224,5 @@ def report() -> None:
         f"## Schedules\n\n{SCHEDULE_TEXT}\n\n{settings_table(rows, list(SCHEDULES))}",
         f"## The default on other seeds\n\n{HELD_OUT_TEXT}\n\n{held_out(rows)}",
         f"## Schedules that were tried before\n\n{EARLIER_TEXT}\n\n{earlier_schedules()}",
+        rows=[*Rows(ROWS).read(), *Rows(EARLIER).read()],
     )

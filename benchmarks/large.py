@@ -97,6 +97,7 @@ def report() -> None:
         "seed. TW at 10, CC at 29, rho_S at 30 neighbours, of 5000 sampled points. Seconds are of the fit without the "
         "search.",
         *parts,
+        rows=read(),
     )
 
 

@@ -21,7 +21,7 @@ import argparse
 from typing import Any
 
 import numpy as np
-from report import Results, host, table, write
+from report import Results, table, write
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
@@ -67,6 +67,7 @@ def report() -> None:
         table(["data", *WAYS.values(), "share of outliers"], means),
         "By detector:",
         table(["data", "detector", *WAYS.values()], lines),
+        rows=rows,
     )
 
 
@@ -88,7 +89,7 @@ def main() -> None:
             y = np.asarray(data.y) == 1
             for seed in missing:
                 row = {"data": name, "seed": seed, "auprc": compared(data.X, y, seed), "share": float(y.mean())}
-                ROWS.append({**row, "host": host()})
+                ROWS.append(row)
                 print(name, seed, row["auprc"], flush=True)
     report()
 

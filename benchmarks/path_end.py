@@ -36,7 +36,7 @@ from report import RESULTS, table, write
 from drsne import density_path, metrics
 from drsne.datasets import recipes
 from drsne.estimators.path import WEIGHTS
-from drsne.experiments.rows import Row, Rows, key
+from drsne.experiments.rows import Row, Rows, key, provenance
 from drsne.terms.objective import PROFILE_WEIGHT
 
 PATH = (*(weight for weight in WEIGHTS if weight <= PROFILE_WEIGHT), 140.0, 280.0, 560.0, 1120.0, 2240.0)
@@ -78,7 +78,7 @@ def follow(name: str, seed: int, folder: Path, rows: Path) -> None:
     X, start = load(name, folder), time.perf_counter()
     path = density_path(X, PATH, random_state=seed, n_jobs=1)
     maps = {f"{weight:g}": scores(X, Y) for weight, Y in zip(path.weights, path.embeddings, strict=True)}
-    row = {"key": key_of(name, seed), "study": "path_end", "dataset": name, "seed": seed, "maps": maps}
+    row = {"key": key_of(name, seed), "study": "path_end", "dataset": name, "seed": seed, "maps": maps, **provenance()}
     Rows(rows).append([{**row, "seconds": {"total": time.perf_counter() - start}}])
     print(f"{EIGHT[name]}, seed {seed}: {time.perf_counter() - start:.0f} s", flush=True)
 
@@ -118,7 +118,7 @@ def report(rows: list[Row], names: list[str], seeds: list[int]) -> None:
     if complete:
         rule = (__doc__ or "").split("\n\n")[2].replace("\n", " ")
         title, command = "The end of the path", "python benchmarks/path_end.py"
-        write("path_end", title, command, rule, f"{of} **{verdict}**", table(header, lines))
+        write("path_end", title, command, rule, f"{of} **{verdict}**", table(header, lines), rows=rows)
 
 
 def main() -> None:

@@ -167,6 +167,7 @@ def report(rows: list[dict]) -> None:
         table(header, lines),
         "\n".join(shapes),
         "\n\n".join(f"![{p.stem}]({p.name})" for p in sorted(RESULTS.glob("path_*.png"))),
+        rows=rows,
     )
 
 

@@ -337,4 +337,5 @@ def report(maps: Path) -> None:
         f"### Settings that are not matched\n\n{MISSES}\n\n{misses(found)}",
         "## Pictures\n\n" + "\n\n".join(f"![{text}]({file})" for file, text in files),
         f"## Every setting\n\nEach cell has {LABELS}.\n\n{everything(points)}",
+        rows=results,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -13,15 +13,14 @@ from typing import Any
 
 import drsne
 from drsne import markdown
-from drsne.experiments.rows import Row, Rows, key, machine_name
+from drsne.experiments.rows import Row, Rows, key, machine_name, provenance
 
 RESULTS = Path(__file__).parent / "results"
-SOURCES = Path(__file__).parents[1] / "src"
 
 
 def machine() -> str:
     """Return processor, cores, system and versions, that of this package included, in one line."""
-    return f"{host()}; drsne {drsne.__version__} at {_commit()}"
+    return f"{host()}; drsne {drsne.__version__} at {commit()}"
 
 
 def host() -> str:
@@ -30,15 +29,9 @@ def host() -> str:
     return f"{machine_name()}, {platform.system()}; Python {platform.python_version()}, {packages}"
 
 
-def _commit() -> str:
-    try:
-        commit, changes = (
-            subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
-            for words in (["rev-parse", "--short", "HEAD"], ["status", "--porcelain", "--", str(SOURCES)])
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "no commit"
-    return commit + (" with changes" if changes else "")
+def commit() -> str:
+    """Return the commit of the sources, with "+" if files were changed since, or their digest without a repository."""
+    return provenance()["commit"] or f"sources {sources()}"
 
 
 def sources() -> str:
@@ -90,15 +83,37 @@ class Results:
         new.replace(self.rows.path)
 
     def append(self, row: Row) -> Row:
-        """Add a row with its key, and return it."""
-        row = {"key": self.key(row), "study": self._name, **row}
+        """Add a row with its key, commit and machine, and return it."""
+        row = {"key": self.key(row), "study": self._name, "commit": commit(), "machine": host(), **row}
         self.rows.append([row])
         return row
 
 
-def write(name: str, title: str, command: str, *parts: str) -> None:
-    """Print a report and write it to ``results/<name>.md``."""
-    text = f"# {title}\n\nMade by `{command}` on: {machine()}.\n\n" + "\n\n".join(parts) + "\n"
+def made_of(rows: Sequence[Row]) -> str:
+    """Return a list of the machines that made some rows, with the commits of each and their numbers of rows.
+
+    The oldest rows did not name these. Their commit is the first one that has them ("at or before").
+    """
+    machines: dict[str, Counter[str]] = {}
+    for row in rows:
+        machines.setdefault(row["machine"], Counter())[row["commit"]] += 1
+    return "\n".join(
+        f"- {machine}: {', '.join(f'{name} ({count:,})' for name, count in commits.items())}"
+        for machine, commits in machines.items()
+    )
+
+
+def write(name: str, title: str, command: str, *parts: str, rows: Sequence[Row] = ()) -> None:
+    """Print a report and write it to ``results/<name>.md``.
+
+    The report names the machines and commits of its rows. Without rows, the program measured on this machine.
+    """
+    made = (
+        f"from rows of these machines and commits of drsne (with the numbers of rows):\n\n{made_of(rows)}"
+        if rows
+        else f"on: {machine()}."
+    )
+    text = f"# {title}\n\nMade by `{command}` {made}\n\n" + "\n\n".join(parts) + "\n"
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.md").write_text(text)
     print(text)

@@ -81,6 +81,7 @@ def main() -> None:
         f"{len(rows)} fits, {sum(row['finite'] for row in rows)} with finite maps; the final loss is at most "
         f"{worst:.3f} of the loss when the density term joined. Cells: that > final loss (trustworthiness).",
         *parts,
+        rows=rows,
     )
 
 

@@ -172,6 +172,7 @@ def report() -> None:
         "Rows of drsne are those of commit 7429d2a, which compared all neighbours in every round of the refinement. "
         "Since then, rounds after the first one compare the nearest nine tenths.",
         *tables(_results("search_noise_16")),
+        rows=[*_results("search_noise").read(), *_results("search_noise_16").read()],
     )
 
 

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from data import large
-from report import RESULTS, Results, host, machine, table, write
+from report import RESULTS, Results, table, write
 
 
 class Method(NamedTuple):
@@ -178,7 +178,7 @@ def run(sizes: list[int], names: list[str], threads: int, folder: Path, most: in
                 found = timed(name, data(n, folder), SEEDS[repeat], threads, allowed)
                 cores = {"cores": len(os.sched_getaffinity(0)), "of_cores": os.cpu_count()}
                 row = {"method": name, "n": n, "repeat": repeat, "threads": threads, **cores}
-                ROWS.append({**row, **found, "machine": machine()})
+                ROWS.append({**row, **found})
                 print(f"{name}, n = {n}, repeat {repeat}: {found['seconds']['total']:.2f} s", flush=True)
 
 
@@ -251,21 +251,22 @@ def report() -> None:
         _draw(rows, sizes, shown, RESULTS / f"{name}.png")
         parts.append(f"![Seconds of a whole fit by the number of points]({name}.png)")
     rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
-    write("speed", "Speed of whole fits", "python benchmarks/speed.py", f"The rules:\n\n{rules}", *parts)
+    parts = [f"The rules:\n\n{rules}", *parts]
+    write("speed", "Speed of whole fits", "python benchmarks/speed.py", *parts, rows=ROWS.read())
 
 
 def _machines(rows: list[dict[str, Any]]) -> str:
     """Return the machines of some rows, each with the versions of drsne and the sizes of its rows."""
     of_machine: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        of_machine.setdefault(row["machine"].split("; drsne")[0], []).append(row)
+        of_machine.setdefault(row["machine"], []).append(row)
     lines = []
     for where, mine in of_machine.items():
         parts = []
         for n in sorted({row["n"] for row in mine}):
             some = [row for row in mine if row["n"] == n]
             methods = [METHODS[name].title for name in METHODS if any(row["method"] == name for row in some)]
-            commits = dict.fromkeys(row["machine"].rsplit(" ", 1)[-1] for row in some)
+            commits = dict.fromkeys(row["commit"] for row in some)
             parts.append(f"  - {n:,} points: {', '.join(methods)} (drsne at {', '.join(commits)})")
         lines.append("\n".join([f"- {where}", *parts]))
     return "The machines, and the rows that were measured on each of them:\n\n" + "\n".join(lines)
@@ -340,7 +341,6 @@ def main() -> None:
     options = parser.parse_args()
     if not options.report:
         run(options.sizes, options.methods, options.threads, options.folder, options.limit)
-    print(f"Writing the report on {host()}.")
     report()
 
 

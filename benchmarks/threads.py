@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from data import large
-from report import Results, host, table, write
+from report import Results, table, write
 
 from drsne import DRSNE
 from drsne.backends.numba.kernels._compile import kernel
@@ -140,7 +140,7 @@ def run(names: list[str], threads: list[int]) -> None:
         short.fit(sample)  # compiles what a fit needs
         for count in missing:
             found = fit(name, X, neighbors, count)
-            row = {"data": name, "threads": count, "cores": cores, **found, "bounds": bounds(count), "host": host()}
+            row = {"data": name, "threads": count, "cores": cores, **found, "bounds": bounds(count)}
             ROWS.append(row)
             print(name, count, f"{found['seconds']['total']:.2f} s", found["phases"], row["bounds"], flush=True)
 
@@ -150,8 +150,8 @@ def report() -> None:
     parts = []
     rows = ROWS.read()
     for name, title in TITLES.items():
-        for machine in sorted({row["host"] for row in rows if row["data"] == name}):
-            found = sorted((row for row in rows if (row["data"], row["host"]) == (name, machine)), key=_threads)
+        for machine in sorted({row["machine"] for row in rows if row["data"] == name}):
+            found = sorted((row for row in rows if (row["data"], row["machine"]) == (name, machine)), key=_threads)
             one = found[0]
             lines = []
             for row in found:
@@ -173,7 +173,7 @@ def report() -> None:
         "Numbers in brackets, and the last two columns, say how many times as fast as one thread. The last two columns "
         "are the limits of the machine: those of a loop that only computes, and of a loop that only reads memory."
     )
-    write("threads", "Fits on many threads", "python benchmarks/threads.py", rules, legend, *parts)
+    write("threads", "Fits on many threads", "python benchmarks/threads.py", rules, legend, *parts, rows=rows)
 
 
 def _threads(row: dict[str, Any]) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
+_ROWS = sorted([*(FOLDER / "results").glob("*.jsonl"), *(FOLDER.parent / "paper").rglob("rows.jsonl")])
 SCORES = (
     "trustworthiness",
     "concentration_correlation",
@@ -99,6 +102,29 @@ def test_rows_of_all_benchmarks_have_one_format(quality, file):
     assert rows
     assert {row["study"] for row in rows} == {file.stem.removesuffix("_earlier")}
     assert len({row["key"] for row in rows}) == len(rows) or file.stem == "kernel_earlier"
+
+
+@pytest.mark.parametrize("file", _ROWS, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_every_row_names_its_commit_and_machine(file):
+    """Rows from before this was recorded have the first commit that contains them, as "at or before"."""
+    commit = re.compile(r"(at or before )?[0-9a-f]{7,12}|[0-9a-f]{12}\+|sources [0-9a-f]{12}")
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [row["key"] for row in rows if not commit.fullmatch(str(row.get("commit")))] == []
+    assert [row["key"] for row in rows if not row.get("machine")] == []
+
+
+def test_a_report_names_the_machines_of_its_rows(quality, tmp_path, monkeypatch):
+    import report
+
+    monkeypatch.setattr(report, "RESULTS", tmp_path)
+    rows = report.Results("some", "n")
+    first = rows.append({"n": 1})
+    assert (first["machine"], first["commit"]) == (report.host(), report.commit())
+    rows.append({"n": 2, "machine": "another machine", "commit": "abc1234"})
+    report.write("some", "Some", "python some.py", rows=rows.read())
+    text = (tmp_path / "some.md").read_text(encoding="utf-8")
+    assert "- another machine: abc1234 (1)" in text
+    assert f"- {report.host()}: {report.commit()} (1)" in text
 
 
 def test_the_report_of_the_contrast_is_that_of_the_committed_rows(quality):
