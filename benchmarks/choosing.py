@@ -1,43 +1,100 @@
-"""Print the tables of docs/choosing.md from the rows of the study of the kernel.
+"""Print the tables of docs/choosing.md from the rows of three studies. Nothing is fitted.
 
     python benchmarks/choosing.py
 
-Means over seeds 0, 1 and 2, which chose the default, from results/kernel.jsonl (see benchmarks/kernel.py). Nothing is
-fitted.
+The default, the weights and the contrast are those of the quality study (results/quality.jsonl) and of the part
+"held_out" of the study of the contrast (results/contrast.jsonl): means over the seeds 3 to 5 and the twelve data sets
+of the README. The neighbourhoods are those of the study of the kernel (results/kernel.jsonl), which chose the default with
+the seeds 0 to 2 of the eight data sets of the paper, 1000 iterations and a contrast of at most 2.
 """
 
 from __future__ import annotations
 
-from data import EIGHT as TITLES
-from kernel import CHOOSING, EIGHT, read
-from kernel_report import DEFAULT, FIVE, PLAIN, judged, mean, of
+from collections.abc import Callable
+from typing import Any
+
+import contrast
+import numpy as np
+from data import EXTENDED
+from kernel import CHOOSING, read
+from kernel_report import DEFAULT, FIVE, judged
+from quality_methods import MEAN_OVER, OURS, PLAIN, rows, studies
+from quality_report import means
 from report import table
 
-WEIGHTS = {"0 (plain t-SNE)": PLAIN, "0.6": "both, 0.6", "1 (default)": DEFAULT, "1.5": "both, 1.5"}
+from drsne.experiments import Rows
+from drsne.experiments.runner import rows_of_study
+
 MODES = {'`"both"`': DEFAULT, '`"input"`': "input, 1", '`"embedding"`': "embedding, 1"}
-SCORES = ("trustworthiness", "continuity", "CC", "rho30", "rho5")
+LABELS = ("trustworthiness", "continuity", "CC", "rho30", "rho5")
 WORST = ("worst trustworthiness", "worst continuity")
+Scores = dict[str, dict[str, float]]  # of the data sets
 
 
-def main() -> None:
-    """Print three tables: the default on each set, then weights and neighbourhoods over all sets."""
-    rows = read()
+def of_quality(method: str) -> Scores:
+    """Return the mean scores of a method of the quality study at default settings."""
+    points = means(rows_of_study(studies(), rows().read()))
+    return {p.dataset: p.scores for p in points if p.method == method and p.dataset in MEAN_OVER}
+
+
+def of_contrast(limit: float | None, weight: float) -> Scores:
+    """Return the mean scores with the automatic contrast (None), or with one of at most 2 (0), at a weight."""
+    found: dict[str, list[Any]] = {name: [] for name in MEAN_OVER}
+    for row in rows_of_study(contrast.study("held_out"), Rows(contrast.ROWS).read()):
+        if row["dataset"] in found and (row["params"]["contrast"], row["params"]["weight"]) == (limit, weight):
+            found[row["dataset"]].append(row["metrics"])
+    return {name: {s: float(np.mean([one[s] for one in some])) for s in some[0]} for name, some in found.items()}
+
+
+def line(scores: Scores, *more: str) -> list[str]:
+    """Return the means of five scores, and of ``more``, over the data sets."""
+    return [f"{np.mean([one[score] for one in scores.values()]):.3f}" for score in (*FIVE, *more)]
+
+
+def default_table() -> str:
+    """Return the scores of plain t-SNE and of the default on every data set."""
+    plain, ours = of_quality(PLAIN), of_quality(OURS)
+    lines = [
+        [EXTENDED[name], *(f"{plain[name][score]:.3f} / {ours[name][score]:.3f}" for score in FIVE)]
+        for name in MEAN_OVER
+    ]
+    return table(["data", *LABELS], lines)
+
+
+def weight_table() -> str:
+    """Return the mean scores of some weights, and their largest losses of trustworthiness and continuity."""
+    plain = of_quality(PLAIN)
+    lines = [["0 (plain t-SNE)", *line(plain), "", ""]]
+    for weight in contrast.WEIGHTS:
+        found = of_contrast(None, weight)
+        worst = [f"{min(found[name][score] - plain[name][score] for name in MEAN_OVER):+.4f}" for score in FIVE[:2]]
+        lines.append([f"{weight:g}{' (default)' if weight == 1.0 else ''}", *line(found), *worst])
+    return table(["`density_weight`", *LABELS, *WORST], lines)
+
+
+def contrast_table() -> str:
+    """Return the mean scores with a contrast of at most 2 and with the automatic one."""
+    lines = [
+        ["contrast of at most 2", *line(of_contrast(0.0, 1.0), "fragmentation")],
+        ["automatic contrast (default)", *line(of_contrast(None, 1.0), "fragmentation")],
+        ["automatic contrast, `density_weight=3`", *line(of_contrast(None, 3.0), "fragmentation")],
+    ]
+    return table(["setting", *LABELS, "fragmentation"], lines)
+
+
+def neighborhoods_table() -> str:
+    """Return the mean scores of the neighbourhoods in the study of the kernel."""
     lines = []
-    for place in EIGHT:
-        cells = [
-            " / ".join(f"{mean(of(rows, label, (place,), CHOOSING), score):.3f}" for label in (PLAIN, DEFAULT))
-            for score in FIVE
-        ]
-        lines.append([TITLES[place.dataset], *cells])
-    print(table(["data", *SCORES], lines), end="\n\n")
-    for title, settings in (("`density_weight`", WEIGHTS), ("`neighborhoods`", MODES)):
-        lines = []
-        for shown, label in settings.items():
-            found = judged(rows, label, CHOOSING)
-            worst = [f"{found[f'least {score}']:+.4f}" for score in FIVE[:2]]
-            lines.append([shown, *(f"{found[score]:.3f}" for score in FIVE), *worst])
-        print(table([title, *SCORES, *WORST], lines), end="\n\n")
+    for shown, label in MODES.items():
+        found = judged(read(), label, CHOOSING)
+        worst = [f"{found[f'least {score}']:+.4f}" for score in FIVE[:2]]
+        lines.append([shown, *(f"{found[score]:.3f}" for score in FIVE), *worst])
+    return table(["`neighborhoods`", *LABELS, *WORST], lines)
+
+
+TABLES: tuple[Callable[[], str], ...] = (default_table, weight_table, contrast_table, neighborhoods_table)
 
 
 if __name__ == "__main__":
-    main()
+    for each in TABLES:
+        print(each(), end="\n\n")
