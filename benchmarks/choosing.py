@@ -4,8 +4,8 @@
 
 The default, the weights and the contrast are those of the quality study (results/quality.jsonl) and of the part
 "held_out" of the study of the contrast (results/contrast.jsonl): means over the seeds 3 to 5 and the twelve data sets
-of the README. The neighbourhoods are those of the study of the kernel (results/kernel.jsonl), which chose the default with
-the seeds 0 to 2 of the eight data sets of the paper, 1000 iterations and a contrast of at most 2.
+of the README. The neighbourhoods are those of the study of the kernel (results/kernel.jsonl), which chose the default
+with the seeds 0 to 2 of the eight data sets of the paper, 1000 iterations and a contrast of at most 2.
 """
 
 from __future__ import annotations

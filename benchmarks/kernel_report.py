@@ -86,7 +86,8 @@ three seeds are uncertain by about 1: the setting "start, 75/625/300, release 17
 when twelve seeds were counted. It also tore the Helix twice in each of three maps."""
 HELD_OUT_TEXT = """\
 The setting that the rule chooses, on the seeds 3, 4 and 5, which were not used for the choice; the data sets were. \
-"Contrast" is the standard deviation of the logarithms of 30-neighbour distances in the map, divided by that in the winsorised data."""
+"Contrast" is the standard deviation of the logarithms of 30-neighbour distances in the map, divided by that in the \
+winsorised data."""
 
 
 def mean(rows: Results, name: str) -> float:
