@@ -107,6 +107,8 @@ def finite(X, **changes):
     for name in ("input_concentration_", "concentration_", "precisions_"):
         assert np.isfinite(getattr(model, name)).all(), name
     assert np.isfinite([model.kl_divergence_, model.concentration_loss_]).all()
+    assert np.exp(model.input_concentration_).mean() == pytest.approx(1.0, rel=1e-5)
+    assert np.abs(model.embedding_.mean(axis=0)).max() <= 1e-5 * np.ptp(model.embedding_)
     return model
 
 
@@ -300,9 +302,10 @@ def test_wild_settings_end_in_a_map_or_in_one_error():
 def test_subclasses_with_their_own_parameters():
     class Quick(DRSNE):
         def __init__(self, perplexity=5.0):
-            super().__init__(perplexity=perplexity, density_neighbors=5, max_iter=20)
+            super().__init__(perplexity=perplexity, density_neighbors=5, max_iter=20, random_state=0)
 
-    assert np.isfinite(Quick().fit(data(60)).embedding_).all()
+    plain = DRSNE(perplexity=7.0, density_neighbors=5, max_iter=20, random_state=0).fit(data(60))
+    np.testing.assert_array_equal(Quick(perplexity=7.0).fit(data(60)).embedding_, plain.embedding_)
 
 
 def test_no_standard_error(monkeypatch):

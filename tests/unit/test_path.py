@@ -501,7 +501,9 @@ def test_few_points():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = DRSNE(density_weight="auto", max_trustworthiness_drop=1.0, max_iter=40).fit(rng.normal(size=(4, 3)))
-    assert np.isfinite(model.embedding_).all()
+    chosen = model.path_.weights.tolist().index(model.density_weight_)
+    np.testing.assert_array_equal(model.embedding_, model.path_.embeddings[chosen])
+    assert np.ptp(model.embedding_) > 0.0
 
 
 def test_far_points_are_drawn_at_the_edge():

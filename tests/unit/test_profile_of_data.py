@@ -7,7 +7,7 @@ import pytest
 
 from drsne import DRSNE, Objective, Smoothing
 from drsne.neighbors.search import knn
-from drsne.terms.kernel import LARGEST_LOG_SCALE, SCALE_QUANTILE, log_scales
+from drsne.terms.kernel import LARGEST_LOG_SCALE, log_scales
 from drsne.terms.profile import (
     DEFAULT_SMOOTHING,
     LEAST_GROUP,
@@ -55,10 +55,11 @@ def test_the_concentration_of_the_data_is_not_clipped(blobs):
 
 @pytest.mark.parametrize("power", [1.0, 1.7])
 def test_log_scales_are_centred_log_radii_without_the_extremes(power):
+    """Half a per cent of the points are beyond the bounds at either end (eq. 49)."""
     radii = np.exp(np.random.default_rng(0).normal(size=2000))
     scale = log_scales(radii, power, Smoothing(relative=0.0))
     free = power * (np.log(radii) - np.log(radii).mean())
-    low, high = np.quantile(free, (SCALE_QUANTILE, 1.0 - SCALE_QUANTILE))
+    low, high = np.quantile(free, (0.005, 0.995))
     np.testing.assert_allclose(scale, np.clip(free, low, high), atol=1e-12)
     np.testing.assert_allclose(log_scales(1e9 * radii, power, Smoothing(relative=0.0)), scale, atol=1e-9)
 
@@ -86,8 +87,10 @@ def test_radii_of_every_size_have_finite_profiles_and_scales(extreme):
     with np.errstate(all="raise", under="ignore"):
         log = profile(radii, 1.0, Smoothing(relative=0.0)).log
         scale = log_scales(radii, 1.0, Smoothing(relative=0.0))
-    assert np.isfinite(log).all()
-    assert np.isfinite(scale).all()
+    np.testing.assert_allclose(log[2:] - log[2], np.log(radii[2]) - np.log(radii[2:]), atol=1e-9)
+    order = np.argsort(radii)
+    assert (np.diff(log[order]) <= 0.0).all()
+    assert (np.diff(scale[order]) >= 0.0).all()
 
 
 def test_ordinary_profiles_are_as_they_were():
@@ -118,6 +121,21 @@ def test_a_small_group_ends_at_its_gap():
     kept = group_neighbors(knn(X, 30).distances)
     assert (kept[500:] == 13).all()
     assert (kept[:500] == 30).mean() > 0.99
+
+
+@pytest.mark.parametrize("m", [5, 6, 12, 29])
+def test_a_gap_is_clear_below_a_probability_of_a_thousandth(m):
+    """On a line, the ratio of two successive distances exceeds t with the probability ``t^-m`` (section 11)."""
+    limit = 1000.0 ** (1.0 / m)
+    for ratio, kept in ((1.02 * limit, m), (0.98 * limit, 30)):
+        distances = np.where(np.arange(30) < m, 1.0, ratio)[None]
+        assert group_neighbors(distances).tolist() == [kept]
+
+
+def test_the_least_likely_of_two_gaps_counts():
+    """A ratio of 4 after six neighbours has the probability 4^-6, and a ratio of 1.8 after 15 only 1.8^-15."""
+    distances = np.repeat([1.0, 4.0, 7.2], [6, 9, 15])[None]
+    assert group_neighbors(distances).tolist() == [15]
 
 
 def test_duplicates_are_no_group():

@@ -107,6 +107,18 @@ def test_neighbours_are_found_anew_every_few_iterations():
         assert (value == pytest.approx(fresh, rel=1e-12)) == (iteration > 0)
 
 
+def test_neighbours_are_updated_every_ten_iterations():
+    """In a map that changes in each iteration, the neighbours are those of the map itself in one of ten (section 8)."""
+    problem = small_problem(EMBEDDING)
+    state, current = problem.start(), []
+    for iteration in range(32):
+        Y = some_map(seed=iteration)
+        fresh = problem.evaluate(Y, losses=True).density
+        value = problem.evaluate(Y, losses=True, state=state, iteration=iteration).density
+        current.append(value == pytest.approx(fresh, rel=1e-12))
+    assert np.flatnonzero(current).tolist() == [0, 10, 20, 30]
+
+
 def test_no_force_scales_turns_or_moves_the_map():
     problem, Y = small_problem(EMBEDDING), some_map()
     G = (problem.evaluate(Y).gradient - problem.evaluate(Y, density=0.0).gradient) / len(Y)
