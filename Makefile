@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# Packages for the tests of backend="torch", which are skipped without them: make test TORCH='torch triton'
+# Packages for the tests of backend="torch", which run wherever PyTorch is installed in $(VENV). To install it, call
+# make test TORCH='torch==2.13.0 triton'. On Linux, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu chooses the
+# small build without CUDA.
 TORCH ?=
 KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -25,7 +27,11 @@ $(VENV)/base: pyproject.toml
 	touch $@
 
 $(VENV)/dev: $(VENV)/base
-	$(BIN)/python -m pip install --quiet -e '.[dev]' $(TORCH)
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $@
+
+$(VENV)/torch: $(VENV)/dev
+	$(BIN)/python -m pip install --quiet $(TORCH)
 	touch $@
 
 $(VENV)/docs: $(VENV)/base
@@ -33,7 +39,7 @@ $(VENV)/docs: $(VENV)/base
 	touch $@
 
 # numba recompiles a kernel when its file changes. It does not notice a change of the compiler options.
-$(VENV)/kernels: $(KERNELS)/_compile.py $(VENV)/dev
+$(VENV)/kernels: $(KERNELS)/_compile.py $(VENV)/dev $(if $(TORCH),$(VENV)/torch)
 	rm -rf $(CACHE)
 	touch $@
 
