@@ -40,13 +40,12 @@ import numpy as np
 from data import EXTENDED, NOISES, cells, data_home, extended_data, sphere, words
 from report import RESULTS, table, write
 
-from drsne import datasets
-from drsne.experiments import Rows, Study, run
-from drsne.experiments.methods import Method, Run, Workspace
-from drsne.experiments.runner import rows_of_study
 from drsne.neighbors.search import knn
 from drsne.terms.contrast import EVEN, STANDS_OUT, USUAL, local_dimension
 from drsne.terms.profile import DEFAULT_SMOOTHING, group_neighbors, profile, repeated
+from drsne_paper import Rows, Study, datasets, run
+from drsne_paper.methods import Method, Run, Workspace
+from drsne_paper.runner import rows_of_study
 
 ROWS = RESULTS / "contrast.jsonl"
 FOLDER = os.environ.get("CONTRAST_DATA")
@@ -390,7 +389,7 @@ def pictures(seed: int = 3) -> None:
     from quality_pictures import draw, log_radius
 
     from drsne import DRSNE
-    from drsne.experiments.methods import _peers
+    from drsne_paper.methods import _peers
 
     rows = [(name, False) for name in DRAWN] + [(name, True) for name in ("pbmc_cells", "cifar10_effnet")]
     figure, axes = plt.subplots(len(rows), 3, figsize=(10.5, 3.5 * len(rows)), layout="constrained")

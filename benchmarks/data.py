@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from drsne import datasets
-from drsne.datasets import recipes
-from drsne.datasets._cache import data_home
+from drsne_paper import datasets
+from drsne_paper.datasets import recipes
+from drsne_paper.datasets._cache import data_home
 
 # The data sets of the paper's main comparison, as large as there, and their titles.
 EIGHT = {
@@ -38,7 +38,7 @@ _ROWS, _WAITING = 100_000, 16  # rows that are generated at a time, and blocks t
 
 
 def paper_data(name: str) -> Any:
-    """Return one of the EIGHT as a ``drsne.datasets.Data``."""
+    """Return one of the EIGHT as a ``drsne_paper.datasets.Data``."""
     if name in ("controlled_clusters", "helix"):
         return datasets.load(name, n_samples=5000, random_state=GENERATED_SEED)
     return recipes.paper(name)

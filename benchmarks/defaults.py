@@ -22,10 +22,10 @@ from joblib import Parallel, delayed
 from report import Results, table, write
 
 from drsne import DRSNE, Momentum, Objective, Phase, Schedule, Smoothing
-from drsne.experiments.methods import Workspace
-from drsne.experiments.scoring import scores
 from drsne.neighbors.search import knn
 from drsne.optimize import defaults
+from drsne_paper.methods import Workspace
+from drsne_paper.scoring import scores
 
 ROWS = Results("defaults", "part", "dataset", "setting", "seed")
 CHOSEN = 2.1  # the default of the fixed kernel, which this study is about

@@ -67,10 +67,11 @@ from gpu_report import NAMES, PARTS, PROFILED, ROWS, SCORED, SCORES, SIZES, data
 from report import sources
 
 import drsne
-from drsne import datasets, metrics
+from drsne import metrics
 from drsne.logs import LOGGER
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 from drsne.neighbors.search import knn
+from drsne_paper import datasets
 
 SMALL = 100_000  # largest number of points for which a fit of the same data compiles
 

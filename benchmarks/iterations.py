@@ -29,8 +29,8 @@ from data import EIGHT, paper_data
 from quality_methods import SCORES
 from report import RESULTS, table, write
 
-from drsne.experiments import Rows, Study, run
-from drsne.experiments.methods import Method, Run, Workspace
+from drsne_paper import Rows, Study, run
+from drsne_paper.methods import Method, Run, Workspace
 
 ROWS = RESULTS / "iterations.jsonl"
 SEEDS = (0, 1, 2)

@@ -26,7 +26,7 @@ With them Clusters had three to seven pieces more than plain t-SNE on twelve see
 first iteration tore the Helix twice in every map. Both were learned from the seeds 0 to 2 and 10 to 18, so the
 schedules that are compared here were proposed after seeing these seeds. The seeds 3 to 5 played no part.
 
-Each map is a line of results/kernel.jsonl, in the format of the studies of the paper (``drsne.experiments.rows``),
+Each map is a line of results/kernel.jsonl, in the format of the studies of the paper (``drsne_paper.rows``),
 written when it is scored: a killed study continues where it stopped.
 """
 
@@ -45,9 +45,8 @@ from data import paper_data
 from families import MADE, pieces
 from report import RESULTS
 
-from drsne import datasets
-from drsne.experiments import Rows, Study, run
-from drsne.experiments.methods import Method, Run, Workspace
+from drsne_paper import Rows, Study, datasets, run
+from drsne_paper.methods import Method, Run, Workspace
 
 Array = np.ndarray
 ROWS = RESULTS / "kernel.jsonl"

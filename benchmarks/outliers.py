@@ -26,7 +26,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
 
 from drsne import DRSNE, anomaly
-from drsne.experiments.studies._anomaly_runs import DATASETS, labelled_data
+from drsne_paper.studies._anomaly_runs import DATASETS, labelled_data
 
 SEEDS = (0, 1, 2)
 WAYS = {"data": "the data", "map": "the map", "both": "both"}

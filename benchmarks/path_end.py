@@ -34,10 +34,10 @@ from joblib import Parallel, delayed, parallel_config
 from report import RESULTS, table, write
 
 from drsne import density_path, metrics
-from drsne.datasets import recipes
 from drsne.estimators.path import WEIGHTS
-from drsne.experiments.rows import Row, Rows, key, provenance
 from drsne.terms.objective import PROFILE_WEIGHT
+from drsne_paper.datasets import recipes
+from drsne_paper.rows import Row, Rows, key, provenance
 
 PATH = (*(weight for weight in WEIGHTS if weight <= PROFILE_WEIGHT), 140.0, 280.0, 560.0, 1120.0, 2240.0)
 SEEDS = (0, 1, 2)

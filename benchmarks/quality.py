@@ -22,7 +22,7 @@ The rules of the comparison, fixed before its maps were made:
   (results/quality.md says how, and counts by other rules). Nothing else of ours is chosen by looking at a rival.
 - The default against every setting: the same rule with the one map of ``DRSNE()`` in place of the path.
 
-Each run is a line of results/quality.jsonl, in the format of the studies of the paper (``drsne.experiments.rows``),
+Each run is a line of results/quality.jsonl, in the format of the studies of the paper (``drsne_paper.rows``),
 written when it is scored: a killed study continues where it stopped. Maps are kept in the folder of --maps for the
 pictures.
 
@@ -39,7 +39,7 @@ from pathlib import Path
 from data import EXTENDED
 from quality_methods import METHODS, SEEDS, rows, studies
 
-from drsne.experiments import methods, run
+from drsne_paper import methods, run
 
 MAPS = Path(tempfile.gettempdir()) / "drsne-quality" / "maps"
 

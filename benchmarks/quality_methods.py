@@ -1,7 +1,7 @@
 """The quality study as data: its methods with their settings, its data sets, seeds and scores.
 
 A method without a value is called without arguments other than the seed. All of them are wrappers of
-``drsne.experiments.methods``.
+``drsne_paper.methods``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from report import RESULTS
 
 from drsne import metrics
 from drsne.estimators.path import WEIGHTS
-from drsne.experiments import Rows, Study, methods
-from drsne.experiments.methods import Method, _peers
-from drsne.experiments.methods._drsne import ADAPTIVE_STEPS, along_a_path, estimator_maps
-from drsne.experiments.methods._peers import peer
 from drsne.presets import LAST_STEPS
+from drsne_paper import Rows, Study, methods
+from drsne_paper.methods import Method, _peers
+from drsne_paper.methods._drsne import ADAPTIVE_STEPS, along_a_path, estimator_maps
+from drsne_paper.methods._peers import peer
 
 ROWS = RESULTS / "quality.jsonl"
 SEEDS = (3, 4, 5)

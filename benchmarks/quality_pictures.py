@@ -11,7 +11,7 @@ from data import EIGHT, EVEN, EXTENDED, NOISES, extended_data
 from quality_methods import DEFAULTS, METHODS, OURS, PATH, SCORES
 from report import RESULTS
 
-from drsne.experiments.rows import Row
+from drsne_paper.rows import Row
 
 if TYPE_CHECKING:
     from quality_report import Point

@@ -28,8 +28,8 @@ from quality_methods import (
 )
 from report import table, write
 
-from drsne.experiments.rows import Row
-from drsne.experiments.runner import rows_of_study
+from drsne_paper.rows import Row
+from drsne_paper.runner import rows_of_study
 
 VERSIONS = ("drsne", "pacmap", "scalemap", "scikit-learn", "umap-learn")  # of the packages that are compared
 # The scores that a map must match all at once, and the difference that counts as one step of each.

@@ -13,7 +13,7 @@ from typing import Any
 
 import drsne
 from drsne import markdown
-from drsne.experiments.rows import Row, Rows, key, machine_name, provenance
+from drsne_paper.rows import Row, Rows, key, machine_name, provenance
 
 RESULTS = Path(__file__).parent / "results"
 

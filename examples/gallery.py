@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from reading_maps import write_small
 
-from drsne import DRSNE, datasets, pl
-from drsne.datasets import recipes
+from drsne import DRSNE, pl
+from drsne_paper import datasets
+from drsne_paper.datasets import recipes
 
 TITLES = {
     "digits": "Digits",

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from drsne import DRSNEDetector
-from drsne.datasets import recipes
+from drsne_paper.datasets import recipes
 
 data = recipes.shuttle_sample()
 X, outlier = recipes.standardise(data.X), np.asarray(data.y) == 1

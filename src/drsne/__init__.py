@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from drsne import (
         affinities,
         anomaly,
-        datasets,
         distributed,
         explorer,
         metrics,
@@ -61,7 +60,6 @@ _HOME = {
 _MODULES = (
     "affinities",
     "anomaly",
-    "datasets",
     "distributed",
     "explorer",
     "metrics",
@@ -87,7 +85,6 @@ __all__ = [
     "__version__",
     "affinities",
     "anomaly",
-    "datasets",
     "density_path",
     "distributed",
     "explorer",

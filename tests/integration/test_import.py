@@ -40,10 +40,6 @@ LIGHT = {
     "import": ("import drsne", True),
     "help": (COMMAND.format(words=["--help"]), True),
     "version": (COMMAND.format(words=["--version"]), True),
-    "methods": (COMMAND.format(words=["methods"]), True),
-    "dataset names": ("import drsne; assert 'mnist' in drsne.datasets.names()", True),
-    # The shapes in npz files are read by numpy.
-    "datasets": (COMMAND.format(words=["datasets"]), False),
     # The types in the signatures of engines and detectors are numpy's.
     "engine names": ("import drsne.engines; assert 'tree' in drsne.engines.names()", False),
     "detector names": ("import drsne; assert 'lof' in drsne.anomaly.detectors()", False),

@@ -80,12 +80,6 @@ def test_files(without, monkeypatch, tmp_path, capsys, ending, command):
     assert err.count("\n") == 1
 
 
-def test_a_report(without, tmp_path, capsys):
-    without("jinja2", "markupsafe")
-    assert cli.main(["report", "--folder", str(tmp_path)]) == 1
-    assert capsys.readouterr().err == "drsne: A report needs jinja2: pip install 'drsne[report]'.\n"
-
-
 def test_the_demo_leaves_out_its_picture(monkeypatch, tmp_path, capsys):
     def few_digits(return_X_y):
         return np.random.default_rng(0).normal(size=(60, 5)), np.arange(60) % 10

@@ -1,4 +1,4 @@
-"""Anomalies in a map: detectors that score points, the evaluation of detectors with labels, and oracle selections.
+"""Anomalies in a map: detectors that score points.
 
 There is one detector in each file: ``anomaly/<name>.py`` exposes ``DETECTOR``. Listing the names does not import these
 files. A detector uses only the map (or any data), and does not depend on how the map was made.
@@ -10,8 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from drsne.anomaly._detector import detectors
-from drsne.anomaly._scoring import anomaly_scores, evaluate_anomaly
-from drsne.anomaly.selection import Choice, oracle_best, oracle_single
+from drsne.anomaly._scoring import anomaly_scores
 
 if TYPE_CHECKING:
     from drsne.anomaly.centroid import CentroidDistance
@@ -21,13 +20,9 @@ _HOME = {"CentroidDistance": "centroid", "KNeighborsDistance": "knn"}
 
 __all__ = [
     "CentroidDistance",
-    "Choice",
     "KNeighborsDistance",
     "anomaly_scores",
     "detectors",
-    "evaluate_anomaly",
-    "oracle_best",
-    "oracle_single",
 ]
 
 

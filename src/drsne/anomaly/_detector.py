@@ -60,6 +60,9 @@ class Detector:
         return sorted(self.estimator().get_params())
 
 
+_REGISTRY: Registry[Detector] = Registry("drsne.anomaly", "DETECTOR", parameter="detector")
+
+
 def _in_single_precision_range(Y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ``Y``, moved and scaled if single precision cannot distinguish its points."""
     from drsne.precision import unit_scale
@@ -86,19 +89,14 @@ def detectors() -> list[str]:
     >>> anomaly.detectors()
     ['centroid', 'isolation_forest', 'knn', 'lof']
     """
-    return _registry("detector").names()
+    return _REGISTRY.names()
 
 
-def find(name: Any, parameter: str = "detector") -> Detector:
-    """Return the detector with this name. If the name is unknown, the error message refers to ``parameter``."""
-    registry = _registry(parameter)
-    names = registry.names()
-    checks.choice(parameter, name, names, hint=_by_initials(name, names))
-    return registry.load(name)
-
-
-def _registry(parameter: str) -> Registry[Detector]:
-    return Registry("drsne.anomaly", "DETECTOR", parameter=parameter, others=("selection",))
+def find(name: Any) -> Detector:
+    """Return the detector with this name, or raise an error with a suggestion."""
+    names = _REGISTRY.names()
+    checks.choice("detector", name, names, hint=_by_initials(name, names))
+    return _REGISTRY.load(name)
 
 
 def _by_initials(name: Any, names: list[str]) -> str:

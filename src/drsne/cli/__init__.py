@@ -1,7 +1,8 @@
 """The command ``drsne``. There is one command in each file: ``cli/<name>.py`` exposes ``COMMAND``.
 
 The files of the commands import other packages only when a command runs. ``drsne --help`` therefore imports no
-third-party package.
+third-party package. Other distributions add commands as entry points of the group ``drsne.commands``, each the name of
+a :class:`Command`.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from drsne.registry import Registry
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 EXIT_CODES = (
     "Exit codes: 0 success, 1 an error in the input, the data or the environment, 2 a wrong command line, 130 "
@@ -35,6 +39,7 @@ class Command(NamedTuple):
     examples: str = ""
 
 
+OF_THE_PAPER = ("datasets", "methods", "report", "reproduce")  # commands of the distribution drsne-paper
 REGISTRY: Registry[Command] = Registry("drsne.cli", "COMMAND", parameter="command")
 names = REGISTRY.names
 
@@ -42,7 +47,14 @@ names = REGISTRY.names
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status. Errors are printed to standard error without a traceback."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser(words).parse_args(words)
+    added = {} if words and words[0] in REGISTRY else _added()
+    if words and words[0] in OF_THE_PAPER and words[0] not in added:
+        note(
+            f"the command {words[0]} belongs to the package drsne-paper, which is not installed. Install it from a "
+            "checkout of drsne: pip install ./paper"
+        )
+        return 1
+    options = _parser(words, added).parse_args(words)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning  # type: ignore[assignment]
@@ -104,10 +116,17 @@ def _is_ours() -> bool:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "warnings", "_py_warnings"):
         frame = frame.f_back
-    return str(frame.f_globals.get("__name__")).split(".")[0] == "drsne"
+    return str(frame.f_globals.get("__name__")).split(".")[0] in ("drsne", "drsne_paper")
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def _added() -> dict[str, EntryPoint]:
+    """Return the commands that other distributions add. Looking them up takes time, so known commands do without."""
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry for entry in entry_points(group="drsne.commands") if entry.name not in REGISTRY}
+
+
+def _parser(words: Sequence[str], added: Mapping[str, EntryPoint]) -> argparse.ArgumentParser:
     """Return the parser for the command line. It has only the arguments of commands that occur in ``words``."""
     parser = argparse.ArgumentParser(
         prog="drsne",
@@ -116,8 +135,8 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=_version())
     parsers = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name in REGISTRY:
-        command = REGISTRY.load(name)
+    for name in sorted([*REGISTRY, *added]):
+        command: Command = added[name].load() if name in added else REGISTRY.load(name)
         subparser = parsers.add_parser(
             name,
             help=command.help,
