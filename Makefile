@@ -15,7 +15,7 @@ CACHE := $(abspath $(VENV))/numba
 PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto --dist worksteal -q
 REPRODUCE := NUMBA_CACHE_DIR=$(CACHE) $(BIN)/drsne reproduce --quick
 
-.PHONY: demo check test lint format types fast unit quick wheel minimum docs tutorials clean help
+.PHONY: demo check test lint format types fast unit paper quick wheel minimum docs tutorials clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,8 +26,8 @@ $(VENV)/base: pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[plot]'
 	touch $@
 
-$(VENV)/dev: $(VENV)/base
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+$(VENV)/dev: $(VENV)/base paper/pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[dev]' -e ./paper
 	touch $@
 
 $(VENV)/torch: $(VENV)/dev
@@ -48,7 +48,7 @@ demo: $(VENV)/base  ## embed the Digits data, write demo/
 
 check: lint types fast  ## lint, types and the fast tests: run it while you work
 
-test: lint types unit quick wheel docs  ## lint, types, all tests, the quick studies, the built wheel and the documentation
+test: lint types unit paper wheel docs  ## lint, types, all tests, the paper, the built wheel and the documentation
 
 lint: $(VENV)/dev  ## check style
 	$(BIN)/ruff check .
@@ -66,6 +66,9 @@ fast: $(VENV)/kernels  ## run the tests that are not marked slow
 
 unit: $(VENV)/kernels  ## run all tests
 	$(PYTEST)
+
+paper: $(VENV)/kernels  ## test the paper's studies, unless nothing has changed since they passed
+	@$(BIN)/python paper/passed.py check || { $(PYTEST) paper && $(MAKE) quick && $(BIN)/python paper/passed.py write; }
 
 quick: $(VENV)/kernels  ## run the studies of the paper with few small runs, from the start
 	rm -rf $(VENV)/quick

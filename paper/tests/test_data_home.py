@@ -26,7 +26,7 @@ from at_hand import need
 
 from drsne_paper import datasets
 from drsne_paper.datasets import _cache, _download
-from drsne_paper.datasets._formats import IDX_FILES, unique
+from drsne_paper.datasets._formats import IDX_FILES
 from drsne_paper.datasets._registry import find
 
 
@@ -100,7 +100,7 @@ def test_downloads_once_and_keeps_the_file(small_mnist, web, tmp_path, capsys):
     assert np.array_equal(data.y, y)
     assert web.asked == list(IDX_FILES)
     assert [path.name for path in home.iterdir()] == ["mnist.npz"]
-    assert "train-images-idx3-ubyte.gz (KiB)" in capsys.readouterr().err  # progress
+    assert "100%" in capsys.readouterr().err  # progress
     with np.load(home / "mnist.npz") as file:
         assert np.array_equal(file["X"], X)
         assert np.array_equal(file["y"], y)
@@ -182,22 +182,17 @@ def test_pbmc_from_10x(web, monkeypatch, tmp_path):
     assert list(read.var["gene_ids"]) == ["ENSG0", "ENSG1", "ENSG2", "ENSG3"]
 
 
-def test_names_are_made_unique():
-    assert unique(["a", "b", "a", "a"]) == ["a", "b", "a-1", "a-2"]
-    assert unique(["a", "a", "a-1"]) == ["a", "a-2", "a-1"]  # a given name stays
-
-
 def test_a_missing_extra_says_so_before_it_downloads(web, monkeypatch, tmp_path):
     for package in ("h5py", "torch", "scanpy", "louvain", "leidenalg"):
         monkeypatch.setitem(sys.modules, package, None)
     stand_in(monkeypatch, "pbmc3k", urls=(web.url + "pbmc.tar.gz",))
-    with pytest.raises(ImportError, match=r"needs h5py: pip install 'drsne\[pbmc\]'"):
+    with pytest.raises(ImportError, match=r"needs h5py: pip install '\./paper\[pbmc\]'"):
         datasets.load("pbmc3k", data_home=tmp_path)
-    with pytest.raises(ImportError, match=r"torch and torchvision: pip install 'drsne\[cifar10\]'"):
+    with pytest.raises(ImportError, match=r"torch and torchvision: pip install '\./paper\[cifar10\]'"):
         datasets.load("cifar10_resnet50", data_home=tmp_path)
-    with pytest.raises(ImportError, match=r"The PBMC recipe needs scanpy: pip install 'drsne\[pbmc\]'"):
+    with pytest.raises(ImportError, match=r"The PBMC recipe needs scanpy: pip install '\./paper\[pbmc\]'"):
         datasets.recipes.pbmc(data_home=tmp_path)
-    with pytest.raises(ImportError, match=r"labels='louvain' needs leidenalg: pip install 'drsne\[pbmc\]'"):
+    with pytest.raises(ImportError, match=r"labels='louvain' needs leidenalg: pip install '\./paper\[pbmc\]'"):
         datasets.recipes.pbmc(labels="louvain", data_home=tmp_path)
     assert web.asked == []
     assert list(tmp_path.iterdir()) == []
@@ -216,10 +211,10 @@ def test_an_unreachable_source(small_mnist, web, monkeypatch, tmp_path):
 
 def test_a_source_that_has_moved_or_is_cut_off(small_mnist, web, tmp_path):
     moved = web.files.pop(IDX_FILES[2])
-    with pytest.raises(datasets.UnreachableError, match=rf"{IDX_FILES[2]} \(HTTP Error 404"):
+    with pytest.raises(datasets.UnreachableError, match=rf"{IDX_FILES[2]} \(404"):
         datasets.load("mnist", data_home=tmp_path)
     web.files[IDX_FILES[2]], web.extra_length = moved, 10
-    with pytest.raises(datasets.UnreachableError, match=r"ended after|IncompleteRead"):
+    with pytest.raises(datasets.UnreachableError, match=r"IncompleteRead"):
         datasets.load("mnist", data_home=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -482,7 +477,7 @@ def test_where_the_data_home_is(monkeypatch, tmp_path):
 
 
 def test_features_without_a_public_source(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"cifar10_effnet_features.npz .*cifar10_resnet50.*drsne\[cifar10\]"):
+    with pytest.raises(FileNotFoundError, match=r"cifar10_effnet_features.npz .*cifar10_resnet50.*\./paper\[cifar10\]"):
         datasets.load("cifar10", data_home=tmp_path)
 
 

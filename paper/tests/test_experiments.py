@@ -189,7 +189,7 @@ def test_a_second_process_is_refused(tmp_path):
     """Two processes would compute every row twice."""
     rows = Rows(tmp_path / "rows.jsonl")
     with rows.exclusive():
-        with pytest.raises(BlockingIOError, match=rf"rows.jsonl is in use: .*process {os.getpid()}.*another folder"):
+        with pytest.raises(BlockingIOError, match=r"rows.jsonl is in use: .*another folder"):
             run(study(methods=("pca",)), Rows(rows.path), verbose=0)
         assert not rows.path.exists()
     assert len(run(study(methods=("pca",)), rows, verbose=0)) == 2

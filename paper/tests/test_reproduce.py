@@ -49,7 +49,7 @@ def test_quick_comparison(capsys, tmp_path):
     assert cli.main([*QUICK, *FEW, "--folder", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
     assert "### Controlled Clusters" in out
-    assert "main |" in err  # progress
+    assert "main:" in err  # progress
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"rows.jsonl", "maps", "maps.npz", "table.md", "table.tex", "table.csv", "figure_main.png"}
     assert (tmp_path / "table.md").read_text() in out

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -103,15 +104,20 @@ class Rows:
         """
         make_folder(self.path.parent)
         path = self.path.with_name(f"{self.path.name}.lock")
+        lock = FileLock(path)
         try:
-            with FileLock(path, blocking=False):
-                yield
+            lock.acquire(blocking=False)
         except Timeout as error:
             raise BlockingIOError(
                 f"{self.path} is in use: another process is adding rows to it. Wait until it has finished, or choose "
                 "another folder."
             ) from error
-        path.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            if sys.platform != "win32":  # Windows cannot remove an open file
+                path.unlink(missing_ok=True)
+            lock.release()
 
 
 def _fault(row: Any) -> str:

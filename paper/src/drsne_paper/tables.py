@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from drsne_paper.document import DIFFERENCE, NOTHING, PAPER, Block, Bullets, Cell, Heading, Table
 from drsne_paper.rows import Row
@@ -160,17 +159,22 @@ def _escaped(text: str) -> str:
 
 def comma_separated(lines: Sequence[Line], scores: Sequence[str]) -> str:
     """Return a line for each data set, method and score, with unrounded numbers."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(
-        ["dataset", "method", "chosen", "seeds", "grid", "score", "mean", "std", "paper", "paper_std", "difference"]
-    )
-    for line in lines:
-        for score in scores:
-            cell = line.cells[score]
-            numbers = [*cell, cell.difference]
-            writer.writerow(
-                [line.dataset, line.method, line.parameter, line.seeds, line.grid, score]
-                + ["" if math.isnan(value) else f"{value:.6g}" for value in numbers]
-            )
-    return file.getvalue()
+    header = [
+        "dataset",
+        "method",
+        "chosen",
+        "seeds",
+        "grid",
+        "score",
+        "mean",
+        "std",
+        "paper",
+        "paper_std",
+        "difference",
+    ]
+    body = [
+        [line.dataset, line.method, line.parameter, line.seeds, line.grid, score, *cell, cell.difference]
+        for line in lines
+        for score, cell in ((score, line.cells[score]) for score in scores)
+    ]
+    return str(pd.DataFrame(body, columns=header).to_csv(index=False, float_format="%.6g", lineterminator="\n"))

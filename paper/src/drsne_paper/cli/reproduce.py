@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if skipped else 0
 
 
-def _client(options: argparse.Namespace) -> AbstractContextManager[Any]:
+def _client(options: argparse.Namespace) -> Any:
     """Return a context with the client of the Dask cluster that the options name, or with None."""
     if options.scheduler is None and options.dask_workers is None:
         return nullcontext()

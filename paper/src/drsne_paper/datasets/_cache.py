@@ -50,9 +50,9 @@ def data_home(path: Any = None) -> Path:
         return Path(os.fsdecode(path)).expanduser()
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser()
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    # According to the XDG base directory specification, relative paths must be ignored.
-    return (Path(cache) if os.path.isabs(cache) else Path.home() / ".cache") / "drsne"
+    import pooch
+
+    return Path(pooch.os_cache("drsne"))
 
 
 def check_regular(path: Path) -> None:

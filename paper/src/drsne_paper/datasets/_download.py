@@ -1,19 +1,16 @@
-"""HTTP downloads into memory, with the standard library.
+"""Downloads into memory, with pooch.
 
-A download library could not replace this module: the checksums are those of the decoded arrays, several downloads may
-be combined into one file, and the file is written only after its arrays have been checked.
+The checksums are those of the decoded arrays, several downloads may be combined into one file, and the file is written
+only after its arrays have been checked. So pooch only fetches, and ``_cache`` keeps the files.
 """
 
 from __future__ import annotations
 
-from http.client import HTTPException
+import logging
 from pathlib import Path
-from urllib.request import Request, urlopen
-
-from drsne.progress import ProgressBar
+from tempfile import TemporaryDirectory
 
 TIMEOUT = 30.0  # seconds to wait for a response before giving up
-_CHUNK = 1 << 16  # number of bytes to read at a time
 
 
 class UnreachableError(ConnectionError):
@@ -22,27 +19,16 @@ class UnreachableError(ConnectionError):
 
 def fetch(url: str, *, file: str, home: Path) -> bytes:
     """Return the body of the response from ``url``. An error message asks the user to put ``file`` into ``home``."""
+    import pooch
+
+    pooch.get_logger().setLevel(logging.WARNING)
+    download = pooch.HTTPDownloader(progressbar=True, timeout=TIMEOUT)
     try:
-        return _read(url)
-    except (OSError, HTTPException) as error:
+        with TemporaryDirectory() as folder:
+            return Path(pooch.retrieve(url, None, path=folder, downloader=download)).read_bytes()
+    except OSError as error:
         raise UnreachableError(
             f"Could not download {url} ({error}). Check the network and try again, or put {file} into the data home "
             f"{home} yourself (the page 'Data sets' of the documentation describes its content). To use another "
             "folder, pass data_home or set DRSNE_DATA_HOME."
         ) from error
-
-
-def _read(url: str) -> bytes:
-    request = Request(url, headers={"User-Agent": "drsne"})
-    with urlopen(request, timeout=TIMEOUT) as answer:
-        stated = answer.headers.get("Content-Length")
-        total = int(stated) if stated else 0
-        content = bytearray()
-        label = url.rsplit("/", 1)[-1] + " (KiB)"
-        with ProgressBar(-(-total // 1024), label, visible=total > 0, preparing="waiting ...") as bar:
-            while chunk := answer.read(_CHUNK):
-                content += chunk
-                bar(-(-len(content) // 1024), {})
-    if total and len(content) != total:
-        raise OSError(f"the download ended after {len(content):,} of {total:,} bytes")
-    return bytes(content)

@@ -6,7 +6,6 @@ a damaged or malicious file can state any length.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import math
@@ -15,6 +14,7 @@ import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Any, BinaryIO, Protocol
 
 import numpy as np
@@ -108,10 +108,13 @@ class Csv:
 
     def read(self, stream: BinaryIO, names: Sequence[str], max_bytes: int) -> Arrays:
         """Return ``X`` as float64 and ``y`` as int64."""
-        header, *lines = csv.reader(io.StringIO(stream.read().decode("utf-8")))
-        column = header.index(self._label)
-        table = np.array(lines, dtype=np.float64)
-        return {"X": np.delete(table, column, axis=1), "y": table[:, column].astype(np.int64)}
+        import pandas as pd
+
+        table = pd.read_csv(stream, dtype=np.float64, float_precision="round_trip")
+        if table.isna().any(axis=None):
+            raise ValueError("a value is missing")
+        y = table.pop(self._label).to_numpy()
+        return {"X": table.to_numpy(), "y": y.astype(np.int64)}
 
     def looks_complete(self, path: Path, n_samples: int, n_features: int) -> bool:
         """Check the names in the first line and the number of lines."""
@@ -198,6 +201,7 @@ def arff(content: bytes) -> list[list[str]]:
 
 def tenx(content: bytes) -> bytes:
     """Convert a tar.gz archive of 10x Genomics (matrix.mtx, genes.tsv, barcodes.tsv) to h5ad, with cells as rows."""
+    from anndata import AnnData
     from scipy.io import mmread
 
     with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as archive:
@@ -208,41 +212,12 @@ def tenx(content: bytes) -> bytes:
             files[name] = stream.read() if stream is not None else b""
     counts = mmread(io.BytesIO(files["matrix.mtx"]), spmatrix=True).T.tocsr().astype(np.float32)
     counts.sort_indices()
-    cells = files["barcodes.tsv"].decode().split()
     ids, symbols = zip(*(line.split("\t")[:2] for line in files["genes.tsv"].decode().splitlines()), strict=True)
-    return h5ad(counts, cells, unique(symbols), ids)
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Make names unique in the same way as AnnData: append ``-1`` to the second occurrence, ``-2`` to the third."""
-    seen: dict[str, int] = {}
-    taken, out = set(names), []
-    for name in names:
-        count = seen.get(name, 0)
-        new = name
-        while count and (new := f"{name}-{count}") in taken:
-            count += 1
-        taken.add(new)
-        seen[name] = count + 1
-        out.append(new)
-    return out
-
-
-def h5ad(counts: Any, cells: Sequence[str], genes: Sequence[str], ids: Sequence[str]) -> bytes:
-    """Return the content of a minimal AnnData file (versions 0.1.0 and 0.2.0 of its on-disk encodings)."""
-    stream, package = io.BytesIO(), h5py()
-    text = package.string_dtype()
-    with package.File(stream, "w") as file:
-        file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
-        X = file.create_group("X")
-        X.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": counts.shape})
-        for name, dtype in (("data", np.float32), ("indices", np.int32), ("indptr", np.int32)):
-            X.create_dataset(name, data=getattr(counts, name).astype(dtype), compression="gzip")
-        for group, index, columns in (("obs", cells, {}), ("var", genes, {"gene_ids": ids})):
-            frame = file.create_group(group)
-            frame.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "index"})
-            frame.attrs["column-order"] = np.array(list(columns), dtype=object if columns else np.float64)
-            for name, values in {"index": index, **columns}.items():
-                column = frame.create_dataset(name, data=list(values), dtype=text, compression="gzip")
-                column.attrs.update({"encoding-type": "string-array", "encoding-version": "0.2.0"})
-    return stream.getvalue()
+    cells = AnnData(counts)
+    cells.obs_names, cells.var_names = files["barcodes.tsv"].decode().split(), list(symbols)
+    cells.var["gene_ids"] = list(ids)
+    cells.var_names_make_unique()
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "counts.h5ad"
+        cells.write_h5ad(file, compression="gzip")
+        return file.read_bytes()

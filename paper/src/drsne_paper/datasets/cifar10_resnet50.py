@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import trange
 
-from drsne.progress import ProgressBar
 from drsne_paper.datasets import _cache
 from drsne_paper.datasets._data import Stored
 from drsne_paper.datasets._download import UnreachableError
@@ -60,11 +60,10 @@ def _pooled(images: NDArray[np.uint8], torch: Any, torchvision: Any) -> NDArray[
         [transforms.ToPILImage(), transforms.Resize(_PIXELS), transforms.ToTensor(), transforms.Normalize(_MEAN, _STD)]
     )
     features = []
-    with torch.no_grad(), ProgressBar(len(images), "ResNet-50", preparing="starting ...") as bar:
-        for start in range(0, len(images), _BATCH):
+    with torch.no_grad():
+        for start in trange(0, len(images), _BATCH, desc="ResNet-50"):
             batch = torch.stack([prepare(image) for image in images[start : start + _BATCH]])
             features.append(network(batch).numpy().astype(np.float32))
-            bar(min(start + _BATCH, len(images)), {})
     return np.vstack(features)
 
 
