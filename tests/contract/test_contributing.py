@@ -1,8 +1,7 @@
-"""The four examples of CONTRIBUTING: each is one file in a copy of the package, found by its name and used once."""
+"""The examples of CONTRIBUTING for the library: each is one file in a copy of the package, found by its name."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -47,9 +46,7 @@ def python(package, *arguments):
 def test_there_is_an_example_of_each_kind():
     assert sorted(EXAMPLES) == [
         "cli/classes.py",
-        "datasets/moons.py",
         "engines/blockwise.py",
-        "experiments/methods/kernel_pca.py",
     ]
 
 
@@ -78,24 +75,7 @@ except ValueError as error:
     assert "block_size" in python(package, "-c", code)
 
 
-def test_method(package, tmp_path):
-    assert re.search(r"\bkernel_pca\b", python(package, "-m", "drsne", "methods"))
-    asked = ["--quick", "--datasets", "helix", "--methods", "kernel_pca", "pca", "--seeds", "0", "--jobs", "1"]
-    shown = python(package, "-m", "drsne", "reproduce", "main", *asked, "--folder", str(tmp_path))
-    assert "kernel PCA" in shown
-    rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {row["error"] for row in rows} == {None}
-    assert [row["value"] for row in rows if row["method"] == "kernel_pca"] == [0.001, 0.01, 0.1]
-
-
-def test_dataset(package):
-    assert re.search(r"\bmoons\b", python(package, "-m", "drsne", "datasets", "--data-home", str(package / "data")))
-    code = (
-        "from drsne import datasets; print('moons' in datasets.names(), datasets.load('moons', n_samples=60).X.shape)"
-    )
-    assert python(package, "-c", code).strip() == "True (60, 2)"
-
-
 def test_command(package):
     assert re.search(r"\bclasses\b", python(package, "-m", "drsne", "--help"))
-    assert python(package, "-m", "drsne", "classes", "moons").splitlines() == ["0: 2500 rows", "1: 2500 rows"]
+    (package / "some.csv").write_text("kind,x\na,1\nb,2\na,3\n", encoding="utf-8")
+    assert python(package, "-m", "drsne", "classes", "some.csv", "kind").splitlines() == ["a: 2 rows", "b: 1 rows"]

@@ -21,7 +21,7 @@ def test_a_slow_test_exists(entry):
     ("nodeid", "expected"),
     [
         ("tests/integration/test_import.py::test_public_names_are_there", True),
-        ("tests/unit/test_studies.py::test_parts_are_data[main-True]", True),
+        ("tests/unit/test_path.py::test_parts_are_data[main-True]", True),
         ("tests/contract/test_engines.py::test_partition_and_forces[start-2-fft]", True),
         ("tests/contract/test_engines.py::test_partition_and_forces_and_more", False),
         ("tests/unit/test_metrics.py::test_samples_estimate_the_whole[stress]", False),
