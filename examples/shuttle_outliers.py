@@ -1,6 +1,7 @@
 """Find the outliers of Shuttle in a map, among training rows and among new rows.
 
-Run it as ``python examples/shuttle_outliers.py``. Shuttle is read from the data home (docs/datasets.md).
+Run it as ``python examples/shuttle_outliers.py``. It needs the package drsne-paper
+(``pip install ./paper``), which reads Shuttle from the data home (docs/datasets.md).
 """
 
 from __future__ import annotations

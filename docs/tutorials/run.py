@@ -54,13 +54,9 @@ def missing(notebook: Any) -> str | None:
     for package in needs.get("packages", []):
         if find_spec(package) is None:
             return f"it needs {package}."
-    if needs.get("datasets"):
-        from drsne import datasets
-
-        here = {state.name for state in datasets.states() if state.state == "in the data home"}
-        for name in needs["datasets"]:
-            if name not in here:
-                return f"the data set {name} is not in the data home."
+    for name in needs.get("files", []):
+        if not Path(os.environ.get("DRSNE_DATA_HOME", "data"), name).exists():
+            return f"the file {name} is not in the folder DRSNE_DATA_HOME."
     return None
 
 
