@@ -68,7 +68,8 @@ unit: $(VENV)/kernels  ## run all tests
 	$(PYTEST)
 
 paper: $(VENV)/kernels  ## test the paper's studies, unless nothing has changed since they passed
-	@$(BIN)/python paper/passed.py check || { $(PYTEST) paper && $(MAKE) quick && $(BIN)/python paper/passed.py write; }
+	$(BIN)/python paper/passed.py check || \
+	  { $(PYTEST) paper && $(MAKE) quick && $(BIN)/python paper/passed.py write; }
 
 quick: $(VENV)/kernels  ## run the studies of the paper with few small runs, from the start
 	rm -rf $(VENV)/quick

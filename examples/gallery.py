@@ -2,8 +2,8 @@
 
 Run it as ``python examples/gallery.py [folder] [name ...]``. The folder is docs/images by default. The script requires
 matplotlib. Digits, Clusters, Helix and the four Gaussians need no download. The other data sets are read from the data
-home (docs/datasets.md), and those that are not available are skipped. The data sets are those of the package drsne-paper
-(``pip install './paper[pbmc]'``).
+home (docs/datasets.md), and those that are not available are skipped. They are those of the package
+drsne-paper (``pip install './paper[pbmc]'``).
 """
 
 from __future__ import annotations

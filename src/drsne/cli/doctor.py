@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from drsne.cli import Command
 
 _BASE = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl", "tqdm")
-_EXTRAS = ("matplotlib", "pandas", "pyarrow", "anndata", "scanpy", "torch", "dask", "distributed", "jinja2")
+_EXTRAS = ("matplotlib", "pandas", "pyarrow", "anndata", "scanpy", "torch", "dask", "distributed")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
