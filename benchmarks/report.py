@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import drsne
-from drsne import markdown
+from drsne_paper import document
 from drsne_paper.rows import Row, Rows, key, machine_name, provenance
 
 RESULTS = Path(__file__).parent / "results"
@@ -44,7 +44,7 @@ def sources() -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a Markdown table; floats must be formatted already."""
-    return markdown.table(header, [[str(cell) for cell in row] for row in rows])
+    return document.table(header, [[str(cell) for cell in row] for row in rows])
 
 
 class Results:

@@ -199,15 +199,18 @@ def machine_name() -> str:
 
 
 def _commit() -> str | None:
-    """Return the commit of the source tree, with "+" if files were changed since; None if the package is installed."""
-    commit = _git("rev-parse", "--short=12", "HEAD")
-    return f"{commit}+" if commit and _git("status", "--porcelain", "--", ".") else commit
+    """Return the commit of the source trees, with "+" if files were changed since; None if drsne is installed."""
+    import drsne
+
+    trees = [Path(file).parents[1] for file in (str(drsne.__file__), __file__)]
+    commit = _git(trees[0], "rev-parse", "--short=12", "HEAD")
+    changed = any(_git(tree, "status", "--porcelain", "--", ".") for tree in trees)
+    return f"{commit}+" if commit and changed else commit
 
 
-def _git(*arguments: str) -> str | None:
-    root = Path(__file__).parents[1]
+def _git(tree: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
+        done = subprocess.run(["git", "-C", str(tree), *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
