@@ -15,13 +15,16 @@ distributed = pytest.importorskip("distributed", reason="starts a cluster")
 import cloudpickle  # noqa: E402
 
 from drsne import cli  # noqa: E402
-from drsne.distributed import cluster  # noqa: E402
 from drsne_paper import Rows, Study, run  # noqa: E402
 from drsne_paper.methods import Method, each  # noqa: E402
 from drsne_paper.scoring import MAIN  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers do not have the tests
+
+
+def local(n_workers):
+    return distributed.Client(n_workers=n_workers, threads_per_worker=1, dashboard_address=None)
 
 
 def small(name):
@@ -55,7 +58,7 @@ def without_times(rows):
 
 def test_the_rows_are_the_same(tmp_path):
     here = run(STUDY, Rows(tmp_path / "here" / "rows.jsonl"), verbose=0, maps=tmp_path / "here" / "maps")
-    with cluster.local(2) as client:
+    with local(2) as client:
         rows = Rows(tmp_path / "there" / "rows.jsonl")
         there = run(STUDY, rows, verbose=0, maps=tmp_path / "there" / "maps", client=client)
         before = rows.path.read_bytes()
@@ -74,7 +77,7 @@ def test_the_command(tmp_path, capsys, by):
     if by == "workers":
         assert cli.main([*words, "--dask-workers", "2", "--folder", str(tmp_path / "there")]) == 0
     else:
-        with cluster.local(1) as client:
+        with local(1) as client:
             address = client.scheduler.address
             assert cli.main([*words, "--scheduler", address, "--folder", str(tmp_path / "there")]) == 0
     here, there = (without_times(Rows(tmp_path / name / "rows.jsonl").read()) for name in ("here", "there"))
@@ -113,7 +116,7 @@ def test_a_killed_worker(tmp_path):
 
     method = Method(title="", parameter="weight", grid=(1, 2), maps=each(dies_once))
     study = dataclasses.replace(STUDY, methods=("pca", "dying"), grids={}, variants={"dying": method})
-    with cluster.local(2) as client:
+    with local(2) as client:
         rows = run(study, Rows(tmp_path / "rows.jsonl"), verbose=0, client=client)
     assert os.path.exists(mark)
     assert not any(row["error"] for row in rows)

@@ -114,12 +114,20 @@ def _run_jobs(
 
 def _on_the_cluster(todo: Sequence[Part], client: Any, maps: Path | None) -> Iterator[list[Row]]:
     """Yield the rows of the jobs from the workers of Dask, which repeats the jobs of workers that die."""
-    from distributed import as_completed
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker, as_completed
+    from distributed.comm import CommClosedError
 
     tasks = [client.submit(_make, *each, maps and maps.absolute(), None, pure=False) for each in todo]
     try:
         for _, made in as_completed(tasks, with_results=True):
             yield made
+    except (KilledWorker, CommClosedError, CancelledError) as error:
+        raise ChildProcessError(
+            f"The cluster lost its scheduler or several workers ({type(error).__name__}), often because memory ran "
+            "out. Finished rows are kept; start again when the cluster runs."
+        ) from error
     finally:
         client.cancel([task for task in tasks if not task.done()])
 

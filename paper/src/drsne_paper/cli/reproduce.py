@@ -66,11 +66,11 @@ def _client(options: argparse.Namespace) -> Any:
     if options.scheduler is None and options.dask_workers is None:
         return nullcontext()
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
-        raise ImportError("A cluster needs distributed: pip install 'drsne[dask]'.") from error
+        raise ImportError("A cluster needs distributed: pip install './paper[dask]'.") from error
     if options.scheduler is None:
-        return Client(LocalCluster(options.dask_workers, threads_per_worker=1, dashboard_address=None))
+        return Client(n_workers=options.dask_workers, threads_per_worker=1, dashboard_address=None)
     try:
         return Client(options.scheduler)
     except (OSError, ValueError, AssertionError) as error:
