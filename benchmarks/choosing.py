@@ -22,8 +22,8 @@ from quality_methods import MEAN_OVER, OURS, PLAIN, rows, studies
 from quality_report import means
 from report import table
 
-from drsne.experiments import Rows
-from drsne.experiments.runner import rows_of_study
+from drsne_paper.rows import Rows
+from drsne_paper.runner import rows_of_study
 
 MODES = {'`"both"`': DEFAULT, '`"input"`': "input, 1", '`"embedding"`': "embedding, 1"}
 LABELS = ("trustworthiness", "continuity", "CC", "rho30", "rho5")

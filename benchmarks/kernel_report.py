@@ -26,7 +26,7 @@ from kernel import (
 )
 from report import RESULTS, table, write
 
-from drsne.experiments import Rows
+from drsne_paper.rows import Rows
 
 Results = list[dict[str, Any]]
 FIVE = tuple(SCORES)

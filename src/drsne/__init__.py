@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from drsne.optimize.optimizers import Adam, Momentum
     from drsne.optimize.schedule import Phase, Schedule
     from drsne.preparation import prepare
+    from drsne.terms.log_radii import Correlation
     from drsne.terms.objective import Objective
     from drsne.terms.profile import Smoothing
 
@@ -47,6 +48,7 @@ _HOME = {
     "load": "drsne.estimators.load",
     "ModelFileError": "drsne.files",
     "Calibration": "drsne.affinities",
+    "Correlation": "drsne.terms.log_radii",
     "DensityPath": "drsne.estimators.path",
     "Objective": "drsne.terms.objective",
     "Smoothing": "drsne.terms.profile",
@@ -73,6 +75,7 @@ __all__ = [
     "DRSNE",
     "Adam",
     "Calibration",
+    "Correlation",
     "DRSNEDetector",
     "DenSNE",
     "DensityPath",

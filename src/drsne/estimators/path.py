@@ -16,7 +16,7 @@ from drsne.metrics import evaluation
 from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.neighbors.graph import KnnGraph
 from drsne.optimize.defaults import PathSchedules
-from drsne.optimize.loop import Callback, Evaluates, Outcome, minimize
+from drsne.optimize.loop import Callback, Outcome, minimize
 from drsne.terms.objective import PROFILE_WEIGHT, Objective
 from drsne.terms.problem import Problem, State
 
@@ -238,21 +238,6 @@ def automatic(path: DensityPath, drop: float) -> int:
     return chosen
 
 
-class Weighted:
-    """A problem with a density weight of one, evaluated at another weight and another power of the kernel's scales."""
-
-    def __init__(self, problem: Evaluates, weight: float, *, power: float = 1.0) -> None:
-        self._problem, self._weight, self._power = problem, weight, power
-        self.backend, self.start = problem.backend, problem.start
-        self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
-        self.names = problem.names
-
-    def evaluate(self, Y: Array, *, density: float, scale: float | None, **options: Any) -> Any:
-        """Evaluate the problem at the other weight. A power of 0 stands for the fixed kernel."""
-        power = self._power * scale if self._power and scale is not None else None
-        return self._problem.evaluate(Y, density=self._weight * density, scale=power, **options)
-
-
 class Followed(NamedTuple):
     """The maps along a path, up to the weight at which the path was stopped."""
 
@@ -292,7 +277,7 @@ def follow(
         if weight in fitted and schedules.first is not None:
             Y, schedule = start, schedules.first
         last = minimize(
-            Weighted(problem, weight, power=adaptation(objective, weight)),
+            problem.weighted(weight, power=adaptation(objective, weight)),
             Y,
             schedule,
             state=state,

@@ -271,6 +271,10 @@ class Problem:
                 found = [None if each is None else host(each) for each in found]
         return Evaluation(found[0], values if losses else None, found[1], found[2])
 
+    def weighted(self, weight: float, *, power: float = 1.0) -> Weighted:
+        """Return the problem at ``weight`` times the weight of its density term, with a power of its scales."""
+        return Weighted(self, weight, power=power)
+
     def of_points(self, Y: Array, state: State | None = None) -> dict[str, Array]:
         """Return what the terms compare with the data for every point of a map, by the names of the terms."""
         state = self.start() if state is None else state
@@ -321,3 +325,18 @@ class Problem:
         state.memories = state.loss.memories()
         assert state.loss.order is not None
         return state.loss.order
+
+
+class Weighted:
+    """A problem with a density weight of one, evaluated at another weight and another power of the kernel's scales."""
+
+    def __init__(self, problem: Any, weight: float, *, power: float = 1.0) -> None:
+        self._problem, self._weight, self._power = problem, weight, power
+        self.backend, self.start = problem.backend, problem.start
+        self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
+        self.names = problem.names
+
+    def evaluate(self, Y: Array, *, density: float, scale: float | None, **options: Any) -> Any:
+        """Evaluate the problem at the other weight. A power of 0 stands for the fixed kernel."""
+        power = self._power * scale if self._power and scale is not None else None
+        return self._problem.evaluate(Y, density=self._weight * density, scale=power, **options)

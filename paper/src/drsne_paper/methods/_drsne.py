@@ -12,7 +12,7 @@ from drsne_paper.methods import Array, Maps, Run, Workspace
 
 if TYPE_CHECKING:
     from drsne import Objective, Schedule
-    from drsne_paper._private import Prepared, Workers
+    from drsne_paper._private import Weighted
 
 # Settings of drsne.presets that are recorded in rows, so that rows of another path are not taken for these: the length
 # of a step relative to a fit and the rate of paths with the fixed kernel; the iterations of a fit and of a step and the
@@ -121,9 +121,8 @@ def of_the_paper(
     """
 
     def maps(workspace: Workspace, values: Sequence[float], seed: int) -> Iterator[Run]:
-        from drsne import DRSNE
+        import drsne
         from drsne.presets import paper
-        from drsne_paper._private import PreparationSettings, prepare_drsne
 
         workspace.require(perplexity=perplexity, density_neighbors=k)
         n = len(workspace.X)
@@ -131,13 +130,11 @@ def of_the_paper(
         if every_pair:
             settings |= _over_every_pair(**settings)
 
-        def prepare(workers: Workers) -> Prepared[Any]:
-            parameters = PreparationSettings.of(DRSNE(**settings).get_params(deep=False))
-            return prepare_drsne(parameters, workspace.X, settings["objective"], 1.0, workers)
-
+        schedule = settings.pop("schedule")
         key = ("paper", variant, k, perplexity, every_pair, *numbers.items())
+        weights = {value: n * value for value in values}
         yield from from_one_preparation(
-            workspace, key, prepare, settings["schedule"], {value: n * value for value in values}, seed
+            workspace, key, lambda: drsne.prepare(workspace.X, **settings), schedule, weights, seed
         )
 
     return maps
@@ -151,30 +148,24 @@ def _over_every_pair(*, objective: Objective, schedule: Schedule, **_: Any) -> d
 def from_one_preparation(
     workspace: Workspace,
     key: Any,
-    prepare: Callable[[Workers], Prepared[Any]],
+    prepare: Callable[[], Any],
     schedule: Schedule,
     weights: Mapping[float, float],
     seed: int,
-    *,
-    term: str = "concentration",
 ) -> Iterator[Run]:
     """Yield a map for each value of ``weights``, from a random start; affinities and target are computed once.
 
     ``prepare`` returns the problem at weight 1, which is kept in the workspace under ``key``.
     """
-    from drsne_paper._private import Weighted, Workers, minimize
-
-    def on_one_thread() -> Prepared[Any]:
-        with Workers(1) as workers:
-            return prepare(workers)
+    import drsne
 
     start = time.perf_counter()
     plain = sum(phase.n_iter for phase in takewhile(lambda phase: not phase.density, schedule.phases))
-    problem = workspace.cached_recent(key, lambda: RememberedProblem(on_one_thread().problem, plain))
+    problem = workspace.cached_recent(key, lambda: RememberedProblem(prepare(), plain))
     preparing = time.perf_counter() - start
     for value, weight in weights.items():
         start = time.perf_counter()
-        outcome = minimize(Weighted(problem, weight), _random_start(len(workspace.X), seed), schedule, term=term)
+        outcome = drsne.minimize(problem.weighted(weight), _random_start(len(workspace.X), seed), schedule)
         yield Run(value, outcome.embedding, {"neighbors": preparing, "optimization": time.perf_counter() - start})
 
 
@@ -188,8 +179,14 @@ class RememberedProblem:
     def __init__(self, problem: Any, n_iter: int) -> None:
         self._problem, self._n_iter = problem, n_iter
         self._remembered: dict[int, tuple[Array, Any]] = {}
-        self.backend, self.start = problem.backend, problem.start
+        self.backend, self.start, self.names = problem.backend, problem.start, problem.names
         self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
+
+    def weighted(self, weight: float) -> Weighted:
+        """Return the problem at another weight of its density term."""
+        from drsne_paper._private import Weighted
+
+        return Weighted(self, weight)
 
     def evaluate(self, Y: Array, *, iteration: int | None, **options: Any) -> Any:
         """Return the evaluation of the problem, from memory if the map is the same as before."""

@@ -3,40 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from drsne_paper.methods import Method, Run, Workspace
 from drsne_paper.methods._drsne import from_one_preparation
-
-if TYPE_CHECKING:
-    from drsne_paper._private import Prepared, Workers
 
 _GRID = (1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0)
 
 
 def maps(workspace: Workspace, values: Sequence[float], seed: int, **numbers: Any) -> Iterator[Run]:
     """Yield a map for each density weight; ``numbers`` are parameters of the preset."""
-    from drsne import DenSNE
-    from drsne.presets import densne
-    from drsne_paper._private import PreparationSettings, prepare_densne
+    import drsne
 
-    settings = densne(len(workspace.X), 1.0, **numbers)
-    parameters = DenSNE(**settings).get_params(deep=False)
-    workspace.require(perplexity=parameters["perplexity"])
-
-    def prepare(workers: Workers) -> Prepared[Any]:
-        return prepare_densne(
-            PreparationSettings.of(parameters),
-            workspace.X,
-            weight=1.0,
-            variance_shift=parameters["variance_shift"],
-            precision=parameters["precision"],
-            workers=workers,
-        )
+    settings = drsne.presets.densne(len(workspace.X), 1.0, **numbers)
+    workspace.require(perplexity=settings["perplexity"])
+    schedule, shift, precision = (settings.pop(name) for name in ("schedule", "variance_shift", "precision"))
+    objective = drsne.Correlation(variance_shift=shift, precision=precision)
+    settings |= {"objective": objective, "density_neighbors": 0}
 
     weights = {value: value for value in values}
     key = ("densne", *numbers.items())
-    yield from from_one_preparation(workspace, key, prepare, settings["schedule"], weights, seed, term="correlation")
+    yield from from_one_preparation(
+        workspace, key, lambda: drsne.prepare(workspace.X, **settings), schedule, weights, seed
+    )
 
 
 METHOD = Method(

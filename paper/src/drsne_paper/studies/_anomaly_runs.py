@@ -94,7 +94,7 @@ def automatic(workspace: Workspace, values: Sequence[Any], seed: int) -> Iterato
     for mode in values:
         graph, searching = workspace.neighbors(90)
         start = time.perf_counter()
-        settings = {"neighbors": tuple(graph), "random_state": seed, "n_jobs": 1}
+        settings: dict[str, Any] = {"neighbors": tuple(graph), "random_state": seed, "n_jobs": 1}
         path = density_path(workspace.X, FIXED_WEIGHTS, objective=fixed_kernel(mode), **settings)
         chosen = path.select(max_trustworthiness_drop=AUTO_DROP)
         seconds = {"neighbors": searching, "optimization": time.perf_counter() - start}

@@ -11,7 +11,7 @@ from drsne import Smoothing
 from drsne_paper._private import DEFAULT_SMOOTHING, loss_and_slope, profile
 from drsne_paper.methods import Workspace
 from drsne_paper.theory import DIFFERENCES, DOUBLE_ROUNDING, SCALE, Check, Finding
-from drsne_paper.theory.problems import NONE, Array, K, gradient, loss, mapped, objective, problem, radii
+from drsne_paper.theory.problems import NONE, Array, K, gradient, loss, mapped, objective, problem, radii, target_of
 
 SMALL_K = 7
 STEP = 1e-4
@@ -25,7 +25,7 @@ def _scale(smoothing: Smoothing, mean: str) -> Callable[[Workspace], Finding]:
         Y = points.Y - points.Y.mean(axis=0)
         G = gradient(of, Y)
         low = profile(radii(points, Y), 1.0, smoothing)
-        _, slope = loss_and_slope(of.target, low, 1.0, smoothing, attached=mean == "attached")
+        _, slope = loss_and_slope(target_of(of), low, 1.0, smoothing, attached=mean == "attached")
         sizes = float(np.linalg.norm(G) * np.linalg.norm(Y))
         component = float((G * Y).sum())
         # Each slope contributes to the sums over the point's k neighbours and over the points that list it as a
@@ -34,7 +34,7 @@ def _scale(smoothing: Smoothing, mean: str) -> Callable[[Workspace], Finding]:
         rounding = DOUBLE_ROUNDING * (2 * K + 8) * 2.0 * absolute * float(np.linalg.norm(Y, axis=1).max())
         numbers = {"component": component, "cosine": component / sizes, "rounding": rounding / sizes}
         if mean == "detached":
-            expected = 2.0 * float((of.target - low.log).mean())  # docs/theory.md, below eq. 22
+            expected = 2.0 * float((target_of(of) - low.log).mean())  # docs/theory.md, below eq. 22
             numbers["expected"] = expected
             return Finding(
                 number=abs(component - expected) / abs(expected),

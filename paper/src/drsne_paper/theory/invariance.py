@@ -19,7 +19,7 @@ from drsne import Objective, Smoothing, presets
 from drsne_paper._private import DEFAULT_SMOOTHING, knn
 from drsne_paper.methods import Workspace
 from drsne_paper.theory import DOUBLE_ROUNDING, INVARIANCE, SINGLE_ROUNDING, Check, Finding
-from drsne_paper.theory.problems import Array, K, Mapped, loss, mapped, objective, problem, radii
+from drsne_paper.theory.problems import Array, K, Mapped, loss, mapped, objective, problem, radii, target_of
 
 FACTORS = (1e-3, 1e-2, 0.1, 0.3, 3.0, 10.0, 1e2, 1e3)
 SPANS = (1.0, 10.0, 1e2, 1e3)  # lengths of the translations, as multiples of the span of the points
@@ -77,10 +77,10 @@ def _state(given: Objective, points: Mapped, space: str, moved: Array) -> _State
     """Return the profile of the moved space, and the loss. If the data were moved, neighbours are searched again."""
     if space == "map":
         of = problem(given, points)
-        return _State(of.concentration(moved), loss(of, moved), float(radii(points, moved).min()), None)
+        return _State(of.of_points(moved)["concentration"], loss(of, moved), float(radii(points, moved).min()), None)
     near = knn(moved, K)
     of = problem(given, points._replace(near=near))
-    return _State(of.target, loss(of, points.Y), float(near.distances.mean(axis=1).min()), near.indices)
+    return _State(target_of(of), loss(of, points.Y), float(near.distances.mean(axis=1).min()), near.indices)
 
 
 def _cases(

@@ -13,14 +13,15 @@ from drsne_paper import datasets
 from drsne_paper._private import (
     DEFAULT_CALIBRATION,
     DEFAULT_SMOOTHING,
-    DRSNEProblem,
     KnnGraph,
     NeighborTable,
     NumbaBackend,
+    Problem,
     Workers,
     affinities,
     engines,
     knn,
+    problem_of,
     profile,
 )
 from drsne_paper.datasets import recipes
@@ -83,10 +84,10 @@ def objective(
     )
 
 
-def problem(given: Objective, points: Mapped) -> DRSNEProblem:
+def problem(given: Objective, points: Mapped) -> Problem:
     """Return the objective for the data."""
     backend = NumbaBackend(Workers(1))
-    return DRSNEProblem(
+    return problem_of(
         given,
         P=points.P,
         neighbors=points.near.indices,
@@ -97,15 +98,22 @@ def problem(given: Objective, points: Mapped) -> DRSNEProblem:
     )
 
 
-def loss(of: DRSNEProblem, Y: Array) -> float:
+def target_of(of: Problem) -> Array:
+    """Return the profile that the map should have."""
+    term: Any = of.loss.terms[0]
+    return np.asarray(term.target)
+
+
+def loss(of: Problem, Y: Array) -> float:
     """Return ``L_conc`` of a map."""
-    return float(of.evaluate(Y, density=0.0, losses=True).density or 0.0)
+    losses = of.evaluate(Y, density=0.0, losses=True).losses or {}
+    return losses["concentration"]
 
 
-def gradient(of: DRSNEProblem, Y: Array) -> Array:
+def gradient(of: Problem, Y: Array) -> Array:
     """Return the gradient of ``L_conc``."""
     both, neighbors = of.evaluate(Y).gradient, of.evaluate(Y, density=0.0).gradient
-    return np.asarray((both - neighbors) / (of.weight * len(Y)))
+    return np.asarray((both - neighbors) / (WEIGHT * len(Y)))
 
 
 def radii(points: Mapped, Y: Array) -> Array:
