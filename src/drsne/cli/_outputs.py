@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -29,7 +30,7 @@ class Outputs:
 
     def __init__(self, options: argparse.Namespace, inputs: list[str]) -> None:
         self._force, self._quiet = options.force, options.quiet
-        self._taken = {str(Path(each).resolve()): "the input" for each in inputs if each != "-"}
+        self._taken = {os.path.realpath(each): "the input" for each in inputs if each != "-"}
 
     def check(
         self,
@@ -53,7 +54,7 @@ class Outputs:
         check_output(Path(path), force=self._force, table=table, extensions=extensions, h5ad=h5ad)
         if extensions == PICTURES and find_spec("matplotlib") is None:
             raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.")
-        place = str(Path(path).resolve())
+        place = os.path.realpath(path)
         if place in self._taken:
             raise TableError(f"{option} must not be {self._taken[place]}; got {path}. Choose another name.")
         self._taken[place] = f"the same file as {option}"

@@ -69,6 +69,11 @@ class Source:
         """Raise an error unless the file exists, can be read and is not empty."""
         if not self.is_stream and self.path.is_dir():
             raise TableError(f"{self.name} is a folder. Pass one of the files in it.")
+        if not os.path.exists(self.path) and self.path.is_symlink():
+            raise TableError(
+                f"{self.name} is a symbolic link to {os.readlink(self.path)}, which leads to no file. Mend the link, or "
+                "pass the file itself."
+            )
         if not self.is_stream and not self.path.exists():
             near = _similar(self.path)
             raise TableError(f"{self.name} does not exist.{near} Check the name and the folder.")

@@ -46,7 +46,7 @@ def check_output(
         raise TableError(f"{path} cannot be written: the folder {folder} does not exist. Create it first.")
     if not os.access(folder, os.W_OK):
         raise TableError(f"{path} cannot be written: there is no permission to write to {folder}.")
-    if path.exists() and not force:
+    if os.path.lexists(path) and not force:  # also a symbolic link that leads to no file
         raise TableError(f"{path} exists already. Choose another name, or pass --force to replace it.")
 
 
