@@ -71,8 +71,8 @@ class Source:
             raise TableError(f"{self.name} is a folder. Pass one of the files in it.")
         if not os.path.exists(self.path) and self.path.is_symlink():
             raise TableError(
-                f"{self.name} is a symbolic link to {os.readlink(self.path)}, which leads to no file. Mend the link, or "
-                "pass the file itself."
+                f"{self.name} is a symbolic link to {os.readlink(self.path)}, which leads to no file. Mend the link, "
+                "or pass the file itself."
             )
         if not self.is_stream and not self.path.exists():
             near = _similar(self.path)
