@@ -31,6 +31,7 @@ _FEW_NEIGHBORS = 256  # largest number of neighbours for which NumPy needs littl
 _STEPS = 100  # largest number of steps of the search
 _CONVERGED = 1e-10  # error of the entropy at which a row has converged
 _SUM_TOLERANCE = 1e-4  # largest error of the sum of a row of affinities, in either precision
+_SMALL = 1e-100  # largest distance in data that can be rescaled if precisions overflow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +154,7 @@ def _on_device(graph: KnnGraph, perplexity: float, workers: Workers) -> Affiniti
         workers.run(kernels.calibrate, len(rows), some, float(perplexity), *found)
         conditional[rest] = same_kind(found[0], distances)
         precisions[rows], reached[rows] = found[1:]
+    _check_scale(precisions, distances)
     _warn_if_missed(reached, perplexity)
     nearest = host(distances[:, :1]).astype(np.float64)
     return Affinities(
@@ -176,6 +178,7 @@ def calibrated(
     """Return the rows ``p_{j|i}`` (n, k) and the precisions, and warn if rows cannot reach the perplexity."""
     conditional, precisions, reached = conditional_affinities(graph.distances, perplexity, calibration, workers, dtype)
     _check_rows(conditional, calibration)
+    _check_scale(precisions, graph.distances)
     if calibration.shift:
         _warn_if_missed(reached, perplexity)
     return conditional, precisions
@@ -210,6 +213,21 @@ def _check_rows(conditional: NDArray[Any], calibration: Calibration) -> None:
         raise FloatingPointError(
             f"The affinities of each point must be finite and sum to one; those of {int(wrong.sum())} of {len(sums)} "
             f"points do not. For example, row {int(np.argmax(wrong))} sums to {sums[np.argmax(wrong)]:g}. {way_out}"
+        )
+
+
+def _check_scale(precisions: NDArray[np.float64], distances: Any) -> None:
+    """Raise an error if precisions overflow because all distances are very small.
+
+    Among data of an ordinary scale, rows that are nearly equal may have infinite precisions.
+    """
+    if np.isfinite(precisions).all():
+        return
+    largest = float(distances.max())
+    if largest < _SMALL:
+        raise ValueError(
+            "Distances between neighbours must be large enough that the precisions of the affinities are finite; the "
+            f"largest distance is {largest:g}. Rescale X, for example by dividing it by its largest absolute value."
         )
 
 

@@ -206,7 +206,27 @@ def test_estimators_survive_copies(X):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).embedding_, model.embedding_)
 
 
-@pytest.mark.parametrize("scale", [1e-310, 1e-300, 1e300])
+@pytest.mark.parametrize("scale", [1e-310, 1e-160])
+@pytest.mark.parametrize("of", [DRSNE, DenSNE])
+def test_data_whose_precisions_overflow_are_refused(X, scale, of):
+    model = of(perplexity=5.0, max_iter=12, random_state=0)
+    for data in (X * scale, sp.csr_matrix(X * scale)):
+        with pytest.raises(ValueError, match=r"largest distance is .*Rescale X"):
+            model.fit(data)
+    assert np.isfinite(model.fit(X * scale / np.abs(X * scale).max()).precisions_).all()
+
+
+@pytest.mark.filterwarnings("ignore:perplexity=5 is out of reach")
+def test_rows_that_are_nearly_equal_may_have_infinite_precisions(X):
+    X = X.copy()
+    X[:30] = 1e-160 * np.random.default_rng(0).normal(size=(30, 6))
+    model = DRSNE(**QUICK).fit(X)
+    assert np.isinf(model.precisions_[:30]).any()
+    assert np.isfinite(model.precisions_[30:]).all()
+    assert np.isfinite(model.embedding_).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e300])
 def test_sparse_data_of_any_scale_are_taken_as_dense_ones_are(scale):
     X = np.random.default_rng(0).integers(0, 5, (60, 6)).astype(float) * scale
     dense, sparse = (DRSNE(**QUICK).fit(data) for data in (X, sp.csr_matrix(X)))

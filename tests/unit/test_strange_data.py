@@ -18,7 +18,7 @@ DATA = {
     "all equal": lambda X, rng: np.full_like(X, rng.choice([0.0, 1.0, 1e300])),
     "a constant column": lambda X, rng: np.c_[np.full(len(X), rng.choice([0.0, 1e9])), X[:, 1:]],
     "huge": lambda X, rng: X * 10.0 ** rng.uniform(100, 300),
-    "tiny": lambda X, rng: X * 10.0 ** rng.uniform(-320, -100),
+    "tiny": lambda X, rng: X * 10.0 ** rng.uniform(-140, -100),
     "whole numbers": lambda X, rng: np.round(X),
     "an outlier": lambda X, rng: np.vstack([X[:-1], X[-1:] * 10.0 ** rng.uniform(3, 150)]),
     "many scales": lambda X, rng: X * 10.0 ** rng.uniform(-100, 100, (len(X), 1)),

@@ -263,6 +263,11 @@ def test_neighbours_of_unusual_rows(change):
     np.testing.assert_allclose(found.distances.cpu(), expected.distances, rtol=1e-6)
 
 
+def test_data_whose_precisions_overflow_are_refused(X):
+    with pytest.raises(ValueError, match=r"largest distance is .*Rescale X"):
+        fitted(X * 1e-160)
+
+
 def test_neighbours_of_many_equal_rows(monkeypatch):
     from drsne.backends.torch import neighbors
 

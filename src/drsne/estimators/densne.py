@@ -110,6 +110,7 @@ class DenSNE(MapEstimator):
         Symmetric affinities ``p_ij``, which sum to one. They are stored only if ``keep_affinities`` is True.
     precisions_ : ndarray of shape (n_samples,)
         Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
+        It is infinite for a sample whose neighbours are nearer than about 1e-154.
     input_log_radii_, log_radii_ : ndarray of shape (n_samples,)
         Logarithms of the local radii (weighted means of *squared* distances) in the data, in the units of ``X``, and in
         the map.

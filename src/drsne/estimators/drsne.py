@@ -157,6 +157,7 @@ class DRSNE(MapEstimator):
         Symmetric affinities ``p_ij``, which sum to one. They are stored only if ``keep_affinities`` is True.
     precisions_ : ndarray of shape (n_samples,)
         Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
+        It is infinite for a sample whose neighbours are nearer than about 1e-154.
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
         Log relative concentrations ``log c~_i`` in the data and in the map, in the same unit: 0 is average, and log 2
         is twice the average. In the map, they are measured over the neighbours in the data, or over the neighbours in
