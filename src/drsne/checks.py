@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SKIPPED_PACKAGES = ("drsne", "sklearn")  # packages to skip; a warning points at the first caller outside of them
+MOST_THREADS = 10_000  # more threads than any machine can use
 _TEXT_AND_DATES = (str, bytes, date, timedelta)
 
 
@@ -60,11 +61,15 @@ def flag(name: str, value: Any) -> bool:
 
 
 def jobs(n_jobs: Any) -> None:
-    """Raise an error unless ``n_jobs`` is None or an integer other than 0."""
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or int(n_jobs) == 0):
-        raise ValueError(
-            f"n_jobs must be None or an integer other than 0; got {n_jobs!r}. Pass 1 for one thread, -1 for all cores."
-        )
+    """Raise an error unless ``n_jobs`` is None or an integer other than 0 that can be a number of threads."""
+    if n_jobs is None:
+        return
+    rule = "None or an integer other than 0"
+    wrong = isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or int(n_jobs) == 0
+    if not wrong and abs(int(n_jobs)) > MOST_THREADS:
+        rule, wrong = f"None or an integer from -{MOST_THREADS} to {MOST_THREADS} other than 0", True
+    if wrong:
+        raise ValueError(_message("n_jobs", rule, n_jobs, "Pass 1 for one thread, -1 for all cores."))
 
 
 def verbosity(verbose: Any) -> None:

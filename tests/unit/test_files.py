@@ -215,6 +215,8 @@ def test_changed_files_with_a_right_checksum(saved, tmp_path):
     for name, value in (
         ("class", "Popen"),
         ("params", {"unknown": 1}),
+        ("params", {**header["params"], "n_jobs": 2**63}),
+        ("params", {**header["params"], "n_jobs": -(10**400)}),
         ("fitted", {"embedding_": {"class": "eval", "fields": {}}}),
         ("arrays", []),
         ("arrays", [{"type": "|O", "shape": [3], "at": 0}]),

@@ -61,6 +61,7 @@ def data(n=60, d=5, seed=0):
         ({"perplexity": 10**400}, ValueError, "perplexity must be a finite number"),
         ({"n_jobs": np.array([1, 2])}, ValueError, "n_jobs must be None or an integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
+        ({"n_jobs": 2**63}, ValueError, "n_jobs must be None or an integer from"),
         ({"n_jobs": 1.5}, ValueError, "n_jobs must be None or an integer other than 0; got 1.5"),
         ({"verbose": "loud"}, TypeError, "verbose must be an integer of at least 0; got 'loud'"),
         ({"random_state": "seed"}, ValueError, "cannot be used to seed"),
