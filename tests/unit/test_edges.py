@@ -121,7 +121,7 @@ def test_full_matrices_that_are_no_distances(X):
     square = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     settings = QUICK | {"metric": "precomputed"}
     DRSNE(**settings).fit(np.sqrt(square))
-    with pytest.warns(UserWarning, match="looks like similarities"):
+    with pytest.raises(ValueError, match=r"zeros on its diagonal .*not similarities"):
         DRSNE(**settings).fit(np.exp(-square))
     uneven = np.sqrt(square) * np.linspace(1, 2, len(X))
     with pytest.warns(UserWarning, match="not symmetric"):

@@ -117,9 +117,9 @@ def test_precomputed_matrix_and_graph():
         (np.zeros((4, 2)), {"k": 4}, "k must be smaller than n_samples=4; got 4"),
         (np.zeros((4, 2)), {"k": 0}, "k must be an integer of at least 1; got 0"),
         (np.zeros((4, 2)), {"k": 2, "metric": "precomputed"}, "X must be square with metric='precomputed'"),
-        (-np.ones((4, 4)), {"k": 2, "metric": "precomputed"}, "non-negative distances"),
+        (np.eye(4) - 1.0, {"k": 2, "metric": "precomputed"}, "non-negative distances"),
         (sp.csr_matrix(np.zeros((4, 3))), {"k": 2, "metric": "precomputed"}, "X must be square"),
-        (sp.csr_matrix(-np.ones((4, 4))), {"k": 2, "metric": "precomputed"}, "non-negative distances"),
+        (sp.csr_matrix(np.eye(4) - 1.0), {"k": 2, "metric": "precomputed"}, "non-negative distances"),
         (np.zeros((4, 2)), {"k": 2, "metric": "nearness"}, "metric must be one of .* or a callable; got 'nearness'"),
     ],
 )
@@ -194,14 +194,24 @@ def test_cosine_of_a_tiny_row():
     np.testing.assert_allclose(knn(sp.csr_matrix(X), 2, metric="cosine").distances, expected, rtol=1e-9)
 
 
-def test_rounding_below_zero_is_forgiven_and_the_diagonal_ignored():
+def test_rounding_below_zero_and_on_the_diagonal_is_forgiven():
     X = np.random.default_rng(0).normal(size=(20, 4))
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     expected = knn(D, 4, metric="precomputed").indices
-    np.fill_diagonal(D, -3.0)
+    np.fill_diagonal(D, 1e-4 * D.max())
     np.testing.assert_array_equal(knn(D, 4, metric="precomputed").indices, expected)
     D[0, 1] = D[1, 0] = -1e-17
     assert knn(D, 4, metric="precomputed").distances[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("own", [-3.0, 0.1])
+def test_a_diagonal_that_is_not_zero_is_refused(form, own):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    D[7, 7] = own
+    with pytest.raises(ValueError, match=rf"X must have zeros on its diagonal .*got {own:g} in row 7"):
+        knn(form(D), 4, metric="precomputed")
 
 
 def test_haversine_wants_two_columns():

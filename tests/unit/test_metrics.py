@@ -204,7 +204,7 @@ def test_metrics_of_the_data(score, metric):
     [
         (np.eye(40), "cosin", "metric must be one of"),
         (np.ones((40, 3)), "precomputed", "square"),
-        (sp.csr_matrix(2.0 * np.ones((40, 40))), "precomputed", "full distance matrix"),
+        (sp.csr_matrix(2.0 - 2.0 * np.eye(40)), "precomputed", "full distance matrix"),
     ],
 )
 def test_wrong_metrics_are_refused(X, metric, message):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,17 +20,13 @@ class KnnGraph(NamedTuple):
         return KnnGraph(self.indices[:, :k], self.distances[:, :k])
 
 
-def looks_like_similarities(X: Any) -> bool:
-    """Return whether a matrix has the form of similarities.
+def looks_like_similarities(X: sp.csr_matrix) -> bool:
+    """Return whether a sparse graph has the form of similarities.
 
-    A full matrix looks like similarities if every value on its diagonal equals its largest value. A sparse graph looks
-    like similarities if no value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of
+    This is the case if no value is above 1 and the largest value of nearly every row is exactly 1, as in graphs of
     connectivities. Rows of equal values are not counted, because the neighbours on a lattice all have the same
     distance.
     """
-    if not sp.issparse(X):
-        diagonal = np.diagonal(X)
-        return bool(diagonal.min() > 0.0 and diagonal.min() >= X.max() * (1.0 - 1e-9))
     if not X.nnz or X.data.max() > 1.0 + 1e-6 or X.data.min() < 0.0:
         return False
     filled = np.flatnonzero(np.diff(X.indptr))

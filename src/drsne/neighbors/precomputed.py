@@ -17,13 +17,14 @@ from drsne.neighbors.graph import KnnGraph, looks_like_similarities
 
 _BLOCK_BYTES = 16 * 2**20
 NOISE = 1e-9  # largest amount by which rounding may put a distance below zero
+_ROUNDING = 1e-3  # largest difference, relative to the largest distance, that counts as rounding in single precision
 
 
 def check_precomputed(X: Any) -> Any:
-    """Return a distance matrix or neighbour graph after checking that it is square.
+    """Return a distance matrix or neighbour graph after checking that it is square with zeros on its diagonal.
 
-    A sparse graph is returned with each pair listed once. A warning is issued if the values look like similarities, or
-    if a full matrix is not symmetric.
+    A sparse graph is returned with each pair listed once. A warning is issued if the values of a sparse graph look like
+    similarities, or if a full matrix is not symmetric.
     """
     if X.shape[0] != X.shape[1]:
         raise ValueError(
@@ -33,11 +34,12 @@ def check_precomputed(X: Any) -> Any:
     if sp.issparse(X) and not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    if looks_like_similarities(X):
+    _check_diagonal(X)
+    if sp.issparse(X) and looks_like_similarities(X):
         checks.warn(
-            "X looks like similarities, not distances: its largest values are on the diagonal, or are 1 for nearly "
-            "every sample. With metric='precomputed', pass distances (scanpy: adata.obsp['distances'], not "
-            "'connectivities'; scikit-learn: mode='distance')."
+            "X looks like similarities, not distances: its largest values are 1 for nearly every sample. With "
+            "metric='precomputed', pass distances (scanpy: adata.obsp['distances'], not 'connectivities'; "
+            "scikit-learn: mode='distance')."
         )
     elif not sp.issparse(X) and not _is_symmetric(X):
         checks.warn(
@@ -47,12 +49,26 @@ def check_precomputed(X: Any) -> Any:
     return X
 
 
+def _check_diagonal(X: Any) -> None:
+    """Raise an error unless the distances of samples to themselves are zero but for rounding, or are not listed."""
+    own = X.diagonal()
+    row = int(np.abs(own).argmax())
+    if abs(own[row]) <= _ROUNDING * max(abs(float(X.max())), abs(float(X.min()))):
+        return
+    raise ValueError(
+        "X must have zeros on its diagonal with metric='precomputed', because a sample has the distance 0 to itself "
+        f"(up to {_ROUNDING:g} of the largest distance is taken for rounding); got {own[row]:g} in row {row}. "
+        "Pass distances, not similarities, or set the diagonal to 0."
+    )
+
+
 def _is_symmetric(X: NDArray[np.float64]) -> bool:
     """Return whether a matrix equals its transpose to about a thousandth, comparing a block of rows at a time."""
-    allowed = 1e-3 * max(abs(float(X.max(initial=0.0))), abs(float(X.min(initial=0.0))))
+    allowed = _ROUNDING * max(abs(float(X.max(initial=0.0))), abs(float(X.min(initial=0.0))))
     every = np.arange(len(X))
     return all(
-        np.allclose(X[out], X[:, out].T, rtol=1e-3, atol=allowed, equal_nan=True) for _, out in blocks(every, len(X))
+        np.allclose(X[out], X[:, out].T, rtol=_ROUNDING, atol=allowed, equal_nan=True)
+        for _, out in blocks(every, len(X))
     )
 
 
