@@ -205,7 +205,13 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
 
 
 def data_digest(rows: Any) -> str:
-    """Return a digest of training rows, by which data that are passed again are recognised."""
+    """Return a digest of training rows, by which data that are passed again are recognised.
+
+    It does not depend on the order in which a sparse matrix stores the values of a row, nor on the type of its indices.
+    """
+    if sp.issparse(rows):
+        rows = sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=rows.shape, copy=True)
+        rows.sum_duplicates()
     parts = (rows.data, rows.indices, rows.indptr) if sp.issparse(rows) else (np.ascontiguousarray(rows),)
     digest = hashlib.sha256(str((rows.shape, str(rows.dtype))).encode())
     for part in parts:

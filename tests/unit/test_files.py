@@ -83,6 +83,21 @@ def test_models_without_data_take_them_again(tmp_path):
     assert np.array_equal(drsne.load(tmp_path / "without", X=X).transform(NEW), model.transform(NEW))
 
 
+def test_sparse_data_may_be_stored_in_any_order(tmp_path):
+    data = sp.random(len(X), 5, density=0.5, random_state=0, format="csr")
+    rows = data.tocoo()
+    order = np.lexsort((-rows.col, rows.row))
+    other = sp.csr_matrix((rows.data[order], rows.col[order], data.indptr), shape=data.shape)
+    other.indices, other.indptr = other.indices.astype(np.int64), other.indptr.astype(np.int64)
+    before = other.indices.copy()
+    for fitted, given in ((data, other), (other, data)):
+        model = DRSNE(**SHORT).fit(fitted)
+        model.save(tmp_path / "without", include_data=False)
+        loaded = drsne.load(tmp_path / "without", X=given)
+        assert np.array_equal(loaded.transform(data[:5] * 1.1), model.transform(data[:5] * 1.1))
+    np.testing.assert_array_equal(other.indices, before)
+
+
 def test_bytes_per_row(tmp_path):
     sizes = []
     for n in (100, 300):
