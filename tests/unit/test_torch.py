@@ -138,7 +138,7 @@ def test_an_interrupt_keeps_the_last_map(X):
 
 
 def test_wrong_devices_and_backends(X):
-    for device in ("gpu", "cuda:", "cuda:x", "cuda:00", "cuda:\u0661", "", 0):
+    for device in ("gpu", "cpu:3", "cuda:", "cuda:x", "cuda:00", "cuda:\u0661", "", 0):
         with pytest.raises(ValueError, match="device must be"):
             DRSNE(backend="torch", device=device).fit(X)
     with pytest.raises(ValueError, match="backend must be"):

@@ -11,7 +11,7 @@ from typing import Any
 from drsne import checks
 
 NAMES = ("numba", "torch")
-_DEVICE = re.compile("(cpu|cuda)(:(0|[1-9][0-9]*))?")
+_DEVICE = re.compile("cpu(:0)?|cuda(:(0|[1-9][0-9]*))?")  # there is only one CPU
 _OLDEST = (2, 9)  # its Triton is the oldest one that compiles our programs
 _INSTALL = "Install PyTorch with pip install 'drsne[torch]', or pass backend='numba' and device=None."
 
