@@ -77,6 +77,23 @@ def verbosity(verbose: Any) -> None:
     integer("verbose", int(verbose) if type(verbose).__name__ in ("bool", "bool_") else verbose, at_least=0)
 
 
+def random_numbers(random_state: Any) -> Any:
+    """Return the ``numpy.random.RandomState`` of a seed, a RandomState, a Generator or None, or raise an error.
+
+    A Generator shares its state, so two calls draw different numbers, as with a RandomState.
+    """
+    import numpy as np
+    from sklearn.utils import check_random_state
+
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    try:
+        return check_random_state(random_state)
+    except ValueError as error:
+        rule = "None, an integer from 0 to 2**32 - 1, a numpy.random.RandomState or a numpy.random.Generator"
+        raise ValueError(_message("random_state", rule, random_state, "Pass an integer, such as 0.")) from error
+
+
 def choice(name: str, value: Any, allowed: Collection[str], *, also: str = "", hint: str = "") -> str:
     """Return ``value`` if it is one of the ``allowed`` strings, or raise an error that lists them."""
     if not isinstance(value, str) or value not in allowed:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from drsne import engines, initialization
+from drsne import checks, engines, initialization
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, affinities, calibrated, offsets, symmetrize
 from drsne.backends import PairList, choice
 from drsne.backends.arrays import host
@@ -244,9 +244,7 @@ def _neighbors(
     radii: Array | None,
 ) -> Data:
     """Return the nearest neighbours of the data, or of their principal components."""
-    from sklearn.utils import check_random_state
-
-    rng, backend = check_random_state(settings.random_state), settings.computed_by(workers)
+    rng, backend = checks.random_numbers(settings.random_state), settings.computed_by(workers)
     pca, X = (None, X) if settings.pca_components is None else reduced(X, settings.pca_components, workers)
     supplied = None
     if settings.neighbors is not None:

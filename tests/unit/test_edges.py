@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from drsne import DRSNE, DenSNE, density_path, graph
+from drsne import DRSNE, DenSNE, density_path, graph, metrics
 
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 12, "random_state": 0}
 
@@ -263,6 +263,18 @@ def test_subclasses_may_pass_parameters_on(X):
             self.extra = extra
 
     assert Sub(extra=2, perplexity=7.0).perplexity == 7.0
+
+
+def test_a_generator_is_a_source_of_random_numbers(X):
+    def fitted(generator):
+        return DRSNE(**QUICK | {"init": "random", "random_state": generator}).fit_transform(X)
+
+    generator = np.random.default_rng(3)
+    first, second = fitted(generator), fitted(generator)
+    np.testing.assert_array_equal(fitted(np.random.default_rng(3)), first)
+    assert not np.array_equal(first, second)
+    one, other = (metrics.stress(X, first, max_samples=40, random_state=np.random.default_rng(0)) for _ in range(2))
+    assert one == other
 
 
 def test_set_params_suggests_a_name():

@@ -59,12 +59,14 @@ def data(n=60, d=5, seed=0):
         ({"init": [[1, 2], [3]]}, ValueError, "init must be 'pca', 'random' or an array"),
         ({"init": sp.csr_matrix((120, 2))}, ValueError, "init must be 'pca', 'random' or an array"),
         ({"perplexity": 10**400}, ValueError, "perplexity must be a finite number"),
+        ({"device": "cpu:3"}, ValueError, "device must be None, 'cpu'.*; got 'cpu:3'"),
         ({"n_jobs": np.array([1, 2])}, ValueError, "n_jobs must be None or an integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
         ({"n_jobs": 2**63}, ValueError, "n_jobs must be None or an integer from"),
         ({"n_jobs": 1.5}, ValueError, "n_jobs must be None or an integer other than 0; got 1.5"),
         ({"verbose": "loud"}, TypeError, "verbose must be an integer of at least 0; got 'loud'"),
-        ({"random_state": "seed"}, ValueError, "cannot be used to seed"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, an integer .*; got 'seed'"),
+        ({"random_state": -1}, ValueError, "random_state must be None, an integer .*; got -1"),
     ],
 )
 def test_bad_parameters(parameters, kind, message):

@@ -46,7 +46,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         scikit-learn, "auto" uses a fixed threshold instead.
     n_jobs : int, default=None
         Number of threads, if ``estimator`` is None.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the map. It is ignored if ``estimator`` has its own ``random_state``.
 
     Attributes

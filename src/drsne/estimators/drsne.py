@@ -143,7 +143,7 @@ class DRSNE(MapEstimator):
         Device of PyTorch. A CUDA device implies ``backend="torch"``. None stands for the first GPU with
         ``backend="torch"``, or for the processor if there is none. The same seed gives the same map on the same device.
         New rows are placed on the same device, or by numba on a machine without it.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the random numbers in the initial map. The same seed gives the same map.
     verbose : int, default=0
         If 1, a progress bar is shown on standard error. If 2, every step is also logged with the time that it took,

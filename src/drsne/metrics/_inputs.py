@@ -114,11 +114,9 @@ def _is_missing(name: Any) -> bool:
 
 def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> Rows:
     """Return the indices of all rows, or of a random sample of ``max_samples`` rows, in ascending order."""
-    from sklearn.utils import check_random_state
-
     if max_samples is None or checks.integer("max_samples", max_samples, at_least=2) >= n_samples:
         return np.arange(n_samples)
-    return np.sort(check_random_state(random_state).choice(n_samples, max_samples, replace=False))
+    return np.sort(checks.random_numbers(random_state).choice(n_samples, max_samples, replace=False))
 
 
 class Space(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne import checks
 from drsne.backends.arrays import host
 from drsne.backends.numba.threads import Workers
 from drsne.metrics import concentration, density
@@ -65,7 +66,7 @@ def evaluate(
         The labels for ``silhouette`` and ``group_density_correlation``. If None, these scores are not computed.
     max_samples : int, default=None
         Compare a random sample of this many points with all points. If None, use all points.
-    random_state : int or RandomState, default=None
+    random_state : int, RandomState or Generator, default=None
         Seed or generator used to draw the random sample.
     metric : str or callable, default="euclidean"
         The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
@@ -155,8 +156,6 @@ def of_maps(
 
 def _seed(random_state: Any) -> int:
     """Return a seed that all scores use, so that they have the same random sample."""
-    from sklearn.utils import check_random_state
-
     if isinstance(random_state, Integral):
         return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    return int(checks.random_numbers(random_state).randint(2**31 - 1))

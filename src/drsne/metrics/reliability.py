@@ -31,7 +31,7 @@ def reliability(model: Any, *, max_samples: int | None = None, random_state: Any
         models that were saved without their data, are not supported.
     max_samples : int, default=None
         Use a random sample of this many rows. If None, use all rows.
-    random_state : int or RandomState, default=None
+    random_state : int, RandomState or Generator, default=None
         Seed or generator used to draw the random sample.
 
     Returns

@@ -23,7 +23,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
         The label of each point. Points whose label is None or nan are left out.
     max_samples : int, default=None
         Use only a random sample of this many points. If None, use all points.
-    random_state : int or RandomState, default=None
+    random_state : int, RandomState or Generator, default=None
         Seed or generator used to draw the random sample.
 
     Returns

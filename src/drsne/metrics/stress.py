@@ -38,7 +38,7 @@ def stress(
         distance matrix.
     max_samples : int, default=None
         Use the distances from a random sample of this many points to all points. If None, use all points.
-    random_state : int or RandomState, default=None
+    random_state : int, RandomState or Generator, default=None
         Seed or generator used to draw the random sample.
     device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
         Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense

@@ -46,7 +46,7 @@ def reliability(
     max_samples : int, default=None
         Compute the reliability of a random sample of this many points. The other points are grey. If None, it is
         computed for all points.
-    random_state : int or RandomState, default=None
+    random_state : int, RandomState or Generator, default=None
         Seed or generator used to draw the random sample.
 
     Returns

@@ -64,7 +64,7 @@ def drsne(
         ``uns[key_added]``, ``obs[f"{key_added}_concentration"]`` and ``obs[f"{key_added}_concentration_map"]``.
     copy : bool, default=False
         Whether to return a copy with the results, and leave ``adata`` unchanged.
-    random_state : int, RandomState or None, default=0
+    random_state : int, RandomState, Generator or None, default=0
         Seed of the random numbers in the initial map.
     n_jobs : int or None, default=None
         Number of threads. None means 1, and -1 means all cores.
