@@ -110,7 +110,7 @@ def did_you_mean(value: Any, allowed: Collection[str]) -> str:
     from difflib import get_close_matches
 
     lower = {option.lower(): option for option in sorted(allowed)}
-    close = get_close_matches(value.lower(), lower, n=1, cutoff=0.6)
+    close = get_close_matches(value.lower(), lower, n=1, cutoff=0.65)
     return f"Did you mean {lower[close[0]]!r}?" if close else ""
 
 

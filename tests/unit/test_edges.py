@@ -92,9 +92,10 @@ def test_a_misspelt_parameter_gets_a_suggestion(name, meant):
         DRSNE(**{name: 3})
 
 
-def test_an_unknown_parameter_gets_a_list():
-    with pytest.raises(TypeError, match=r"no parameter 'zzz'. It has .*perplexity"):
-        DenSNE(zzz=1)
+@pytest.mark.parametrize("name", ["zzz", "obsm"])
+def test_an_unknown_parameter_gets_a_list(name):
+    with pytest.raises(TypeError, match=rf"no parameter '{name}'. It has .*perplexity"):
+        DenSNE(**{name: 1})
 
 
 @pytest.mark.parametrize(

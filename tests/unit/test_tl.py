@@ -203,6 +203,7 @@ def test_missing_values_are_located(place, kind):
         ({"perplexty": 3}, TypeError, "Did you mean 'perplexity'"),
         ({"seed": 3}, TypeError, "Did you mean 'random_state'"),
         ({"neighbors": None}, TypeError, "neighbors_key"),
+        ({"obsm": "X_pca"}, TypeError, "no parameter 'obsm'. Pass use_rep"),
         ({"pca_components": 5}, TypeError, "n_pcs"),
         ({"metric": "precomputed"}, ValueError, "metric must not be 'precomputed'"),
         ({"perplexity": "x"}, TypeError, "perplexity must be"),

@@ -16,8 +16,9 @@ from drsne.tl.objects import check_key
 from drsne.tl.representation import Representation, choose
 
 _OWN_NAMES = ("use_rep", "n_pcs", "neighbors_key", "key_added", "copy")  # parameters that DRSNE does not have
-# Parameters of DRSNE that an AnnData object replaces, and what to pass instead.
+# Parameters of DRSNE that an AnnData object replaces, and a name that is not one, with what to pass instead.
 _REPLACED = {
+    "obsm": "Pass use_rep, the key of an array in adata.obsm",
     "neighbors": "Pass neighbors_key, the key of a graph in adata.uns",
     "pca_components": "Pass use_rep='X' and n_pcs",
 }
