@@ -15,10 +15,7 @@ pytest.importorskip("anndata", reason="the pages show AnnData objects")
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("start.md", "faq.md", "index.md")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not DOCS.exists(), reason="the documentation is not part of the source distribution"),
-]
+pytestmark = pytest.mark.slow
 
 
 def blocks(page):

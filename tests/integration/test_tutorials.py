@@ -15,10 +15,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 LARGEST = 650_000  # bytes of a committed notebook
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not NOTEBOOKS, reason="the notebooks are in the repository, but not in the sdist"),
-]
+pytestmark = pytest.mark.slow
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 

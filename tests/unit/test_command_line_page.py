@@ -13,8 +13,6 @@ from drsne import cli
 COMMANDS = ("embed", "transform", "evaluate", "path", "explore", "demo", "doctor")
 PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 
-pytestmark = pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of the source distribution")
-
 
 def options_of(command):
     """Return the long options of a command, with --debug, which every command has."""
