@@ -614,17 +614,40 @@ def test_a_new_run_in_the_folder_of_another_one(finished, tmp_path):
     assert contents(again.output) == contents(found.output)
 
 
-@pytest.mark.parametrize("kind", ["truncated", "empty", "fewer rows"])
+@pytest.mark.parametrize("kind", ["truncated", "empty", "fewer rows", "other values", "a changed byte"])
 def test_a_damaged_file_of_the_output_is_written_again(finished, tmp_path, kind):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "map" / "part.3.parquet"
+    good = path.read_bytes()
     if kind == "fewer rows":
         pd.read_parquet(path)[:-1].to_parquet(path, index=False)
+    elif kind == "other values":
+        pd.read_parquet(path)[::-1].to_parquet(path, index=False)
+    elif kind == "a changed byte":
+        path.write_bytes(good[:200] + bytes([good[200] ^ 1]) + good[201:])
     else:
-        path.write_bytes(path.read_bytes()[: 1000 if kind == "truncated" else 0])
+        path.write_bytes(good[: 1000 if kind == "truncated" else 0])
+    with pytest.warns(UserWarning, match=r"damaged or were changed .*part\.3\.parquet"):
+        again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
+    assert contents(again.output) == contents(found.output)
+
+
+@pytest.mark.parametrize("lost", ["map/part.3.parquet", "map.work/output/000003.json"])
+def test_a_file_of_the_output_that_is_lost_is_written_again(finished, tmp_path, monkeypatch, lost):
+    folder, found, _ = finished
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / lost).unlink()
+    original, calls = placing.place, []
+
+    def counted(part, *arguments):
+        calls.append(part.name)
+        return original(part, *arguments)
+
+    monkeypatch.setattr(placing, "place", counted)
     again = drsne.distributed.fit(tmp_path / "data", tmp_path / "map", **QUICK)
     assert contents(again.output) == contents(found.output)
+    assert calls == ["part.3.parquet"]
 
 
 def test_files_with_hidden_names_in_a_list(finished, tmp_path):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from drsne.distributed.landmark_map import FILE
-from drsne.distributed.sources import Part
+from drsne.distributed.sources import Part, fingerprint
 from drsne.distributed.work import Work, reading, writing
 from drsne.estimators.drsne import DRSNE
 from drsne.estimators.load import load
@@ -45,19 +45,29 @@ def columns_of(model: DRSNE) -> list[str]:
     return [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])] + [*CONCENTRATIONS, NOVELTY]
 
 
-def is_complete(part: Part, output: Path) -> bool:
-    """Return whether the file of a partition exists and has all its rows."""
-    from pyarrow import ArrowException
-    from pyarrow.parquet import read_metadata
+def _record(number: int) -> str:
+    """Return the name of the record of a partition's file in the work folder."""
+    return f"{STAGE}/{number:06d}"
 
+
+def is_complete(part: Part, number: int, work: Work, output: Path) -> bool:
+    """Return whether the file of a partition is as it was written."""
     try:
-        return int(read_metadata(output / part.name).num_rows) == part.n_rows
-    except (ArrowException, OSError, EOFError):
+        known = work.load_json(_record(number))
+        if known is None:
+            return False
+        found = fingerprint(output / part.name, known)
+    except (OSError, ValueError):
         return False
+    if found["sha256"] != known["sha256"]:
+        return False
+    if found != known:  # the file was copied or touched
+        work.save_json(_record(number), found)
+    return True
 
 
-def place(part: Part, work: Work, output: Path, n_jobs: Any) -> int:
-    """Write the places of the rows of a partition, and return their number."""
+def place(part: Part, number: int, work: Work, output: Path, n_jobs: Any) -> int:
+    """Write the places of the rows of a partition and a record of the file, and return the number of rows."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetWriter
 
@@ -69,6 +79,7 @@ def place(part: Part, work: Work, output: Path, n_jobs: Any) -> int:
         for block in _described(part, model):
             writer.write_table(pa.table(dict(zip(names, block.T, strict=True)), schema=schema))
             count += len(block)
+    work.save_json(_record(number), fingerprint(path))
     return count
 
 

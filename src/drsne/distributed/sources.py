@@ -70,13 +70,7 @@ class ParquetPart:
 
     def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the name and a checksum of the file, which is read only if it may have been written again."""
-        with open(self.path, "rb") as stream:
-            status = os.fstat(stream.fileno())
-            stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
-            if known is not None and known.get("stamp") == stamp and known["rows"] == self.n_rows:
-                return dict(known)
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return {"name": self.name, "rows": self.n_rows, "sha256": digest, "stamp": stamp}
+        return {"name": self.name, "rows": self.n_rows, **fingerprint(self.path, known)}
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the rows as arrays, or raise an error that names the file and the column."""
@@ -158,6 +152,19 @@ class ArrayPart:
                     f"folder {str(Path(self.path).parent.parent)!r}, and call fit again."
                 )
             yield some
+
+
+def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a checksum of a file, and a stamp that changes if it is written again.
+
+    With the same stamp as in ``known``, the result of an earlier call, the file is not read.
+    """
+    with open(path, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
+        if known is not None and known.get("stamp") == stamp:
+            return {"sha256": known["sha256"], "stamp": stamp}
+        return {"sha256": hashlib.file_digest(stream, "sha256").hexdigest(), "stamp": stamp}
 
 
 def damaged(path: str, error: Exception) -> ValueError:

@@ -165,18 +165,24 @@ def _map(run: Run) -> None:
 
 
 def _unplaced(run: Run) -> list[int]:
-    return [number for number, part in enumerate(run.parts) if not placing.is_complete(part, run.output)]
+    work, output = run.work, run.output
+    return [number for number, part in enumerate(run.parts) if not placing.is_complete(part, number, work, output)]
 
 
 def _place(run: Run) -> None:
     with writing(run.output):
         run.output.mkdir(parents=True, exist_ok=True)
-    run.each(
-        "places",
-        placing.place,
-        _unplaced(run),
-        lambda number: (run.parts[number], run.work, run.output, run.threads),
-    )
+    run.work.missing(placing.STAGE, 0)  # makes the folder
+    unplaced = _unplaced(run)
+    recorded = [number for number in unplaced if run.work.path(placing.STAGE, number, "json").exists()]
+    changed = [name for name in (run.parts[number].name for number in recorded) if (run.output / name).exists()]
+    if changed:
+        checks.warn(
+            f"Files of {run.output} are damaged or were changed ({len(changed)}, the first one is {changed[0]}). They "
+            "are written again."
+        )
+    arguments = partial(_arguments, run, (run.work, run.output, run.threads))
+    run.each("places", placing.place, unplaced, arguments)
     names = {part.name for part in run.parts}
     endings = {Path(name).suffix for name in names}
     for path in run.output.glob(".*"):  # files that workers were writing when they were killed
