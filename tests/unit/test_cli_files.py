@@ -503,24 +503,6 @@ def test_a_file_without_permission(folder, run, monkeypatch):
     failed(run("embed", "flowers.csv", "-o", "o.csv"), "flowers.csv cannot be read", "permission denied")
 
 
-@pytest.mark.parametrize("target", ["gone.csv", "link.csv"])
-def test_symbolic_links_that_lead_to_no_file(folder, run, target):
-    try:
-        (folder / "link.csv").symlink_to(target)
-    except OSError:
-        pytest.skip("this system has no symbolic links")
-    for words in (
-        ("embed", "link.csv", "-o", "o.csv"),
-        ("transform", "link.csv", "flowers.csv", "-o", "o.csv"),
-        ("evaluate", "flowers.csv", "link.csv", "--quiet"),
-        ("explore", "link.csv", "-o", "o.html"),
-    ):
-        failed(run(*words), "link.csv is a symbolic link to " + target)
-    failed(run("embed", "flowers.csv", "-o", "link.csv"), "link.csv exists already")
-    succeeded(run("embed", "flowers.csv", "-o", "link.csv", "--force", "--quiet", *FAST))
-    assert len(pd.read_csv("link.csv")) == 60
-
-
 def test_a_map_from_standard_input(folder, run, monkeypatch):
     text = "UMAP_1,UMAP_2\n" + "".join(f"{row},{row**2}\n" for row in range(60))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))

@@ -22,6 +22,15 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress, no notes and no warnings")
 
 
+def add_spreadsheet_safe(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that protects spreadsheets from text of the input."""
+    parser.add_argument(
+        "--spreadsheet-safe",
+        action="store_true",
+        help="write an apostrophe before text in a CSV or TSV file that a spreadsheet would take for a formula",
+    )
+
+
 class Outputs:
     """The files that a command is going to write. They are checked before any work begins.
 
@@ -30,6 +39,7 @@ class Outputs:
 
     def __init__(self, options: argparse.Namespace, inputs: list[str]) -> None:
         self._force, self._quiet = options.force, options.quiet
+        self._safe = getattr(options, "spreadsheet_safe", False)
         self._taken = {os.path.realpath(each): "the input" for each in inputs if each != "-"}
 
     def check(
@@ -47,6 +57,11 @@ class Outputs:
         """
         from drsne.tables import TableError, check_output
 
+        if table and self._safe and not _is_text(path):
+            raise UsageError(
+                f"--spreadsheet-safe needs a CSV or TSV file as {option}; got {path or 'none'}. Leave it out, or "
+                "choose another name."
+            )
         if path is None or (path == "-" and table):
             return
         if path == "-":
@@ -64,8 +79,9 @@ class Outputs:
         if path is None:
             return
         from drsne.tables import write
-        from drsne.tables.csv import write_rows
+        from drsne.tables.csv import spreadsheet_safe, write_rows
 
+        columns = spreadsheet_safe(columns) if self._safe else columns
         if path == "-":
             write_rows(sys.stdout, columns)
             sys.stdout.flush()
@@ -92,3 +108,10 @@ class Outputs:
         """Say that a file was written."""
         if not self._quiet:
             note(f"Wrote {path}.")
+
+
+def _is_text(path: str | None) -> bool:
+    """Return whether a table is written as text."""
+    from drsne.tables.csv import FORMAT
+
+    return path is not None and (path == "-" or path.lower().removesuffix(".gz").endswith(FORMAT.extensions))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, checked_options, note
 from drsne.cli._fitting import add_fit, check_fit, fit_parameters, number, refuse_too_large, scaled
-from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output
+from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output, add_spreadsheet_safe
 from drsne.cli._tables import add_input, check_names, dropped_columns, map_columns, read_input
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--reliability", action="store_true", help="add the reliability of every position to the page of --explore"
     )
     add_fit(parser)
+    add_spreadsheet_safe(parser)
     add_output(parser)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from drsne.cli import Command, UsageError, note
 from drsne.cli._fitting import add_fit, check_fit, fit_parameters, refuse_too_large, scaled
-from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output
+from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output, add_spreadsheet_safe
 from drsne.cli._tables import add_input, check_names, map_columns, read_input
 
 _DROP = 0.01  # largest loss of trustworthiness and continuity, as for density_weight="auto"
@@ -34,6 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--weights", metavar="LIST", help="weights, separated by commas (default: nineteen weights from 0 to 1120)"
     )
     add_fit(parser)
+    add_spreadsheet_safe(parser)
     add_output(parser)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, note
 from drsne.cli._fitting import check_jobs
-from drsne.cli._outputs import Outputs, add_output
+from drsne.cli._outputs import Outputs, add_output, add_spreadsheet_safe
 from drsne.cli._tables import add_input, check_names, map_columns, read_input
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "output",
     )
     parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)")
+    add_spreadsheet_safe(parser)
     add_output(parser)
 
 

@@ -16,6 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from drsne.tables._dialect import (
     ALL_MISSING,
     MISSING,
@@ -30,9 +33,11 @@ from drsne.tables._dialect import (
 from drsne.tables._formats import Content, Format, Source, TableError
 from drsne.tables._packages import package
 from drsne.tables._table import plural
+from drsne.tables._values import number as number_of
 from drsne.tables._values import plain
 
 _UNNAMED = "Unnamed: "  # how pandas names columns without a name
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that spreadsheets may take for a formula
 
 
 def read(source: Source, options: Mapping[str, Any]) -> Content:
@@ -81,6 +86,24 @@ def write_rows(stream: Any, columns: Mapping[str, Any], separator: str = ",") ->
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*(plain(values) for values in columns.values()), strict=True))
+
+
+def spreadsheet_safe(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """Return columns in which text that begins like a formula has an apostrophe before it. Numbers stay as they are."""
+    return {_guarded(name): _guarded_column(np.asarray(values)) for name, values in columns.items()}
+
+
+def _guarded(value: Any) -> Any:
+    is_formula = isinstance(value, str) and value.startswith(_FORMULA) and number_of(value) is None
+    return f"'{value}" if is_formula else value
+
+
+def _guarded_column(values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype.kind not in "OUT":
+        return values
+    guarded = values.astype(object)
+    guarded[:] = [_guarded(value) for value in guarded]
+    return guarded
 
 
 def _frame(pandas: Any, source: Source, dialect: Dialect) -> tuple[Any, Dialect]:
