@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from drsne.estimators.load import load
     from drsne.estimators.memory_estimate import memory_estimate
     from drsne.estimators.path import DensityPath
-    from drsne.files import ModelFileError
+    from drsne.io.models import ModelFileError
     from drsne.optimize.loop import minimize
     from drsne.optimize.optimizers import Adam, Momentum
     from drsne.optimize.schedule import Phase, Schedule
@@ -46,7 +46,7 @@ _HOME = {
     "density_path": "drsne.estimators.density_path",
     "memory_estimate": "drsne.estimators.memory_estimate",
     "load": "drsne.estimators.load",
-    "ModelFileError": "drsne.files",
+    "ModelFileError": "drsne.io.models",
     "Calibration": "drsne.affinities",
     "Correlation": "drsne.terms.log_radii",
     "DensityPath": "drsne.estimators.path",

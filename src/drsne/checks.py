@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Collection, Iterator
 from datetime import date, timedelta
+from importlib import import_module
 from numbers import Integral, Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -265,6 +266,14 @@ def _listed(what: str, names: list[str], most: int = 5) -> str:
     shown = ", ".join(repr(name) if not name.isdigit() else name for name in names[:most])
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{what}{'s' if len(names) > 1 else ''} {shown}{more}"
+
+
+def package(name: str, what: str, extra: str) -> Any:
+    """Import an optional package, or raise an error that says what needs it (such as "Plots need") and its extra."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ImportError(f"{what} {name}: pip install 'drsne[{extra}]'.") from error
 
 
 def is_missing(value: Any) -> bool:

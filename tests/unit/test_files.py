@@ -15,7 +15,8 @@ import pytest
 import scipy.sparse as sp
 
 import drsne
-from drsne import DRSNE, DenSNE, ModelFileError, Objective, files
+from drsne import DRSNE, DenSNE, ModelFileError, Objective
+from drsne.io import models as files
 
 SHORT = {"max_iter": 60, "random_state": 0, "perplexity": 10, "density_neighbors": 10}
 X = np.random.default_rng(0).normal(size=(80, 7))

@@ -10,7 +10,7 @@ import threading
 import numpy as np
 import pytest
 
-from drsne.replacing import replacing
+from drsne.io.writing import replacing
 
 pd = pytest.importorskip("pandas", reason="tables are read with pandas")
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drsne.cli import UsageError, checked_options, note
 
 if TYPE_CHECKING:
-    from drsne.tables import Table
+    from drsne.io.tables import Table
 
 _MUCH = 100.0  # ratio of the spreads of two columns above which scaling is recommended
 

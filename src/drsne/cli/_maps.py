@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from drsne.tables import Source
+    from drsne.io.tables import Source
 
 KEY = "X_drsne"  # where an AnnData object has the map of this package
 _MOST = 3  # largest number of dimensions of a map whose columns have no recognisable names
@@ -100,7 +100,7 @@ def coordinates(names: list[str]) -> list[str]:
 
 def _content(source: Source, use_rep: str) -> Any:
     """Return what a file holds."""
-    from drsne.tables import TableError, format_of, read_content
+    from drsne.io.tables import TableError, format_of, read_content
 
     try:
         return read_content(source, use_rep=use_rep)
@@ -116,7 +116,7 @@ def _content(source: Source, use_rep: str) -> Any:
 
 def _columns(content: Any) -> dict[str, Any]:
     """Return the columns of a data frame or a matrix."""
-    from drsne.tables import column_of
+    from drsne.io.tables import column_of
 
     values = content.values
     names = values.columns if hasattr(values, "iloc") else content.columns
@@ -127,7 +127,7 @@ def _columns(content: Any) -> dict[str, Any]:
 
 def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
     """Return the columns that are the map, or raise an error if this is not clear."""
-    from drsne.tables import TableError
+    from drsne.io.tables import TableError
 
     if content.document is not None and len(numbers) <= _MOST:
         return numbers
@@ -146,7 +146,7 @@ def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
 
 def _check_known(used: list[str], numbers: list[str], file: str) -> None:
     from drsne.checks import did_you_mean
-    from drsne.tables import TableError
+    from drsne.io.tables import TableError
 
     missing = [name for name in used if name not in numbers]
     if missing:
@@ -158,7 +158,7 @@ def _stacked(own: dict[str, Any], used: list[str], file: str) -> Any:
     """Return the coordinates as one array, or raise an error if some are missing."""
     import numpy as np
 
-    from drsne.tables import TableError
+    from drsne.io.tables import TableError
 
     Y = np.column_stack([np.asarray(own[name], dtype=np.float64) for name in used])
     wrong = (~np.isfinite(Y)).sum(axis=0)

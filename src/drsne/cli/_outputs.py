@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +52,10 @@ class Outputs:
     ) -> None:
         """Raise an error if an output cannot be written. None and "-" (standard output, for tables) are allowed.
 
-        The parameters are those of :func:`drsne.tables.check_output`.
+        The parameters are those of :func:`drsne.io.tables.check_output`.
         """
-        from drsne.tables import TableError, check_output
+        from drsne.checks import package
+        from drsne.io.tables import TableError, check_output
 
         if table and self._safe and not _is_text(path):
             raise UsageError(
@@ -67,8 +67,8 @@ class Outputs:
         if path == "-":
             raise UsageError(f"{option} must be the name of a file; got -. Only tables are written to standard output.")
         check_output(Path(path), force=self._force, table=table, extensions=extensions, h5ad=h5ad)
-        if extensions == PICTURES and find_spec("matplotlib") is None:
-            raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.")
+        if extensions == PICTURES:
+            package("matplotlib", "Plots need", "plot")
         place = os.path.realpath(path)
         if place in self._taken:
             raise TableError(f"{option} must not be {self._taken[place]}; got {path}. Choose another name.")
@@ -78,8 +78,8 @@ class Outputs:
         """Write columns to a file or to standard output."""
         if path is None:
             return
-        from drsne.tables import write
-        from drsne.tables.csv import spreadsheet_safe, write_rows
+        from drsne.io.tables import write
+        from drsne.io.text import spreadsheet_safe, write_rows
 
         columns = spreadsheet_safe(columns) if self._safe else columns
         if path == "-":
@@ -93,7 +93,7 @@ class Outputs:
         """Write a figure."""
         if path is None:
             return
-        from drsne.replacing import replacing
+        from drsne.io.writing import replacing
 
         with replacing(Path(path)) as temporary:
             figure.savefig(temporary, dpi=150)

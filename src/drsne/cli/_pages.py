@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from drsne.cli import note
 
 if TYPE_CHECKING:
-    from drsne.tables import Table
+    from drsne.io.tables import Table
 
 _MOST_COLUMNS, _MOST_VALUES = 50, 10_000_000  # of the data in a page, which would become too large otherwise
 _SCORED = 5000  # largest number of rows whose reliability is computed
@@ -19,7 +19,7 @@ _RELIABILITY = "reliability"
 def page_of(source: Any, table: Table, options: argparse.Namespace, *, reliability: Any = None) -> Any:
     """Return the page of a model or a path that was fitted to the table."""
     from drsne import explorer
-    from drsne.tables import row_names
+    from drsne.io.tables import row_names
 
     columns = _numbers(table, options) | table.others
     if reliability is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from drsne.cli import UsageError, note
 
 if TYPE_CHECKING:
-    from drsne.tables import Table
+    from drsne.io.tables import Table
 
 FORMATS = "CSV, TSV, Parquet, Feather, NPY, NPZ or H5AD; - for standard input"
 
@@ -46,7 +46,7 @@ def dropped_columns(options: argparse.Namespace) -> list[str]:
 
 def read_input(options: argparse.Namespace, *, columns: list[str] | None = None) -> Table:
     """Read the input, and say what was found and left out."""
-    from drsne.tables import read
+    from drsne.io.tables import read
 
     dropped, label = dropped_columns(options), getattr(options, "label", None)
     if label in dropped:
@@ -71,7 +71,7 @@ def read_input(options: argparse.Namespace, *, columns: list[str] | None = None)
 
 def check_names(table: Table, options: argparse.Namespace, made: Iterable[str]) -> None:
     """Raise an error if the output would have two columns of the same name, one of them among those that are made."""
-    from drsne.tables import check_columns
+    from drsne.io.tables import check_columns
 
     if _has_names(options):
         check_columns(table, options.label, made)
@@ -79,7 +79,7 @@ def check_names(table: Table, options: argparse.Namespace, made: Iterable[str]) 
 
 def map_columns(table: Table, options: argparse.Namespace, made: dict[str, Any]) -> dict[str, Any]:
     """Return the columns of an output: the names of the rows, the columns that were made, and the label."""
-    from drsne.tables import row_names
+    from drsne.io.tables import row_names
 
     names = row_names(table)
     label = {} if table.label is None else {options.label: table.label}

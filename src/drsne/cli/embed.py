@@ -12,7 +12,7 @@ from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output, add_spreads
 from drsne.cli._tables import add_input, check_names, dropped_columns, map_columns, read_input
 
 if TYPE_CHECKING:
-    from drsne.tables import Table
+    from drsne.io.tables import Table
 
 _MADE = ("drsne1", "drsne2", "concentration_data", "concentration_map", "contrast")  # columns of the output
 
@@ -133,8 +133,8 @@ def _is_h5ad(options: argparse.Namespace) -> bool:
 
 
 def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Table, model: Any) -> None:
-    from drsne.replacing import replacing
-    from drsne.tables.h5ad import with_map
+    from drsne.io.formats import with_map
+    from drsne.io.writing import replacing
 
     adata = _without(with_map(table, model, options.label), dropped_columns(options))
     with replacing(Path(options.output)) as temporary:

@@ -14,7 +14,7 @@ from drsne.cli._tables import add_input, listed, read_input
 from drsne.markdown import table as text_table
 
 if TYPE_CHECKING:
-    from drsne.tables import Table
+    from drsne.io.tables import Table
 
 _MEANINGS = {
     "trustworthiness": "neighbours in the map are neighbours in the data (1 is best)",
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
 def _map(options: argparse.Namespace) -> Any:
     """Return the map, and say what it is made of."""
     from drsne.cli._maps import read_map
-    from drsne.tables import Source, TableError
+    from drsne.io.tables import Source, TableError
 
     file = read_map(Source(options.map), listed(options.map_columns), options.map_rep)
     if hasattr(file.found, "embeddings"):
@@ -83,7 +83,7 @@ def _map(options: argparse.Namespace) -> Any:
 
 def _of_rows(Y: Any, table: Table, options: argparse.Namespace) -> Any:
     """Return the rows of a map that belong to the rows of the data, or raise an error if this is not clear."""
-    from drsne.tables import TableError
+    from drsne.io.tables import TableError
 
     used, every = len(table.rows), table.n_rows
     if len(Y) == used:

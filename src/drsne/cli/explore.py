@@ -60,8 +60,8 @@ def _opened(path: str, options: argparse.Namespace) -> _Opened:
     """Read a model or a map."""
     import drsne
     from drsne.cli._maps import read_map
-    from drsne.files import MAGIC
-    from drsne.tables import Source, TableError
+    from drsne.io.models import MAGIC
+    from drsne.io.tables import Source, TableError
 
     source = Source(path)
     source.check()
@@ -106,7 +106,7 @@ def _labels(columns: dict[str, Any], options: argparse.Namespace) -> Any:
 def _known(name: str, columns: dict[str, Any], option: str) -> str:
     """Return the name of a column, or raise an error if there is no such column."""
     from drsne.checks import did_you_mean
-    from drsne.tables import TableError
+    from drsne.io.tables import TableError
 
     if name not in columns:
         hint = did_you_mean(name, columns) or f"They have {', '.join(map(repr, list(columns)[:5])) or 'none'}."
@@ -116,7 +116,7 @@ def _known(name: str, columns: dict[str, Any], option: str) -> str:
 
 def _together(opened: list[_Opened]) -> dict[str, Any]:
     """Return all maps by their titles, or raise an error if they do not have the same number of rows."""
-    from drsne.tables import TableError
+    from drsne.io.tables import TableError
 
     maps: dict[str, Any] = {}
     for each in opened:

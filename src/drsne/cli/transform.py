@@ -11,7 +11,7 @@ from drsne.cli._outputs import Outputs, add_output, add_spreadsheet_safe
 from drsne.cli._tables import add_input, check_names, map_columns, read_input
 
 if TYPE_CHECKING:
-    from drsne.tables import Table
+    from drsne.io.tables import Table
 
 _NOVEL = 3.0  # novelty above which a row is unlike all training rows
 
@@ -64,7 +64,7 @@ def _names(model: Any) -> list[str]:
 
 def _loaded(options: argparse.Namespace) -> Any:
     import drsne
-    from drsne.tables import Source
+    from drsne.io.tables import Source
 
     if options.model == "-":
         raise UsageError("MODEL must be the name of a file; got -. A model cannot be read from standard input.")

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from pydoc import locate
 from typing import Any
 
@@ -15,14 +14,6 @@ from drsne import checks
 EXTRA = "dask"
 PATIENCE = 120.0  # number of seconds after which a cluster that has lost all its workers is given up
 _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutError", "ClosedClientError")
-
-
-def package(name: str, what: str) -> Any:
-    """Return a package of the extra, or raise an error that says how to install it."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(f"{what} needs {name}: pip install 'drsne[{EXTRA}]'.") from error
 
 
 @contextmanager
@@ -35,7 +26,7 @@ def connected(client: Any) -> Iterator[Any]:
     if client is None:
         yield None
         return
-    distributed = package("distributed", "A cluster")
+    distributed = checks.package("distributed", "A cluster needs", EXTRA)
     if isinstance(client, distributed.Client):
         _check(client)
         _check_workers(client)
@@ -91,7 +82,7 @@ def _check_workers(client: Any) -> None:
 @contextmanager
 def local(n_workers: int) -> Iterator[Any]:
     """Yield the client of a cluster on this machine, whose workers are processes of one thread each."""
-    distributed = package("distributed", "A cluster")
+    distributed = checks.package("distributed", "A cluster needs", EXTRA)
     with (
         distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
@@ -120,7 +111,7 @@ def run(
             ready = [each.compute(scheduler="sync") if lazy and hasattr(each, "dask") else each for each in arguments]
             done(number, function(*ready))
         return
-    distributed = package("distributed", "A cluster")
+    distributed = checks.package("distributed", "A cluster needs", EXTRA)
     alone, stop, futures = threading.Event(), threading.Event(), {}
     try:
         seen = _time_with_workers(client)
@@ -182,7 +173,7 @@ def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any,
     """Return the futures of tasks. Lazy ones are submitted together, because each has the graph of all its blocks."""
     if not lazy:
         return [client.submit(function, *arguments, pure=False) for arguments in calls]
-    task = package("dask", "A Dask array").delayed(function, pure=False)
+    task = checks.package("dask", "A Dask array needs", EXTRA).delayed(function, pure=False)
     return list(client.compute([task(*arguments) for arguments in calls]))
 
 

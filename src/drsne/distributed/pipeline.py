@@ -11,7 +11,7 @@ from typing import Any
 
 from drsne import checks
 from drsne.distributed import landmark_map, scores, spool, statistics
-from drsne.distributed.cluster import connected, package
+from drsne.distributed.cluster import EXTRA, connected
 from drsne.distributed.settings import check_columns, check_output, checked_model, identity
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
 from drsne.distributed.stages import Run, check_sizes, run_all
@@ -137,7 +137,7 @@ def fit(
         raise TypeError(f"output must be a folder; got {output!r}. Pass the name of a new folder.")
     output = Path(os.path.abspath(output))
     array = source if is_dask_array(source) else None
-    package("pyarrow", "distributed.fit")
+    checks.package("pyarrow", "distributed.fit needs", EXTRA)
     coverage = checks.number("coverage", coverage, at_least=0)
     sizes = {
         "n_landmarks": checks.integer("n_landmarks", n_landmarks, at_least=10),

@@ -13,7 +13,7 @@ from drsne.distributed.sources import Part, fingerprint
 from drsne.distributed.work import Work, reading, writing
 from drsne.estimators.drsne import DRSNE
 from drsne.estimators.load import load
-from drsne.replacing import replacing
+from drsne.io.writing import replacing
 
 STAGE = "output"
 CONCENTRATIONS = ("concentration_data", "concentration_map")

@@ -10,7 +10,7 @@ import numpy as np
 
 from drsne.distributed.sources import ArrayPart
 from drsne.distributed.work import writing
-from drsne.replacing import replacing
+from drsne.io.writing import replacing
 
 STAGE = "input"
 

@@ -17,8 +17,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.locking import lock
-from drsne.replacing import replacing
+from drsne.io.writing import lock, replacing
 
 MANIFEST = "manifest.json"
 _LOCK = "lock"

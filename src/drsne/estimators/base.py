@@ -445,7 +445,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ValueError
             If a parameter cannot be saved, such as a function as ``metric``.
         """
-        from drsne.files import save
+        from drsne.io.models import save
 
         save(self, path, include_data=include_data)
 

@@ -8,7 +8,7 @@ from typing import Any
 from drsne.estimators.densne import DenSNE
 from drsne.estimators.drsne import DRSNE
 from drsne.estimators.path import DensityPath
-from drsne.files import loaded
+from drsne.io.models import loaded
 
 
 def load(path: str | os.PathLike[str], X: Any = None) -> Any:

@@ -175,10 +175,7 @@ class DensityPath:
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row for each map: its weight, contrast, losses and scores."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError("to_frame needs pandas: pip install 'drsne[frame]'.") from error
+        pd = checks.package("pandas", "to_frame needs", "frame")
         contrasts = {} if self.contrasts is None else {"contrast": self.contrasts}
         columns = {"density_weight": self.weights, **contrasts, **self.metrics}
         losses = {"kl_divergence": self.kl_divergence, "concentration_loss": self.concentration_loss}

@@ -14,7 +14,7 @@ from drsne.explorer.assets import document
 from drsne.explorer.columns import Column, given_columns, label_column, own_columns, row_names
 from drsne.explorer.payload import payload
 from drsne.explorer.sources import Maps, maps_of, with_targets
-from drsne.replacing import replacing
+from drsne.io.writing import replacing
 
 TITLE = "DR-SNE explorer"
 _HEIGHT = 760  # height of the frame in a notebook, in pixels

@@ -6,13 +6,12 @@ import io
 from functools import partial
 from typing import Any
 
+from drsne import checks
+
 
 def require_matplotlib() -> None:
     """Raise an error that says how to install matplotlib if it is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError("Plots need matplotlib: pip install 'drsne[plot]'.") from error
+    checks.package("matplotlib", "Plots need", "plot")
 
 
 def new_figure(size: tuple[float, float]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from drsne.replacing import replacing
+from drsne.io.writing import replacing
 from drsne.tables._formats import FORMATS, Format, TableError, by_extension, known_extensions, uncompressed
 from drsne.tables._table import Table
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from drsne.checks import package
 from drsne.estimators.drsne import DRSNE
 from drsne.tl.representation import Representation
 
@@ -16,11 +17,7 @@ _NOT_STORED = ("pca_components", "keep_affinities", "verbose")  # n_pcs replaces
 
 def check_cells(adata: Any, at_least: int, *, copy: bool = False) -> None:
     """Raise an error unless ``adata`` is an AnnData object with enough cells, to which results can be written."""
-    try:
-        from anndata import AnnData
-    except ImportError as error:
-        raise ImportError("drsne.tl needs anndata: pip install 'drsne[anndata]'.") from error
-    if not isinstance(adata, AnnData):
+    if not isinstance(adata, package("anndata", "drsne.tl needs", "anndata").AnnData):
         way_out = "For an array or a data frame, use drsne.DRSNE().fit(X)."
         if hasattr(adata, "mod"):
             way_out = "Pass one of its modalities, such as mdata.mod['rna']."

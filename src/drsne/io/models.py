@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from drsne.io.writing import replacing
 from drsne.precision import NEARLY_DOUBLE, SINGLE
-from drsne.replacing import replacing
 
 MAGIC = b"DRSNEmod"
 VERSION = 1  # version of the format; a change that older versions of drsne cannot read raises it
