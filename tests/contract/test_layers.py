@@ -11,7 +11,7 @@ ROOT = Path(drsne.__file__).parent
 # Lower layers first. A module imports only from layers below its own, or from its own folder. "backends" is the
 # protocol and the formulas, "backends.numba" what implements it; engines sum the repulsion on a backend.
 LAYERS = (
-    {"checks", "precision", "progress", "logs", "markdown", "replacing", "locking"},
+    {"checks", "precision", "progress", "logs", "markdown", "io.__init__", "io.writing"},
     {"registry", "backends"},
     {"backends.numba", "backends.torch"},
     {"engines", "neighbors"},
@@ -20,12 +20,12 @@ LAYERS = (
     {"objectives"},
     {"optimization"},
     {"placement"},
-    {"files"},
+    {"io.models"},
     {"presets"},
     {"estimators"},
     {"graph", "concentration", "objective", "optimize", "path"},  # names from before, which import what has moved
     {"tl"},
-    {"tables"},
+    {"io"},
     {"explorer"},
     {"distributed"},
     {"cli"},
@@ -52,6 +52,7 @@ ORDER = {
         "equal_rows",
         "queries",
     ),
+    "io": ("writing", "models", "values", "sources", "text", "formats", "tables"),
     "placement": ("reference", "place", "lazy"),
     "estimators": (
         "parameters", "memory", "preparation", "path", "base", "densne", "drsne", "density_path", "memory_estimate",
@@ -71,9 +72,7 @@ def modules():
 
 def owner_of(parts):
     """Return the layer's name for the parts of a module's name."""
-    if parts[:2] in (("backends", "numba"), ("backends", "torch")):
-        return ".".join(parts[:2])
-    return parts[0]
+    return ".".join(parts[:2]) if ".".join(parts[:2]) in LEVEL else parts[0]
 
 
 def owner(path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -223,21 +224,8 @@ PACKAGES = {"--plot": ("a.png", "matplotlib", "plot"), "-o": ("a.parquet", "pyar
 @pytest.mark.parametrize("option", PACKAGES)
 def test_a_missing_package_is_said_before_the_input_is_read(folder, run, monkeypatch, option):
     name, package, extra = PACKAGES[option]
-    found = _outputs.find_spec
-    monkeypatch.setattr(_outputs, "find_spec", lambda name: None if name == package else found(name))
-    monkeypatch.setattr("drsne.tables._packages.import_module", _without(package))
+    monkeypatch.setitem(sys.modules, package, None)
     failed(run("embed", "nothing.csv", option, name), package, f"pip install 'drsne[{extra}]'")
-
-
-def _without(package):
-    from importlib import import_module
-
-    def imported(name):
-        if name == package:
-            raise ImportError(name)
-        return import_module(name)
-
-    return imported
 
 
 # Interrupts.

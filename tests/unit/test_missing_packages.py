@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import drsne
-from drsne import cli, tables
+from drsne import cli
 from drsne.cli import demo
+from drsne.io import tables
 
 Y = np.random.default_rng(0).normal(size=(60, 2))
 PATH = drsne.DensityPath(
@@ -69,7 +70,7 @@ def test_files(without, monkeypatch, tmp_path, capsys, ending, command):
     if ending == "npz":
         np.savez(name, a=Y[:, 0], b=Y[:, 1])
     else:
-        (tmp_path / name).write_bytes((tables.FORMATS.load(ending).magic or b"a,b\n1,2\n") + b"3,4\n" * 20)
+        (tmp_path / name).write_bytes((tables.FORMATS[ending].magic or b"a,b\n1,2\n") + b"3,4\n" * 20)
     without(package)
     output = [name] if command == "evaluate" else ["-o", "o.html" if command == "explore" else "o.npy"]
     assert cli.main([command, name, *output]) == 1

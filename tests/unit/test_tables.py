@@ -14,7 +14,7 @@ from drsne.io.writing import replacing
 
 pd = pytest.importorskip("pandas", reason="tables are read with pandas")
 
-from drsne import tables  # noqa: E402
+from drsne.io import tables  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 

@@ -9,8 +9,8 @@ import pytest
 
 pd = pytest.importorskip("pandas", reason="tables are read with pandas")
 
-from drsne import tables  # noqa: E402
-from drsne.tables import TableError, check_columns, check_output, row_names  # noqa: E402
+from drsne.io import tables  # noqa: E402
+from drsne.io.tables import TableError, check_columns, check_output, row_names  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(4, 2))
 DATES = np.array(["2020-01-31", "NaT", "2021-02-28", "2022-12-24"], dtype="datetime64[ns]")

@@ -133,7 +133,7 @@ def _is_h5ad(options: argparse.Namespace) -> bool:
 
 
 def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Table, model: Any) -> None:
-    from drsne.io.formats import with_map
+    from drsne.io.tables import with_map
     from drsne.io.writing import replacing
 
     adata = _without(with_map(table, model, options.label), dropped_columns(options))

@@ -50,9 +50,15 @@ class Source:
         """Raise an error unless the file exists, can be read and is not empty."""
         if not self.is_stream and self.path.is_dir():
             raise TableError(f"{self.name} is a folder. Pass one of the files in it.")
+        if not os.path.exists(self.path) and self.path.is_symlink():
+            raise TableError(
+                f"{self.name} is a symbolic link to {os.readlink(self.path)}, which leads to no file. Mend the link, "
+                "or pass the file itself."
+            )
         if not self.is_stream and not self.path.exists():
             folder = self.path.absolute().parent
-            near = did_you_mean(self.path.name, os.listdir(folder) if os.access(folder, os.R_OK) else [])
+            names = os.listdir(folder) if folder.is_dir() and os.access(folder, os.R_OK) else []
+            near = did_you_mean(self.path.name, names)
             raise TableError(f"{self.name} does not exist. {near}{' ' * bool(near)}Check the name and the folder.")
         try:
             start = self.start

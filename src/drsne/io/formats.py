@@ -1,0 +1,422 @@
+"""The formats of tables: how they are recognised, and functions that read and write them."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from drsne.checks import choice, package
+from drsne.io import text
+from drsne.io.sources import Content, Source, TableError, reason
+from drsne.io.values import column_of, listed, plain, plural, uniform
+
+_USUAL = ("X", "data", "x", "arr_0", "embedding")  # names that people give to the matrix of an NPZ file
+_SPARSE = {"format", "shape", "data"}  # arrays that scipy.sparse.save_npz writes for every format
+_ERRORS = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+# Files that people pass by mistake, by their first bytes.
+_OTHERS = {
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook; save the sheet as CSV, or unpack the archive",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    b"%PDF": "a PDF document; export the table as CSV",
+    b"\x89PNG": "a picture (PNG); pass the table of numbers",
+    b"\xff\xd8\xff": "a picture (JPEG); pass the table of numbers",
+    b"DRSNEmod": "a model file of drsne; pass the data, or use drsne transform",
+    b"\x80\x04\x95": "a Python pickle, which can run code when it is read; save the table as CSV or Parquet",
+    b"\x80\x05\x95": "a Python pickle, which can run code when it is read; save the table as CSV or Parquet",
+    b"BZh": "compressed with bzip2; unpack it first",
+    b"\xfd7zXZ": "compressed with xz; unpack it first",
+}
+
+Options = Mapping[str, Any]
+
+
+class Format(NamedTuple):
+    """A format: its title, its extensions, how its files begin, the packages that it needs, and its functions.
+
+    ``estimate`` returns the number of bytes of memory that reading takes, or None if the file does not tell. ``write``
+    takes a path and a mapping from names of columns to values. It is None for formats that are only read.
+    """
+
+    title: str
+    extensions: tuple[str, ...]
+    magic: bytes
+    read: Callable[[Source, Options], Content]
+    estimate: Callable[[Source, Options], int | None]
+    write: Callable[[Path, Mapping[str, Any]], None] | None = None
+    packages: tuple[str, ...] = ()
+    is_text: bool = False  # text can be compressed with gzip, and is written without other packages
+
+    def check_packages(self) -> None:
+        """Raise an error if a package is missing."""
+        for name in self.packages:
+            package(name, f"{self.title} files need", "anndata" if self.title == "H5AD" else "files")
+
+
+class Document(NamedTuple):
+    """An AnnData object, and what is embedded of it."""
+
+    adata: Any
+    representation: Any
+
+    @property
+    def pca_components(self) -> int | None:
+        """The number of principal components that the model has to compute, or None."""
+        return self.representation.n_pcs if self.representation.computes_pca else None
+
+
+class _Header(NamedTuple):
+    """The shape and the type of an array in a file."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def memory(self) -> int:
+        """The bytes of the array, and of a copy in double precision if it does not hold floating-point numbers."""
+        return math.prod(self.shape) * (self.dtype.itemsize + (0 if self.dtype.kind == "f" else 8))
+
+    @property
+    def is_column(self) -> bool:
+        return len(self.shape) == 1 and not self.dtype.hasobject and not self.dtype.names
+
+
+def _header_of(stream: IO[bytes]) -> _Header:
+    first = np.lib.format.read_magic(stream) == (1, 0)
+    read_header = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(stream)
+    return _Header(shape, dtype)
+
+
+def _damaged(source: Source, title: str, error: Exception) -> TableError:
+    if "pickle" in str(error) or "Object arrays" in str(error):
+        return TableError(
+            f"{source.name} holds Python objects, which can run code when they are read. Save arrays of numbers, such "
+            "as X.astype(float)."
+        )
+    return TableError(
+        f"{source.name} is damaged or not a valid {title} file ({reason(error)}). Copy it or write it again."
+    )
+
+
+def _shape_of(values: Any) -> str:
+    rows, width = values.shape
+    return f"Read {plural(rows, 'row')} and {plural(width, 'column')}"
+
+
+def _matrix(array: Any, source: Source) -> Content:
+    """Return an array as a table, or raise an error if it is not a matrix of numbers."""
+    if array.dtype.names:
+        columns = {each: array[each] for each in array.dtype.names}
+        if array.ndim != 1 or any(values.ndim > 1 for values in columns.values()):
+            raise TableError(f"{source.name} holds a structured array of shape {array.shape}. Save its columns.")
+        return _columns(columns)
+    if array.ndim != 2 or not array.size:
+        raise TableError(
+            f"{source.name} holds an array of shape {array.shape}. Pass a matrix of numbers with one row per sample; "
+            "images can be flattened with X.reshape(len(X), -1)."
+        )
+    if array.dtype.kind not in "biuf":
+        raise TableError(f"{source.name} holds values of type {array.dtype}. Pass an array of numbers.")
+    return Content(array, (f"{_shape_of(array)}.",))
+
+
+def _columns(columns: Mapping[str, Any]) -> Content:
+    """Return columns of equal length as a table."""
+    frame = package("pandas", "Arrays with named columns need", "files").DataFrame(dict(columns))
+    return Content(frame, (f"{_shape_of(frame)}.",))
+
+
+def _read_npy(source: Source, options: Options) -> Content:
+    """Read a NumPy file without executing code from it."""
+    try:
+        array = np.load(source.readable(), allow_pickle=False)
+    except _ERRORS as error:
+        raise _damaged(source, "NumPy", error) from error
+    return _matrix(array, source)
+
+
+def _npy_memory(source: Source, options: Options) -> int | None:
+    try:
+        with source.open() as stream:
+            return _header_of(stream).memory
+    except _ERRORS:
+        return None
+
+
+def _write_npy(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write the columns of floating-point numbers as one matrix, in their order.
+
+    Text, and integers such as labels and the numbers of rows, are left out, so that a column of the map always has the
+    same place.
+    """
+    arrays = [np.asarray(values) for values in columns.values()]
+    numbers = [values.astype(np.float64) for values in arrays if values.dtype.kind == "f"]
+    if not numbers:
+        raise TableError(f"{path.name} would be empty: there are no columns of floating-point numbers. Write CSV.")
+    with path.open("wb") as stream:
+        np.save(stream, np.column_stack(numbers), allow_pickle=False)
+
+
+def _read_npz(source: Source, options: Options) -> Content:
+    """Read a matrix of an archive. One-dimensional arrays of the same length are further columns.
+
+    Without a matrix, one-dimensional arrays of one length are the columns of a table. Arrays of Python objects are
+    left out.
+    """
+    headers, wanted = _headers(source), options.get("array")
+    if wanted is None and headers.keys() >= _SPARSE:
+        return _read_sparse(source)
+    name = _chosen(headers, wanted, source.name)
+    objects = [each for each, header in headers.items() if header.dtype.hasobject and each != wanted]
+    notes = (f"Left out {plural(len(objects), 'array')} of Python objects: {listed(objects)}.",) if objects else ()
+    shape = () if name is None else headers[name].shape
+    lengths = (shape[:1], shape[1:])  # of columns with a value for each row, and of names of the columns
+    needed = [each for each, header in headers.items() if header.is_column and (not shape or header.shape in lengths)]
+    try:
+        with np.load(source.readable(), allow_pickle=False) as archive:
+            arrays = {each: archive[each] for each in (*needed, *([] if name is None else [name]))}
+    except _ERRORS as error:
+        raise _damaged(source, "NumPy", error) from error
+    if name is None:
+        content = _columns(arrays)
+        return content._replace(notes=content.notes + notes)
+    content = _matrix(arrays.pop(name), source)
+    names = arrays.get("columns")
+    if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":
+        content = content._replace(columns=arrays.pop("columns").tolist())
+    others = {each: values for each, values in arrays.items() if values.shape == shape[:1]}
+    return content._replace(notes=content.notes + notes, others=others)
+
+
+def _npz_memory(source: Source, options: Options) -> int | None:
+    headers, wanted = _headers(source), options.get("array")
+    name = None if wanted is None and headers.keys() >= _SPARSE else _chosen(headers, wanted, source.name)
+    return sum(header.memory for each, header in headers.items() if name in (None, each))
+
+
+def _headers(source: Source) -> dict[str, _Header]:
+    headers = {}
+    try:
+        with source.open() as stream, zipfile.ZipFile(stream) as archive:
+            for member in archive.namelist():
+                if member.endswith(".npy"):
+                    with archive.open(member) as array:
+                        headers[member.removesuffix(".npy")] = _header_of(array)
+    except _ERRORS as error:
+        raise _damaged(source, "NumPy", error) from error
+    return headers
+
+
+def _chosen(headers: Mapping[str, _Header], wanted: str | None, source: str) -> str | None:
+    """Return the name of the matrix, or None if the arrays are columns of equal length, apart from Python objects."""
+    if wanted is not None:
+        if wanted not in headers:
+            raise TableError(f"--array must name an array of {source}; got {wanted!r}. It has {listed(list(headers))}.")
+        return wanted
+    plain_arrays = {name: header for name, header in headers.items() if not header.dtype.hasobject}
+    matrices = [name for name, header in plain_arrays.items() if len(header.shape) == 2]
+    usual = [name for name in _USUAL if name in matrices]
+    if len(matrices) == 1 or usual:
+        return usual[0] if usual else matrices[0]
+    if matrices:
+        raise TableError(f"{source} has several matrices: {listed(matrices)}. Choose one with --array {matrices[0]}.")
+    lengths = {header.shape for header in plain_arrays.values()}
+    if len(plain_arrays) > 1 and len(lengths) == 1 and all(header.is_column for header in plain_arrays.values()):
+        return None
+    raise TableError(
+        f"{source} has no matrix, only {listed(list(headers))}. Pass an archive with a matrix of numbers, or with "
+        "several columns of equal length. Python objects are not read, because they can run code."
+    )
+
+
+def _read_sparse(source: Source) -> Content:
+    """Read a matrix that scipy.sparse.save_npz has written. SciPy does not execute code from the file."""
+    import scipy.sparse as sp
+
+    try:
+        loaded = sp.load_npz(source.readable())
+        if hasattr(loaded, "check_format"):
+            loaded.check_format(full_check=True)
+        matrix = sp.csr_matrix(loaded)
+    except (*_ERRORS, IndexError, TypeError) as error:
+        raise _damaged(source, "NumPy", error) from error
+    if matrix.dtype.kind not in "biuf" or not all(matrix.shape):
+        raise TableError(
+            f"{source.name} holds a matrix of shape {matrix.shape} and type {matrix.dtype}. Pass a matrix of numbers."
+        )
+    matrix.sum_duplicates()
+    return Content(matrix, (f"{_shape_of(matrix)}, as a sparse matrix.",))
+
+
+def _write_npz(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write every column as an array. Objects are written as text."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:  # numpy.savez does not accept every name
+        for name, values in columns.items():
+            array = np.asarray(values)
+            array = np.array([str(value) for value in plain(array)]) if array.dtype.kind == "O" else array
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def _read_frame(source: Source, options: Options) -> Content:
+    """Read a Parquet or Feather file."""
+    import pandas as pd
+
+    is_parquet = source.start.startswith(b"PAR1")
+    try:
+        frame = (pd.read_parquet if is_parquet else pd.read_feather)(source.readable())
+    except (OSError, ValueError, EOFError) as error:  # pyarrow's errors are kinds of these
+        raise _damaged(source, "Parquet" if is_parquet else "Feather", error) from error
+    if not len(frame):
+        raise TableError(f"{source.name} has no rows. Pass a file with a table of numbers.")
+    content = Content(frame, (f"{_shape_of(frame)}.",))
+    if isinstance(frame.index, pd.RangeIndex):
+        return content
+    index, name = frame.index, frame.index.name
+    if index.nlevels > 1:
+        index = index.map(lambda parts: "/".join(map(str, parts)))
+        name = "/".join(str(each) for each in frame.index.names if each is not None)
+    # Names of rows are not measurements, even if they are floating-point numbers.
+    names = index.to_numpy(dtype=object) if index.dtype.kind == "f" else index.to_numpy()
+    return content._replace(index=names, index_name=str(name) if name else None)
+
+
+def _parquet_memory(source: Source, options: Options) -> int | None:
+    from pyarrow.parquet import read_metadata
+
+    try:
+        metadata = read_metadata(source.readable())
+    except (OSError, ValueError, EOFError):  # the file is damaged, which is reported when it is read
+        return None
+    return 2 * 8 * int(metadata.num_rows) * int(metadata.num_columns)
+
+
+def _feather_memory(source: Source, options: Options) -> int | None:
+    return 2 * source.size  # at least, because a file can be compressed
+
+
+def _write_frame(path: Path, columns: Mapping[str, Any]) -> None:
+    """Write a Feather file, or a Parquet file if the extension says so."""
+    import pandas as pd
+
+    frame = pd.DataFrame({name: uniform(values) for name, values in columns.items()})
+    if by_extension(path) == "feather":
+        frame.to_feather(path)
+    else:
+        frame.to_parquet(path, index=False)
+
+
+def _read_h5ad(source: Source, options: Options) -> Content:
+    """Read the representation of the cells, chosen as in :func:`drsne.tl.drsne`, and the columns of ``obs``."""
+    import anndata
+
+    from drsne.tl.objects import MIN_CELLS, check_cells
+    from drsne.tl.representation import choose
+
+    if source.is_stream:
+        raise TableError(f"An H5AD file cannot be read from {source.name}, which is a stream. Pass the name of a file.")
+    try:
+        adata = anndata.read_h5ad(source.path)
+    except Exception as error:  # a damaged file can raise any error
+        raise _damaged(source, "H5AD", error) from error
+    check_cells(adata, MIN_CELLS)
+    chosen = choose(adata, options.get("use_rep"), None)
+    return Content(
+        chosen.X,
+        (f"Read {plural(adata.n_obs, 'cell')}; embedding {chosen.described}.",),
+        index=np.asarray(adata.obs_names),
+        index_name=None if adata.obs_names.name is None else str(adata.obs_names.name),
+        columns=None if chosen.var_names is None else [str(each) for each in chosen.var_names],
+        others={str(each): column_of(adata.obs, place) for place, each in enumerate(adata.obs)},
+        document=Document(adata, chosen),
+    )
+
+
+def _h5ad_memory(source: Source, options: Options) -> int | None:
+    """Return the bytes of all arrays of the file, because all of them are read."""
+    if source.is_stream:
+        return None
+    import h5py
+
+    sizes: list[int] = []
+
+    def add(_: str, each: Any) -> None:
+        if isinstance(each, h5py.Dataset):
+            sizes.append((each.size or 0) * each.dtype.itemsize)
+
+    try:
+        with h5py.File(source.path, "r") as file:
+            file.visititems(add)
+    except (OSError, RuntimeError):  # the file is damaged, which is reported when it is read
+        return None
+    return sum(sizes)
+
+
+_FRAME = ("pyarrow", "pandas")
+FORMATS = {
+    each.title.lower(): each
+    for each in (
+        Format("CSV", (".csv", ".tsv", ".txt", ".tab"), b"", text.read, text.estimate, text.write, ("pandas",), True),
+        Format("Feather", (".feather", ".arrow"), b"ARROW1", _read_frame, _feather_memory, _write_frame, _FRAME),
+        Format("H5AD", (".h5ad",), b"\x89HDF\r\n\x1a\n", _read_h5ad, _h5ad_memory, None, ("h5py", "anndata")),
+        Format("NPY", (".npy",), b"\x93NUMPY", _read_npy, _npy_memory, _write_npy),
+        Format("NPZ", (".npz",), b"PK\x03\x04", _read_npz, _npz_memory, _write_npz),
+        Format("Parquet", (".parquet", ".pq"), b"PAR1", _read_frame, _parquet_memory, _write_frame, _FRAME),
+    )
+}
+
+
+def format_of(source: Source, named: str | None = None) -> str:
+    """Return the name of the format of a source, and raise an error if its contents are of another format."""
+    likely = next((name for name in FORMATS if FORMATS[name].magic and _begins(source, name)), None)
+    if named is not None:
+        choice("format", named, FORMATS)
+    else:
+        named = by_extension(source.path)
+    if named is None and source.is_stream:
+        named = likely or "csv"
+    if not likely or named is None:
+        other = next((what for magic, what in _OTHERS.items() if source.start.startswith(magic)), None)
+        if other is not None:
+            raise TableError(f"{source.name} is {other}.")
+    if named is None:
+        if uncompressed(source.path) is not None:
+            raise TableError(f"{source.name} is compressed, and only text files can be. Unpack it with gunzip first.")
+        raise TableError(f"{source.name} must end with one of {known_extensions()}. Rename it, or pass --format.")
+    if likely != named and (likely or FORMATS[named].magic):
+        what = f"a {FORMATS[likely].title} file" if likely else f"not a {FORMATS[named].title} file"
+        way = f"pass --format {likely}" if likely else "check how it was made"
+        raise TableError(f"{source.name} is {what}, although it is named as {FORMATS[named].title}: {way}.")
+    return named
+
+
+def by_extension(path: Path) -> str | None:
+    """Return the name of the format of files with this extension, or None."""
+    name = path.name.lower()
+    for each, known in FORMATS.items():
+        if (name.removesuffix(".gz") if known.is_text else name).endswith(known.extensions):
+            return each
+    return None
+
+
+def uncompressed(path: Path) -> Path | None:
+    """Return the name of a file without .gz if it has a format that is not compressed, or None."""
+    if path.suffix.lower() != ".gz" or by_extension(path) is not None or by_extension(path.with_suffix("")) is None:
+        return None
+    return path.with_suffix("")
+
+
+def known_extensions(which: Callable[[Format], object] = bool) -> str:
+    """Return the extensions of the formats for which ``which`` is true."""
+    return ", ".join(extension for each in FORMATS.values() if which(each) for extension in each.extensions)
+
+
+def _begins(source: Source, name: str) -> bool:
+    begins = source.start.startswith(FORMATS[name].magic)
+    return begins and (name != "npz" or b".npy" in source.start)  # other ZIP archives begin in the same way
