@@ -210,3 +210,11 @@ def test_a_file_that_fits_is_read(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", X)
     monkeypatch.setattr(memory, "available", lambda: None)
     assert tables.read(tmp_path / "x.npy").X.shape == X.shape
+
+
+def test_an_archive_with_another_extension_is_recognised(tmp_path):
+    with (tmp_path / "x.csv").open("wb") as stream:
+        np.savez(stream, X=X)
+    with pytest.raises(tables.TableError, match="--format npz"):
+        tables.read(tmp_path / "x.csv")
+    np.testing.assert_array_equal(tables.read(tmp_path / "x.csv", format="npz").X, X)

@@ -60,12 +60,12 @@ def _opened(path: str, options: argparse.Namespace) -> _Opened:
     """Read a model or a map."""
     import drsne
     from drsne.cli._maps import read_map
-    from drsne.io.models import MAGIC
+    from drsne.io.models import is_model
     from drsne.io.tables import Source, TableError
 
     source = Source(path)
     source.check()
-    if not source.start.startswith(MAGIC):
+    if not is_model(source.start):
         file = read_map(source, listed(options.map_columns), options.use_rep)
         return _Opened(path, file.found, file.columns, file.names)
     if path == "-":

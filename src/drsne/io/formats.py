@@ -13,6 +13,7 @@ import numpy as np
 
 from drsne.checks import choice, package
 from drsne.io import text
+from drsne.io.models import is_model
 from drsne.io.sources import Content, Source, TableError, reason
 from drsne.io.values import column_of, listed, plain, plural, uniform
 
@@ -26,7 +27,6 @@ _OTHERS = {
     b"%PDF": "a PDF document; export the table as CSV",
     b"\x89PNG": "a picture (PNG); pass the table of numbers",
     b"\xff\xd8\xff": "a picture (JPEG); pass the table of numbers",
-    b"DRSNEmod": "a model file of drsne; pass the data, or use drsne transform",
     b"\x80\x04\x95": "a Python pickle, which can run code when it is read; save the table as CSV or Parquet",
     b"\x80\x05\x95": "a Python pickle, which can run code when it is read; save the table as CSV or Parquet",
     b"BZh": "compressed with bzip2; unpack it first",
@@ -374,6 +374,8 @@ FORMATS = {
 
 def format_of(source: Source, named: str | None = None) -> str:
     """Return the name of the format of a source, and raise an error if its contents are of another format."""
+    if is_model(source.start):
+        raise TableError(f"{source.name} is a model file of drsne. Pass the data, or use drsne transform.")
     likely = next((name for name in FORMATS if FORMATS[name].magic and _begins(source, name)), None)
     if named is not None:
         choice("format", named, FORMATS)

@@ -1,8 +1,7 @@
-"""Model files: a fitted model as arrays and JSON in one file. Loading a file executes no code that is in it.
+"""Model files: a fitted model in an NPZ file. Loading a file executes no code that is in it.
 
-A file consists of eight bytes that name the format, the version of the format (4 bytes), the SHA-256 digest of the rest
-(32 bytes), the length of the header (8 bytes), the header (JSON) and the arrays. All numbers are little-endian. The
-digest is checked before anything else is read.
+The first array of the file has the bytes of JSON: the version of the format, the parameters and the fitted attributes,
+which refer to the other arrays by their numbers. The checksums of the archive are verified before anything is used.
 """
 
 from __future__ import annotations
@@ -21,10 +20,7 @@ import scipy.sparse as sp
 from drsne.io.writing import replacing
 from drsne.precision import NEARLY_DOUBLE, SINGLE
 
-MAGIC = b"DRSNEmod"
 VERSION = 1  # version of the format; a change that older versions of drsne cannot read raises it
-_FIXED = len(MAGIC) + 4 + 32 + 8
-_ALIGNED = 64  # bytes; arrays begin at multiples of this
 _KINDS = "biufU"  # kinds of NumPy types that a file can hold
 # Errors that a file with contents of another kind can raise.
 _UNREADABLE = (
@@ -190,6 +186,7 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
         if name.endswith("_") and not name.startswith("_") and name != "affinities_"
     }
     header = {
+        "format": VERSION,
         "drsne": drsne.__version__,
         "class": type(model).__name__,
         "params": {name: writer.encoded(value, name) for name, value in params.items()},
@@ -201,7 +198,9 @@ def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True)
     if reference is not None:
         names = ("training", "scales", "density")
         header["reference"] = {name: writer.encoded(getattr(reference, name), name) for name in names}
-    _write(path, header, writer.arrays)
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    with replacing(path) as temporary, temporary.open("wb") as stream:
+        np.savez(stream, *writer.arrays, drsne=text)  # the header becomes the first member
 
 
 def data_digest(rows: Any) -> str:
@@ -219,26 +218,9 @@ def data_digest(rows: Any) -> str:
     return digest.hexdigest()
 
 
-def _write(path: Path, header: dict[str, Any], arrays: list[Any]) -> None:
-    """Write the header and the arrays. The digest is known last, and is written into the room left for it."""
-    described, at = [], 0
-    for array in arrays:
-        described.append({"type": array.dtype.str, "shape": list(array.shape), "at": at})
-        at += array.nbytes + (-array.nbytes) % _ALIGNED
-    text = json.dumps({**header, "arrays": described, "length": at}).encode()
-    text += b" " * ((-(_FIXED + len(text))) % _ALIGNED)
-    digest = hashlib.sha256()
-    with replacing(path) as temporary, temporary.open("wb") as stream:
-        stream.write(bytes(_FIXED))
-        for part in (len(text).to_bytes(8, "little"), text):
-            digest.update(part)
-        stream.write(text)
-        for array in arrays:
-            for piece in (array.reshape(-1).view(np.uint8).data, bytes((-array.nbytes) % _ALIGNED)):
-                stream.write(piece)
-                digest.update(piece)
-        stream.seek(0)
-        stream.write(MAGIC + VERSION.to_bytes(4, "little") + digest.digest() + len(text).to_bytes(8, "little"))
+def is_model(start: bytes) -> bool:
+    """Return whether a file with these first bytes is a model file: a ZIP archive whose first member is the header."""
+    return start.startswith(b"PK\x03\x04") and start[30:].startswith(b"drsne.npy")
 
 
 def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str, Any], X: Any) -> Any:
@@ -246,10 +228,13 @@ def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str
     from drsne.placement.reference import Reference
 
     classes = {**_classes(), **{name: (kind, ()) for name, kind in others.items()}}
-    body = _checked_body(Path(path))
-    header: dict[str, Any] = {}
+    header, arrays = _parts(Path(path))
     try:
-        header, arrays = _parts(body)
+        for array in arrays:
+            if array.dtype.kind not in _KINDS:
+                raise ValueError(f"an array has the type {array.dtype}")
+            if array.dtype.kind == "U":
+                array.tolist()  # raises an error for characters that do not exist
         kind = kinds[header["class"]]
         model = kind(**{name: _decoded(value, arrays, classes) for name, value in header["params"].items()})
         for name, value in header["fitted"].items():
@@ -363,39 +348,26 @@ def _give_data(model: Any, X: Any) -> None:
     model._reference = replace(reference, training=replace(reference.training, rows=rows))
 
 
-def _checked_body(path: Path) -> memoryview:
-    """Return what follows the digest of a file, after checking the digest."""
-    content = path.read_bytes()
-    if content[: len(MAGIC)] != MAGIC:
-        raise ModelFileError(
-            f"{path} is not a model file of drsne. Write one with model.save(path) or drsne embed --model."
-        )
-    version = int.from_bytes(content[len(MAGIC) : len(MAGIC) + 4], "little")
+def _parts(path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """Return the header and the arrays of a file, after its checksums were verified."""
+    with path.open("rb") as stream:
+        if not is_model(stream.read(64)):
+            raise ModelFileError(
+                f"{path} is not a model file of drsne. Write one with model.save(path) or drsne embed --model."
+            )
+        stream.seek(0)
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                if archive.zip.testzip() is not None:
+                    raise ValueError("its contents do not match their checksum")
+                header: dict[str, Any] = json.loads(bytes(archive["drsne"]))
+                version = int(header["format"])
+                arrays = [archive[f"arr_{place}"] for place in range(len(archive.files) - 1)]
+        except Exception as error:  # a damaged archive can raise any error
+            raise ModelFileError(f"{path} is damaged ({error}). Copy it again, or save the model again.") from error
     if version > VERSION:
         raise ModelFileError(
             f"{path} has version {version} of the format of model files, and this drsne reads up to version {VERSION}. "
-            "The file is damaged, or it was written by a newer drsne: upgrade with pip install -U drsne."
+            "It was written by a newer drsne: upgrade with pip install -U drsne."
         )
-    digest, body = content[len(MAGIC) + 4 : len(MAGIC) + 36], memoryview(content)[len(MAGIC) + 36 :]
-    if version < 1 or len(content) < _FIXED or hashlib.sha256(body).digest() != digest:
-        raise ModelFileError(
-            f"{path} is damaged: its contents do not match its checksum. Copy it again, or save the model again."
-        )
-    return body
-
-
-def _parts(body: memoryview) -> tuple[dict[str, Any], list[Any]]:
-    """Return the header and the arrays of a file."""
-    size = int.from_bytes(body[:8], "little")
-    header: dict[str, Any] = json.loads(bytes(body[8 : 8 + size]))
-    arrays = []
-    for described in header["arrays"]:
-        dtype = np.dtype(described["type"])
-        if dtype.kind not in _KINDS:
-            raise ValueError(f"an array has the type {dtype}")
-        count = math.prod(described["shape"])
-        array = np.frombuffer(body, dtype, count, 8 + size + described["at"]).reshape(described["shape"])
-        if dtype.kind == "U":
-            array.tolist()  # raises an error for characters that do not exist
-        arrays.append(array.copy())
     return header, arrays
