@@ -118,11 +118,7 @@ def _columns(content: Any) -> dict[str, Any]:
     """Return the columns of a data frame or a matrix."""
     from drsne.io.tables import column_of
 
-    values = content.values
-    names = values.columns if hasattr(values, "iloc") else content.columns
-    if names is None:
-        names = [f"x{place + 1}" for place in range(values.shape[1])]
-    return {str(name): column_of(values, place) for place, name in enumerate(names)}
+    return {name: column_of(content.values, place) for place, name in enumerate(content.names)}
 
 
 def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
@@ -131,8 +127,7 @@ def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
 
     if content.document is not None and len(numbers) <= _MOST:
         return numbers
-    without_names = not hasattr(content.values, "iloc") and content.columns is None
-    if without_names and len(numbers) == _WRITTEN:
+    if not content.has_names and len(numbers) == _WRITTEN:
         return numbers[:2]
     used = coordinates(numbers) if content.document is None else []
     if not used:

@@ -112,6 +112,6 @@ class Outputs:
 
 def _is_text(path: str | None) -> bool:
     """Return whether a table is written as text."""
-    from drsne.tables.csv import FORMAT
+    from drsne.io.formats import by_extension
 
-    return path is not None and (path == "-" or path.lower().removesuffix(".gz").endswith(FORMAT.extensions))
+    return path is not None and (path == "-" or by_extension(path) == "csv")

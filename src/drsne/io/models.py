@@ -22,19 +22,10 @@ from drsne.precision import NEARLY_DOUBLE, SINGLE
 
 VERSION = 1  # version of the format; a change that older versions of drsne cannot read raises it
 _KINDS = "biufU"  # kinds of NumPy types that a file can hold
-# Errors that a file with contents of another kind can raise.
-_UNREADABLE = (
-    KeyError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-    SystemError,
-    MemoryError,
-)
+_OF_PCA = (
+    "n_components", "svd_solver", "random_state", "components_", "mean_", "explained_variance_", "singular_values_",
+    "explained_variance_ratio_", "noise_variance_", "n_components_", "n_samples_", "n_features_in_",
+)  # fmt: skip
 _NOT_SAVED = ("callbacks", "neighbors")  # parameters that only matter during a fit
 
 
@@ -68,15 +59,10 @@ class _Writer:
             return {"csr": parts, "shape": list(rows.shape)}
         if isinstance(value, dict):
             return {"dict": [[key, self.encoded(each, f"{name}[{key!r}]")] for key, each in value.items()]}
-        kind = type(value).__name__
-        if is_dataclass(value):
-            listed = [field.name for field in fields(value) if not field.name.startswith("_")]
-            return {"class": kind, "fields": {each: self.encoded(getattr(value, each), each) for each in listed}}
-        if kind in _classes() and isinstance(value, tuple):
-            return {"class": kind, "fields": {key: self.encoded(each, key) for key, each in value._asdict().items()}}  # type: ignore[attr-defined]
-        if kind in _classes():
-            kept = {key: each for key, each in vars(value).items() if key in _classes()[kind][1]}
-            return {"class": kind, "fields": {key: self.encoded(each, key) for key, each in kept.items()}}
+        names = _attributes(value)
+        if names:
+            described = {each: self.encoded(getattr(value, each), each) for each in names}
+            return {"class": type(value).__name__, "fields": described}
         if isinstance(value, list | tuple):
             return {type(value).__name__: [self.encoded(each, name) for each in value]}
         raise ValueError(
@@ -85,8 +71,8 @@ class _Writer:
         )
 
 
-def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
-    """Return the classes that a file may name, and the attributes of those that are not dataclasses or tuples."""
+def _classes() -> dict[str, Any]:
+    """Return the classes that a file may name."""
     from sklearn.decomposition import PCA
 
     from drsne.affinities import Calibration
@@ -98,23 +84,16 @@ def _classes() -> dict[str, tuple[Any, tuple[str, ...]]]:
     from drsne.terms.profile import Smoothing
 
     ours = (Adam, Calibration, Density, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
-    of_pca = (
-        "n_components",
-        "svd_solver",
-        "random_state",
-        "components_",
-        "mean_",
-        "explained_variance_",
-        "explained_variance_ratio_",
-        "singular_values_",
-        "noise_variance_",
-        "n_components_",
-        "n_samples_",
-        "n_features_in_",
-        "score_bits_",
-    )
-    classes = {kind.__name__: (kind, ()) for kind in (*ours, Smoothing, Training)}
-    return {**classes, "PCA": (PCA, of_pca)}
+    return {kind.__name__: kind for kind in (*ours, Smoothing, Training, PCA)}
+
+
+def _attributes(value: Any) -> list[str]:
+    """Return the names of the attributes of an object that are saved, or none if it cannot be saved."""
+    if is_dataclass(value):
+        return [field.name for field in fields(value) if not field.name.startswith("_")]
+    if type(value).__name__ not in _classes():
+        return []
+    return list(getattr(value, "_fields", ())) or [name for name in _OF_PCA if hasattr(value, name)]
 
 
 def _decoded(value: Any, arrays: list[Any], classes: dict[str, Any]) -> Any:
@@ -124,22 +103,18 @@ def _decoded(value: Any, arrays: list[Any], classes: dict[str, Any]) -> Any:
     if "array" in value:
         return arrays[value["array"]]
     if "csr" in value:
-        return sp.csr_matrix(
-            tuple(_decoded(part, arrays, classes) for part in value["csr"]), shape=tuple(value["shape"])
-        )
+        return sp.csr_matrix(tuple(arrays[part["array"]] for part in value["csr"]), shape=tuple(value["shape"]))
     if "dict" in value:
         return {key: _decoded(each, arrays, classes) for key, each in value["dict"]}
-    if "list" in value:
-        return [_decoded(each, arrays, classes) for each in value["list"]]
-    if "tuple" in value:
-        return tuple(_decoded(each, arrays, classes) for each in value["tuple"])
-    kind, attributes = classes[value["class"]]
+    for name, kind in (("list", list), ("tuple", tuple)):
+        if name in value:
+            return kind(_decoded(each, arrays, classes) for each in value[name])
     given = {name: _decoded(each, arrays, classes) for name, each in value["fields"].items()}
-    if not attributes:
-        return kind(**given)
-    made = kind()
+    if value["class"] != "PCA":
+        return classes[value["class"]](**given)
+    made = classes["PCA"]()
     for name, each in given.items():
-        if name not in attributes:
+        if name not in _OF_PCA:
             raise KeyError(name)
         setattr(made, name, each)
     return made
@@ -227,7 +202,7 @@ def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str
     """Return the model in a file, one of ``kinds``. Its attributes can also be objects of the classes ``others``."""
     from drsne.placement.reference import Reference
 
-    classes = {**_classes(), **{name: (kind, ()) for name, kind in others.items()}}
+    classes = {**_classes(), **others}
     header, arrays = _parts(Path(path))
     try:
         for array in arrays:
@@ -250,7 +225,7 @@ def loaded(path: str | os.PathLike[str], kinds: dict[str, Any], others: dict[str
         _check_consistent(model)
         if header["output"] is not None:
             model.set_output(transform=header["output"])
-    except _UNREADABLE as error:
+    except Exception as error:  # contents of another kind can raise any error
         raise ModelFileError(
             f"{path} is a model file of drsne {header.get('drsne', '(unknown version)')} that this version cannot "
             f"read ({type(error).__name__}: {error}). Fit the model again, or use the version that wrote it."
@@ -314,7 +289,7 @@ def _check_types(value: Any) -> None:
         field, kind = getattr(value, name), str(getattr(annotation, "__forward_arg__", annotation))
         known = _classes().get(kind)
         if known is not None:
-            if not isinstance(field, known[0]):
+            if not isinstance(field, known):
                 raise ValueError(f"{name} has a wrong type")
             _check_types(field)
         elif kind in plain and (not isinstance(field, plain[kind]) or (kind != "bool" and isinstance(field, bool))):

@@ -118,8 +118,7 @@ def _selected(
     With ``skip``, rows with missing values are left out.
     """
     values, is_frame = content.values, hasattr(content.values, "iloc")
-    given = values.columns if is_frame else content.columns
-    own = [f"x{place + 1}" for place in range(values.shape[1])] if given is None else [str(each) for each in given]
+    own = content.names
     places: dict[str, int] = {}
     for place, each in enumerate(own):
         places.setdefault(each, place)
@@ -162,7 +161,7 @@ def _selected(
     others = {each: np.asarray(column)[rows] for each, column in others.items()}
     return Table(
         X=X,
-        columns=None if given is None else used,
+        columns=used if content.has_names else None,
         index=None if content.index is None else np.asarray(content.index)[rows],
         label=None if label is None else others.pop(label),
         others=others,
@@ -196,17 +195,18 @@ def _numbers(
     for place in places:
         column = frame.iloc[:, place]
         if column.dtype.kind not in "biuf":
-            parsed = [np.nan if is_missing(each) else number(each, content.decimal) for each in column]
-            wrong = [each for each, value in zip(column, parsed, strict=True) if value is None]
-            present = len(column) - sum(map(is_missing, column))
-            is_text = column.dtype.kind != "O" or column.dtype.name == "category"  # dates and categories
-            if choose and (is_text or not present or len(wrong) > max(_FEW * present, 1 if present > 2 else 0)):
+            is_text = choose and (column.dtype.kind != "O" or column.dtype.name == "category")  # dates and categories
+            given = [] if is_text else [None if is_missing(value) else value for value in column]
+            parsed = [np.nan if value is None else number(value, content.decimal) for value in given]
+            wrong = [value for value, found in zip(given, parsed, strict=True) if found is None]
+            present = sum(value is not None for value in given)
+            if choose and (not present or len(wrong) > max(_FEW * present, 1 if present > 2 else 0)):
                 texts.append(own[place])
                 continue
             if wrong:
                 raise _mistake(content, own[place], name, wrong, choose)
             converted[place] = np.array(parsed, dtype=np.float64)
-            if any(isinstance(value, str) for value in column):
+            if any(isinstance(value, str) for value in given):
                 stored.append(own[place])
         numbers.append(place)
     X = np.empty((len(frame), len(numbers)))
