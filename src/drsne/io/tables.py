@@ -24,7 +24,10 @@ from drsne.io.sources import Content, Source, TableError
 from drsne.io.values import column_of, listed, number, plural
 from drsne.io.writing import replacing
 
-__all__ = ["FORMATS", "Source", "TableError", "column_of", "format_of"]  # and what is defined here
+__all__ = [
+    "FORMATS", "Source", "Table", "TableError", "check_columns", "check_output", "column_of", "format_of", "read",
+    "read_content", "row_names", "with_map", "write",
+]  # fmt: skip
 
 _SMALL = 1 << 26  # number of bytes below which the free memory is not checked
 _FEW = 0.1  # largest share of text in a column of numbers with mistakes
