@@ -101,6 +101,23 @@ def less_time(method: str) -> str:
     return f"{100 * (1 - other / ours):.0f}"
 
 
+def memory_of_a_million() -> tuple[str, str]:
+    """Return the estimated and the measured gigabytes of a default fit of a million points."""
+    import drsne
+
+    here = [row for row in bench("speed")._rows(2, 2, -1) if row["n"] == MILLION and "peak_gb" in row]
+    return f"{drsne.memory_estimate(MILLION, 50) / 1e9:.1f}", f"{max(row['peak_gb'] for row in here):.1f}"
+
+
+def preset_differences() -> tuple[str, str, str]:
+    """Return the largest difference of CC from the authors' code, and the range of those of trustworthiness."""
+    lines = [line.split("|") for line in (RESULTS / "preset.md").read_text(encoding="utf-8").splitlines()]
+    ours = [line for line in lines if len(line) > 6 and line[2].strip() == "preset"]
+    tw, cc = ([abs(float(line[at].split("(")[1].strip(" )"))) for line in ours] for at in (4, 6))
+    assert tw[-1] == max(tw)
+    return f"{max(cc):.3f}", f"{min(tw):.3f}", f"{max(tw):.3f}"
+
+
 def gpu(n: int, device: str = "NVIDIA H200", field: str = "total_s", **wanted: Any) -> float:
     """Return the median of a field of the rows of a GPU."""
     wanted |= {"n": n, "device": device}
