@@ -159,15 +159,13 @@ CLAIMS = [
         "At 70,000 rows, UMAP takes {} % less time and PaCMAP {} % less.",
         lambda: (less_time("umap"), less_time("pacmap")),
     ),
-    Claim(ENGINES, "the estimate is {} GB, and a default fit needed {} GB", lambda: memory_of_a_million()),
-    Claim(
-        SCALING, "{} GB for a million points with 50 features, where a fit needed {} GB", lambda: memory_of_a_million()
-    ),
+    Claim(ENGINES, "the estimate is {} GB, and a default fit needed {} GB", memory_of_a_million),
+    Claim(SCALING, "{} GB for a million points with 50 features, where a fit needed {} GB", memory_of_a_million),
     Claim(
         README,
-        "differs by at most {} from that of the authors' code at the four weights that we compared, and trustworthiness by "
-        "{} to {}, most at the largest weight.",
-        lambda: preset_differences(),
+        "differs by at most {} from that of the authors' code at the four weights that we compared, and "
+        "trustworthiness by {} to {}, most at the largest weight.",
+        preset_differences,
     ),
     Claim(COMPARISON, "a million points took {} s with drsne", lambda: (f"{gpu(MILLION):.0f}",)),
     Claim(
@@ -264,7 +262,7 @@ CLAIMS = [
         SCALING,
         "and took {} minutes: {} minutes for the stage `output`, {} minutes for `concentration`, and {} "
         "seconds each for `landmarks` and `landmark_map`. No worker used more than {} MB.",
-        lambda: largest_run(),
+        largest_run,
     ),
     Claim(
         SCALING,
@@ -289,14 +287,14 @@ CLAIMS = [
     Claim(
         SCALING,
         "the remaining bias was at most {}, and the root mean square error of the log concentrations was {} to {}",
-        lambda: checked_errors(),
+        checked_errors,
     ),
     Claim(
         MODELS,
         "TW, continuity, rho30 and rho5 differ by at most {} from those of the fit of all rows, and CC by at most {}.",
         lambda: (placed_off("TW", "Cont", "rho30", "rho5"), placed_off("CC")),
     ),
-    Claim(MODELS, "one row takes {} ms, and 10,000 rows take {} s", lambda: placing_times()),
+    Claim(MODELS, "one row takes {} ms, and 10,000 rows take {} s", placing_times),
     Claim(
         "docs/faq.md",
         "the first fit of Digits takes {} s with an empty cache and {} s in a new process",
