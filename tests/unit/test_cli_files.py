@@ -19,7 +19,6 @@ from sklearn.neighbors import NearestNeighbors  # noqa: E402
 import drsne  # noqa: E402
 from drsne import DRSNE, DenSNE, cli, metrics  # noqa: E402
 from drsne.backends.numba.placement import NumbaPlacer  # noqa: E402
-from drsne.cli import _outputs  # noqa: E402
 from drsne.estimators import memory  # noqa: E402
 
 FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs", "1"]

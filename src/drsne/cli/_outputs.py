@@ -114,4 +114,4 @@ def _is_text(path: str | None) -> bool:
     """Return whether a table is written as text."""
     from drsne.io.formats import by_extension
 
-    return path is not None and (path == "-" or by_extension(path) == "csv")
+    return path is not None and (path == "-" or by_extension(Path(path)) == "csv")
