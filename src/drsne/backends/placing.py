@@ -26,6 +26,8 @@ class Rows(NamedTuple):
     weights: Any  # density weights, (m,)
     apart: Any  # weights with which rows are kept apart from the map, (m,)
     skipped: Any  # the point of the map that is left out, or -1, (m,), int32
+    anchors: Any  # places to which further terms pull the rows, (m, d), or (m, 0) without such terms
+    stiffness: Any  # strengths of these pulls, (m,)
 
 
 class Shared(NamedTuple):
@@ -81,6 +83,10 @@ class Placer(Protocol):
 
     def chosen(self, rows: Rows, some: NDArray[Any]) -> Rows:
         """Return some of the received rows."""
+        ...
+
+    def pulled(self, rows: Rows, anchors: Array, stiffness: Array) -> Rows:
+        """Return received rows with other pulls of further terms."""
         ...
 
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:

@@ -256,12 +256,14 @@ class _Losses(NamedTuple):
 
     reference: Reference
     placer: Placer
+    new: NewRows  # all rows of the chunk
     rows: Rows  # what the losses depend on, as arrays of the placer
     shared: Shared
     scales: Array  # (m,)
     weights: Array  # density weights
     apart: Array  # weights with which rows are kept apart from the map
     skipped: NDArray[np.int32]
+    numbers: NDArray[np.intp]  # of these rows in the chunk
     kept: NDArray[np.int32] | None
 
     @classmethod
@@ -282,7 +284,7 @@ class _Losses(NamedTuple):
             field.reach + 2.0 * radius,
             field.centre,
         )
-        terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:])
+        terms = tuple(tuple(map(float, each)) if isinstance(each, tuple) else float(each) for each in density[1:-1])
         own = Rows(
             np.ascontiguousarray(slots(rows.graph, training.masses, training.affinity_neighbors).indices),
             rows.affinities,
@@ -292,10 +294,12 @@ class _Losses(NamedTuple):
             density.weight * (1.0 - rows.novel),
             apart,
             rows.skipped,
+            np.empty((len(rows.radii), 0)),
+            np.zeros(len(rows.radii)),
         )
         shared = Shared(field.at, constants, terms)
-        host = own.scales, own.weights, own.apart, own.skipped, rows.kept
-        return cls(reference, placer, placer.received(own), shared, *host)
+        host = own.scales, own.weights, own.apart, own.skipped, np.arange(len(rows.radii)), rows.kept
+        return cls(reference, placer, rows, placer.received(own), shared, *host)
 
     def of_rows(self, some: NDArray[np.intp]) -> _Losses:
         """Return the losses of some of the rows."""
@@ -308,11 +312,24 @@ class _Losses(NamedTuple):
 
     def descend(self, Y: Array, in_map: NDArray[np.int32], steps: int) -> NDArray[np.bool_]:
         """Move the rows by at most so many steps, and return which have arrived at a minimum."""
-        return self.placer.descend(Y, self.rows, in_map, self.shared, steps)
+        arrived = self.placer.descend(Y, self._pulled(Y), in_map, self.shared, steps)
+        return np.zeros_like(arrived) if self.reference.density.others else arrived
 
     def values(self, Y: Array, in_map: NDArray[np.int32]) -> Array:
         """Return the losses at these places."""
-        return self.placer.values(Y, self.rows, in_map, self.shared)
+        values = self.placer.values(Y, self.rows, in_map, self.shared)
+        others = self.reference.density.others
+        return values + sum(term.pull(self.new, self.numbers, Y)[0] for term in others) if others else values
+
+    def _pulled(self, Y: Array) -> Rows:
+        """Return the rows with the pulls of further terms, as these are at the places ``Y``."""
+        pulls = [term.pull(self.new, self.numbers, Y) for term in self.reference.density.others]
+        if not pulls:
+            return self.rows
+        stiffness = np.sum([strength for *_, strength in pulls], axis=0)
+        moment = np.sum([anchor * strength[:, None] for _, anchor, strength in pulls], axis=0)
+        anchors = np.divide(moment, stiffness[:, None], out=Y.copy(), where=stiffness[:, None] > 0.0)
+        return self.placer.pulled(self.rows, anchors, stiffness)
 
     def nearest(self, Y: Array) -> NDArray[np.int32]:
         """Return the points of the map that are nearest to the places, where a term needs them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,22 @@ class RadiusTerm(NamedTuple):
     correlation: float = 0.0
 
 
+class RowTerm(Protocol):
+    """The share of a further term in the loss of a new row, which is half of n times the term.
+
+    While a row moves, its share is a pull to an anchor, ``stiffness / 2`` times the squared distance from it. The
+    anchor is found again in every round of a descent, so any term with a gradient and a positive curvature can be
+    written in this way: the anchor is the place minus the gradient divided by the curvature.
+    """
+
+    def pull(self, rows: Any, some: NDArray[np.intp], Y: Array) -> tuple[Array, Array, Array]:
+        """Return the shares (m,), anchors (m, d) and stiffness (m,) of the rows ``some`` at the places ``Y`` (m, d).
+
+        ``rows`` is a :class:`drsne.placement.place.NewRows`.
+        """
+        ...
+
+
 class Density(NamedTuple):
     """The density terms of the loss of a new row. Terms with the share 0 are not used."""
 
@@ -82,3 +98,4 @@ class Density(NamedTuple):
     exponent: float = 1.0
     squared_distance: float = 0.0  # constant that is added to squared distances
     profile: float = 0.0  # constant that is added to relative concentrations
+    others: tuple[RowTerm, ...] = ()  # further terms

@@ -288,11 +288,10 @@ class Problem:
         """Return the density terms in the loss of a new row in the map ``Y``."""
         state = self.start() if state is None else state
         at = self._moment(state.in_order(self.backend.received(Y)), state, density=density)
-        for term, memory in zip(state.loss.terms, state.memories, strict=True):
-            found = term.of_new_row(memory, at)
-            if found is not None:
-                return found
-        return Density()
+        shares = [term.of_new_row(memory, at) for term, memory in zip(state.loss.terms, state.memories, strict=True)]
+        main = next((share for share in shares if isinstance(share, Density)), Density())
+        others = [share for share in shares if share is not None and not isinstance(share, Density)]
+        return main._replace(others=tuple(others))
 
     def _moment(
         self, Y: Array, state: State, *, iteration: int | None = None, density: float = 1.0, losses: bool = False

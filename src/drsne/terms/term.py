@@ -13,7 +13,7 @@ from drsne.backends import Backend, Order, PairList
 from drsne.backends.arrays import host
 
 if TYPE_CHECKING:
-    from drsne.terms.new_row import Density
+    from drsne.terms.new_row import Density, RowTerm
 
 Array = NDArray[np.float64]
 
@@ -94,6 +94,6 @@ class Term:
         """Return the quantity of every point of the map that the term compares with the data, (n,), or None."""
         return None
 
-    def of_new_row(self, memory: Any, at: Moment) -> Density | None:
+    def of_new_row(self, memory: Any, at: Moment) -> Density | RowTerm | None:
         """Return the share of the term in the loss of a new row in this map, or None if it has none."""
         return None

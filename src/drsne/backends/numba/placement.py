@@ -56,6 +56,10 @@ class NumbaPlacer:
         """Return some of the rows."""
         return Rows(*(each[some] for each in rows))
 
+    def pulled(self, rows: Rows, anchors: Array, stiffness: Array) -> Rows:
+        """Return rows with other pulls of further terms."""
+        return rows._replace(anchors=anchors, stiffness=stiffness)
+
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
         """Return the places at which rows start."""
         Y = np.empty((len(rows.scales), d))
@@ -97,4 +101,4 @@ def _flat(shared: Shared) -> tuple[Any, ...]:
 
 def _arguments(rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> tuple[Any, ...]:
     lists = rows.near, rows.affinities, rows.scales, rows.listed, in_map
-    return *lists, rows.targets, rows.weights, rows.apart, rows.skipped, _flat(shared)
+    return *lists, rows.targets, rows.weights, rows.apart, rows.skipped, rows.anchors, rows.stiffness, _flat(shared)

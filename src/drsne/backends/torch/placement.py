@@ -60,6 +60,10 @@ class TorchPlacer:
         """Return some of the received rows."""
         return _of_rows(rows, self._sent(some))
 
+    def pulled(self, rows: Rows, anchors: Array, stiffness: Array) -> Rows:
+        """Return received rows with other pulls of further terms."""
+        return rows._replace(anchors=self._sent(anchors), stiffness=self._sent(stiffness))
+
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
         """Return the best of some starts: the mean place of the neighbours, and the nearest of them.
 

@@ -156,6 +156,9 @@ def loss(Y: Tensor, rows: Rows, in_map: Tensor | None, shared: Shared, limits: L
             added.append(_profile_loss(radius, slope, rows, term, alpha, smoothing, limits))
     if in_map is not None and in_map.shape[1] and bool((rows.apart > 0.0).any()):
         added.append(_apart_loss(*_mean_distance(field, Y, in_map, floor), rows.apart, apart_radius, limits))
+    if rows.anchors.shape[1]:
+        off = Y - rows.anchors
+        added.append((0.5 * rows.stiffness * _dot(off, off), rows.stiffness[:, None] * off))
     for each in added:
         if each is not None:
             value, gradient = value + each[0], gradient + each[1]

@@ -339,13 +339,25 @@ def _attraction_loss(y, at, inverse, p, base, delta, gradient, room):  # type: i
 
 
 @inlined
-def loss(y, lists, p, a, target, lam, apart, skipped, shared, gradient, room):  # type: ignore[no-untyped-def]
+def _anchor_loss(y, anchor, stiffness, gradient):  # type: ignore[no-untyped-def]
+    """Return ``stiffness / 2`` times the squared distance from an anchor, and add its gradient."""
+    value = 0.0
+    for c in range(anchor.shape[0]):
+        away = y[c] - anchor[c]
+        gradient[c] += stiffness * away
+        value += 0.5 * stiffness * away * away
+    return value
+
+
+@inlined
+def loss(y, lists, p, a, target, lam, apart, skipped, anchor, stiffness, shared, gradient, room):  # type: ignore[no-untyped-def]
     """Return the loss of a row at ``y`` and write its gradient.
 
     ``lists`` are its neighbours, which have the affinities ``p``, and its density neighbours in the data and in the
     map (see :func:`_fill`). ``a`` is the scale of the row, ``lam`` its density weight, and ``apart`` the weight with
-    which it is kept apart from the points of the map. ``shared`` is the same for all rows: the places of the map, its
-    places divided by the stretch, its scales and its masses; the tree; constants; and the density terms.
+    which it is kept apart from the points of the map. Further terms pull it to its ``anchor``. ``shared`` is the same
+    for all rows: the places of the map, its places divided by the stretch, its scales and its masses; the tree;
+    constants; and the density terms.
     """
     fixed, tree, constants, density = shared
     at_near, inverse, at_listed, at_map = lists
@@ -359,11 +371,15 @@ def loss(y, lists, p, a, target, lam, apart, skipped, shared, gradient, room):  
     value += _profile_loss(y, at_map, target, lam, of_map, alpha, floor, smoothing, gradient, room)
     value += _radius_loss(y, at_near, target, lam, of_radii, gradient, room)
     value += _apart_loss(y, at_map, apart, apart_radius, floor, gradient, room)
+    if anchor.shape[0] > 0:
+        value += _anchor_loss(y, anchor, stiffness, gradient)
     return value
 
 
 @kernel
-def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo, hi):  # type: ignore[no-untyped-def]
+def begin(  # type: ignore[no-untyped-def]
+    Y, near, p, a, listed, target, lam, apart, skipped, anchors, stiffness, shared, block, lo, hi
+):
     """Write the best of some starts of rows lo to hi: the mean place of the neighbours, and the nearest of them.
 
     A row that is kept apart with a weight of at least ``outer`` starts outside of the map, in the direction of its
@@ -390,7 +406,7 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
             else:
                 for c in range(d):
                     y[c] = places[near[r, candidate], c]
-            own = p[r], a[r], target[r], lam[r], apart[r], skipped[r]
+            own = p[r], a[r], target[r], lam[r], apart[r], skipped[r], anchors[r], stiffness[r]
             value = loss(y, lists, *own, shared, gradient, room)
             if value < least or candidate < 0:
                 least = value
@@ -408,7 +424,26 @@ def begin(Y, near, p, a, listed, target, lam, apart, skipped, shared, block, lo,
 
 @kernel
 def descend(  # type: ignore[no-untyped-def]
-    Y, near, p, a, listed, in_map, target, lam, apart, skipped, shared, steps, arrived, values, gradients, block, lo, hi
+    Y,
+    near,
+    p,
+    a,
+    listed,
+    in_map,
+    target,
+    lam,
+    apart,
+    skipped,
+    anchors,
+    stiffness,
+    shared,
+    steps,
+    arrived,
+    values,
+    gradients,
+    block,
+    lo,
+    hi,
 ):
     """Move rows lo to hi to a minimum of their loss by at most ``steps`` steps of the BFGS method.
 
@@ -425,7 +460,8 @@ def descend(  # type: ignore[no-untyped-def]
         for c in range(d):
             y[c] = Y[r, c]
         _fill(lists, near[r], a[r], listed[r], in_map[r], shared[0])
-        own, gradient = (p[r], a[r], target[r], lam[r], apart[r], skipped[r]), gradients[r]
+        own = p[r], a[r], target[r], lam[r], apart[r], skipped[r], anchors[r], stiffness[r]
+        gradient = gradients[r]
         value = loss(y, lists, *own, shared, gradient, room)
         fresh, arrived[r] = True, True
         for _ in range(steps):
