@@ -32,7 +32,7 @@ from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 from sklearn.metrics import roc_auc_score
 
-from drsne import DRSNE, graph, metrics
+from drsne import DRSNE, metrics, neighbors
 
 DATA = tuple(EIGHT)
 SEED, SAMPLE, NEAR, DIRECTIONS, LENGTH = 3, 1000, 30, 3, 0.5
@@ -42,7 +42,7 @@ def compared(name: str, X: np.ndarray) -> list[object]:
     """Return the line of a data set."""
     model = DRSNE(random_state=SEED, n_jobs=-1).fit(X)
     Y, n = model.embedding_, len(X)
-    near = graph.knn(X, NEAR, n_jobs=-1)
+    near = neighbors.knn(X, NEAR, n_jobs=-1)
     start = time.perf_counter()
     trust = metrics.reliability(model, max_samples=SAMPLE, random_state=SEED)
     ours = time.perf_counter() - start

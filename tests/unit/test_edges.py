@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from drsne import DRSNE, DenSNE, density_path, graph, metrics
+from drsne import DRSNE, DenSNE, density_path, metrics, neighbors
 
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 12, "random_state": 0}
 
@@ -107,7 +107,7 @@ def test_a_misspelt_metric_gets_a_suggestion(X, metric, meant):
 
 
 def test_connectivities_are_not_taken_for_distances(X):
-    near = graph.knn(X, 12)
+    near = neighbors.knn(X, 12)
     rows = np.repeat(np.arange(len(X)), 12)
     weights = np.exp(-(near.distances - near.distances[:, :1]))  # 1 at the nearest, as in UMAP's graph
     connectivities = sp.csr_matrix((weights.ravel(), (rows, near.indices.ravel())), shape=(len(X), len(X)))
@@ -130,7 +130,7 @@ def test_full_matrices_that_are_no_distances(X):
 
 
 def test_a_graph_that_is_too_small_says_how_to_build_it(X):
-    near = graph.knn(X, 15)
+    near = neighbors.knn(X, 15)
     with pytest.warns(UserWarning, match=r"perplexity from 20 to 5, because the graph has only 15 neighbours") as seen:
         model = DRSNE(**QUICK | {"perplexity": 20.0}, neighbors=near).fit(X)
     assert "n_neighbors=61" in str(seen[0].message)
@@ -285,7 +285,7 @@ def test_set_params_suggests_a_name():
 
 
 def test_connectivities_as_neighbors_are_noticed(X):
-    near = graph.knn(X, 15)
+    near = neighbors.knn(X, 15)
     rows = np.repeat(np.arange(len(X)), 15)
     weights = np.exp(-(near.distances - near.distances[:, :1]))
     connectivities = sp.csr_matrix((weights.ravel(), (rows, near.indices.ravel())), shape=(len(X), len(X)))
