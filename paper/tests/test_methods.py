@@ -90,7 +90,7 @@ def test_what_comes_before_the_density_term_is_shared(name, workspace, monkeypat
     class Counted(_drsne.RememberedProblem):
         def __init__(self, problem, n_iter):
             class Counts:
-                backend, start = problem.backend, problem.start
+                backend, start, names = problem.backend, problem.start, problem.names
                 reordered_every, reorder = problem.reordered_every, problem.reorder
 
                 def evaluate(self, Y, **options):
@@ -114,16 +114,16 @@ def test_what_comes_before_the_density_term_is_shared(name, workspace, monkeypat
 
 def test_recorded_settings_are_those_of_the_package():
     """Method files repeat a few constants, so that listing methods does not import the estimators."""
-    from drsne import presets
     from drsne.estimators import path
+    from drsne.optimize import defaults
     from drsne_paper.methods import _drsne
 
-    rate = presets.PATH_RATE
-    assert {"path_step": presets.PATH_STEPS / presets.FIXED_ITERATIONS, "path_rate": rate} == _drsne.STEPS
+    rate = defaults.PATH_RATE
+    assert {"path_step": defaults.PATH_STEPS / defaults.FIXED_ITERATIONS, "path_rate": rate} == _drsne.STEPS
     assert {
-        "iterations": presets.ITERATIONS,
-        "momentum": presets.MOMENTUM,
-        "path_iterations": presets.PATH_STEPS,
+        "iterations": defaults.ITERATIONS,
+        "momentum": defaults.MOMENTUM,
+        "path_iterations": defaults.PATH_STEPS,
         "path_rate": rate,
     } == _drsne.ADAPTIVE_STEPS
     assert set(_drsne.PATH_WEIGHTS) <= set(path.AUTO_WEIGHTS)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from drsne import cli
-from drsne.terms import drsne as objective
+from drsne.terms import concentration as objective
 from drsne.terms.contrast import local_dimension
 from drsne_paper import Rows, studies
 from drsne_paper.document import markdown
