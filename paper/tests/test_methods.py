@@ -166,6 +166,6 @@ def test_an_unknown_method_and_a_missing_package(monkeypatch):
     with pytest.raises(ValueError, match="method must be one of"):
         methods.load("tnse")
     monkeypatch.setattr(methods, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"method 'umap' needs umap: pip install 'drsne\[experiments\]', or leave it"):
+    with pytest.raises(ImportError, match=r"method 'umap' needs umap: pip install '\./paper\[peers\]', or leave it"):
         methods.load("umap")
     assert "umap" in methods.names()  # listing needs nothing
