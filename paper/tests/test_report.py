@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -396,13 +395,3 @@ def test_claims_in_a_document(tmp_path):
             report.update_claims(file, ROOT / "paper" / "results")
         assert file.read_text() == wrong
     assert [one.name for one in tmp_path.iterdir()] == ["doc.md"]
-
-
-def test_without_jinja2_the_extra_is_named(folder, monkeypatch):
-    from drsne_paper import pages
-
-    pages._environment.cache_clear()
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"pip install 'drsne\[report\]'"):
-        pages.html([Text("a")], folder)
-    pages._environment.cache_clear()
