@@ -54,8 +54,8 @@ def evaluate_anomaly(Y: Array, labels: Any) -> dict[str, dict[str, float]]:
     Examples
     --------
     >>> from drsne_paper.scoring import evaluate_anomaly
-    >>> Y = [[0.0, 0.0], [1.0, 0.1], [2.0, -0.1], [1.0, 0.3], [9.0, 9.0]]
-    >>> evaluate_anomaly(Y, [0, 0, 0, 0, 1])["centroid"]
+    >>> Y = [[place % 8, place // 8] for place in range(64)] + [[99, 99]]
+    >>> evaluate_anomaly(Y, [0] * 64 + [1])["knn"]
     {'auprc': 1.0, 'auroc': 1.0}
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
