@@ -33,14 +33,18 @@ def agreement(Y, X, d):
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_pca_is_principal_components(d):
-    X = low_rank()
-    Y = initialization.pca(X, d, rng(), Workers())
-    assert Y.shape == (300, d)
-    assert Y[:, 0].std() == pytest.approx(1e-4, rel=0.01)
-    assert agreement(Y, X, d) > 0.99
-    assert agreement(initialization.pca(sp.csr_matrix(X), d, rng(), Workers()), X, d) > 0.99
+    X = low_rank() * np.r_[3.0, np.ones(11)]  # columns of different widths
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
-    assert agreement(initialization.classical_scaling(D, d, rng(), Workers()), X, d) > 0.99
+    widths = PCA(d).fit_transform(X).std(axis=0)
+    for Y in (
+        initialization.pca(X, d, rng(), Workers()),
+        initialization.pca(sp.csr_matrix(X), d, rng(), Workers()),
+        initialization.classical_scaling(D, d, rng(), Workers()),
+    ):
+        assert Y.shape == (300, d)
+        assert Y[:, 0].std() == pytest.approx(1e-4, rel=0.01)
+        assert agreement(Y, X, d) > 0.99
+        np.testing.assert_allclose(Y.std(axis=0) / Y[:, 0].std(), widths / widths[0], rtol=0.03)
 
 
 @pytest.mark.usefixtures("few")
