@@ -34,12 +34,12 @@ class Content(NamedTuple):
 
     @property
     def has_names(self) -> bool:
-        """Whether the columns have names."""
+        """Return whether the columns have names."""
         return self.columns is not None or hasattr(self.values, "iloc")
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns, which are x1, x2 and so on if the file has none."""
+        """Return the names of the columns, which are x1, x2 and so on if the file has none."""
         if not self.has_names:
             return [f"x{place + 1}" for place in range(self.values.shape[1])]
         return [str(each) for each in (self.values.columns if self.columns is None else self.columns)]
