@@ -1,6 +1,7 @@
-"""The objectives that are minimised: the equations of docs/theory.md on arrays.
+"""The loss of a map, a sum of terms: the equations of docs/theory.md on arrays.
 
-Loops over pairs and points are left to a backend. ``kl`` has the KL divergence of t-SNE, ``concentration`` the profiles
-and their loss, ``kernel`` the scales of the adaptive kernel, ``neighborhoods`` the radii of a map, ``problem`` the
-parts that both objectives share, and ``drsne`` and ``densne`` the two objectives.
+Loops over pairs and points are left to a backend. ``term`` says what a term is, ``kl`` has the KL divergence of t-SNE,
+``concentration`` the density term of DR-SNE, ``log_radii`` that of den-SNE, and ``pull`` the term of updates.
+``problem`` adds the terms up. ``profile``, ``contrast``, ``kernel`` and ``neighborhoods`` have the quantities that terms
+compare, and ``new_row`` the loss of one more row.
 """

@@ -1,7 +1,7 @@
 """The contrast: the power of the concentration in the data that a map shows (docs/theory.md, section 8).
 
 It follows from the spread of the log radii and from the local dimension of the data. Radii and distances are taken from
-:mod:`drsne.estimators.preparation`, and :mod:`drsne.terms.objective` uses the contrast.
+:mod:`drsne.preparation`, and :mod:`drsne.terms.objective` uses the contrast.
 """
 
 from __future__ import annotations
