@@ -16,7 +16,7 @@ from report import RESULTS
 
 from drsne import metrics
 from drsne.estimators.path import WEIGHTS
-from drsne.presets import LAST_STEPS
+from drsne.optimize.defaults import LAST_STEPS
 from drsne_paper import Rows, Study, methods
 from drsne_paper.methods import Method, _peers
 from drsne_paper.methods._drsne import ADAPTIVE_STEPS, along_a_path, estimator_maps

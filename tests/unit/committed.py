@@ -189,7 +189,7 @@ def small_weight(weight: str, score: str) -> str:
 
 def iterations(most: float) -> str:
     from drsne.estimators.path import WEIGHTS
-    from drsne.presets import path_schedules
+    from drsne.optimize.defaults import path_schedules
 
     weights = [weight for weight in WEIGHTS if weight <= most]
     early, last = sum(w <= 0.1 for w in weights) - 1, sum(w > 70 for w in weights)
