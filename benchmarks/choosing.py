@@ -1,34 +1,29 @@
-"""Print the tables of docs/choosing.md from the rows of three studies. Nothing is fitted.
+"""Print the tables of docs/choosing.md from the rows and reports of three studies. Nothing is fitted.
 
     python benchmarks/choosing.py
 
-The default, the weights and the contrast are those of the quality study (results/quality.jsonl) and of the part
-"held_out" of the study of the contrast (results/contrast.jsonl): means over the seeds 3 to 5 and the twelve data sets
-of the README. The neighbourhoods are those of the study of the kernel (results/kernel.jsonl), which chose the default
-with the seeds 0 to 2 of the eight data sets of the paper, 1000 iterations and a contrast of at most 2.
+The default, the weights and the contrast are those of the quality study (results/quality.jsonl) and of the study of
+the contrast (results/contrast.jsonl): means over the seeds 3 to 5 and the twelve data sets of the README. The
+neighbourhoods are those of the study that chose the default (results/kernel.md) with the seeds 0 to 2 of the eight
+data sets of the paper, 1000 iterations and a contrast of at most 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import contrast
 import numpy as np
-from data import EXTENDED
-from kernel import CHOOSING, read
-from kernel_report import DEFAULT, FIVE, judged
-from quality_methods import MEAN_OVER, OURS, PLAIN, rows, studies
-from quality_report import means
-from report import table
+from data import EXTENDED, MEAN_OVER
+from quality_methods import OURS, PLAIN, means, rows, studies
+from runner import FIVE, RESULTS, table
 
-from drsne_paper.rows import Rows
 from drsne_paper.runner import rows_of_study
 
-MODES = {'`"both"`': DEFAULT, '`"input"`': "input, 1", '`"embedding"`': "embedding, 1"}
+MODES = {'`"both"`': "**both, 1**", '`"input"`': "input, 1", '`"embedding"`': "embedding, 1"}
 LABELS = ("trustworthiness", "continuity", "CC", "rho30", "rho5")
 WORST = ("worst trustworthiness", "worst continuity")
-Scores = dict[str, dict[str, float]]  # of the data sets
+Scores = Mapping[str, dict[str, float]]  # of the data sets
 
 
 def of_quality(method: str) -> Scores:
@@ -37,13 +32,10 @@ def of_quality(method: str) -> Scores:
     return {p.dataset: p.scores for p in points if p.method == method and p.dataset in MEAN_OVER}
 
 
-def of_contrast(limit: float | None, weight: float) -> Scores:
-    """Return the mean scores with the automatic contrast (None), or with one of at most 2 (0), at a weight."""
-    found: dict[str, list[Any]] = {name: [] for name in MEAN_OVER}
-    for row in rows_of_study(contrast.study("held_out"), Rows(contrast.ROWS).read()):
-        if row["dataset"] in found and (row["params"]["contrast"], row["params"]["weight"]) == (limit, weight):
-            found[row["dataset"]].append(row["metrics"])
-    return {name: {s: float(np.mean([one[s] for one in some])) for s in some[0]} for name, some in found.items()}
+def of_contrast(setting: float | str) -> Scores:
+    """Return the mean scores of a weight with the automatic contrast, or "before" with one of at most 2."""
+    found = contrast.means()
+    return {name: found[name, setting] for name in MEAN_OVER}
 
 
 def line(scores: Scores, *more: str) -> list[str]:
@@ -66,8 +58,10 @@ def weight_table() -> str:
     plain = of_quality(PLAIN)
     lines = [["0 (plain t-SNE)", *line(plain), "", ""]]
     for weight in contrast.WEIGHTS:
-        found = of_contrast(None, weight)
-        worst = [f"{min(found[name][score] - plain[name][score] for name in MEAN_OVER):+.4f}" for score in FIVE[:2]]
+        found = of_contrast(weight)
+        worst = [
+            f"{min(found[name][score] - plain[name][score] for name in MEAN_OVER):+.4f}" for score in tuple(FIVE)[:2]
+        ]
         lines.append([f"{weight:g}{' (default)' if weight == 1.0 else ''}", *line(found), *worst])
     return table(["`density_weight`", *LABELS, *WORST], lines)
 
@@ -75,21 +69,19 @@ def weight_table() -> str:
 def contrast_table() -> str:
     """Return the mean scores with a contrast of at most 2 and with the automatic one."""
     lines = [
-        ["contrast of at most 2", *line(of_contrast(0.0, 1.0), "fragmentation")],
-        ["automatic contrast (default)", *line(of_contrast(None, 1.0), "fragmentation")],
-        ["automatic contrast, `density_weight=3`", *line(of_contrast(None, 3.0), "fragmentation")],
+        ["contrast of at most 2", *line(of_contrast("before"), "fragmentation")],
+        ["automatic contrast (default)", *line(of_contrast(1.0), "fragmentation")],
+        ["automatic contrast, `density_weight=3`", *line(of_contrast(3.0), "fragmentation")],
     ]
     return table(["setting", *LABELS, "fragmentation"], lines)
 
 
 def neighborhoods_table() -> str:
-    """Return the mean scores of the neighbourhoods in the study of the kernel."""
-    lines = []
-    for shown, label in MODES.items():
-        found = judged(read(), label, CHOOSING)
-        worst = [f"{found[f'least {score}']:+.4f}" for score in FIVE[:2]]
-        lines.append([shown, *(f"{found[score]:.3f}" for score in FIVE), *worst])
-    return table(["`neighborhoods`", *LABELS, *WORST], lines)
+    """Return the mean scores of the neighbourhoods from the report of the study of the kernel."""
+    text = (RESULTS / "kernel.md").read_text(encoding="utf-8")
+    cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in text.splitlines() if row.startswith("|")]
+    found = {row[0]: row[1 : 1 + len(LABELS) + len(WORST)] for row in reversed(cells)}
+    return table(["`neighborhoods`", *LABELS, *WORST], [[shown, *found[name]] for shown, name in MODES.items()])
 
 
 TABLES: tuple[Callable[[], str], ...] = (default_table, weight_table, contrast_table, neighborhoods_table)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from data import gaussians50, is_available, large
-from report import RESULTS, machine, table
+from runner import RESULTS, machine, table
 
 from drsne import DRSNE, engines
 from drsne.backends.numba.backend import NumbaBackend

@@ -64,7 +64,7 @@ from typing import Any
 import numpy as np
 from data import digits, large
 from gpu_report import NAMES, PARTS, PROFILED, ROWS, SCORED, SCORES, SIZES, data_name, done, write_report
-from report import sources
+from runner import sources
 
 import drsne
 from drsne import metrics

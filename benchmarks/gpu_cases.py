@@ -22,7 +22,7 @@ import argparse
 import numpy as np
 from gpu import data, device_name, fit, wait
 from gpu_report import CASE, CASES, ROWS, data_name, done
-from report import sources
+from runner import sources
 
 N_EQUAL, SMALL = 100, 20_000
 SHARE = 0.01  # share of the rows that are in groups of equal rows

@@ -135,7 +135,7 @@ def measure(n: int, methods: list[str], device: str, limit: float, again: bool) 
     """Fit data of one size by several methods, and write a row for each."""
     from gpu import data, device_name, scored
     from gpu_report import PEER, ROWS, data_name
-    from report import sources
+    from runner import sources
 
     there = set() if again else {row["key"] for row in ROWS.read() if "cc" in row or "error" in row}
     row = {"data": data_name(n), "n": n, "seed": 0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from report import Results, made_of, sources, table, write
+from runner import Results, made_of, sources, table, write
 
 SIZES = (70_000, 280_000, 1_000_000, 10_000_000)
 DATA = {70_000: "mnist", 280_000: "covertype"}  # 100 Gaussians for more points, and parts of MNIST for fewer

@@ -22,7 +22,7 @@ import numpy as np
 from data import large
 from gpu import device_name, wait
 from gpu_report import ROWS, SEARCH, done
-from report import sources
+from runner import sources
 
 NEIGHBORS, CHECKED = 90, 500
 DATA = ("uniform20", "uniform50", "gaussians")

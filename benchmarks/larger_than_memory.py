@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from report import Results, table, write
+from runner import FIVE, Results, table, write
 from threadpoolctl import threadpool_limits
 
 import drsne
@@ -42,13 +42,6 @@ from drsne.distributed.sources import parquet_files
 
 ROWS = Results("distributed", "what", "rows", "landmarks", "workers", "coverage", "device")
 GROUPS, COLUMNS, DECADES = 40, 50, 2.0
-SCORES = (
-    "trustworthiness",
-    "continuity",
-    "concentration_correlation",
-    "density_rank_correlation",
-    "local_density_rank_correlation",
-)
 MAPS = ("direct", "placed")
 STAGES = ("input", "statistics", "landmarks", "concentration", "landmark_map", "output", "scores")
 
@@ -227,8 +220,8 @@ def direct(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - begin
     sample = {"max_samples": options.sample, "random_state": 0}
     scores = {which: metrics.evaluate(X, each, **sample) for which, each in (("direct", Y), ("placed", placed))}
-    shown = {which: {score: round(each[score], 4) for score in SCORES} for which, each in scores.items()}
-    differences = {score: round(shown["placed"][score] - shown["direct"][score], 4) for score in SCORES}
+    shown = {which: {score: round(each[score], 4) for score in FIVE} for which, each in scores.items()}
+    differences = {score: round(shown["placed"][score] - shown["direct"][score], 4) for score in FIVE}
     row(
         options,
         "direct",
@@ -260,8 +253,8 @@ def write_report() -> None:
         elif each["what"] == "compare":
             same.append([*size, each["files"], len(each["different_files"])])
         elif each["what"] == "direct":
-            scores += [[*size, which, *(f"{each[which][score]:.4f}" for score in SCORES)] for which in MAPS]
-            scores.append([*size, "difference", *(f"{each['differences'][score]:+.4f}" for score in SCORES)])
+            scores += [[*size, which, *(f"{each[which][score]:.4f}" for score in FIVE)] for which in MAPS]
+            scores.append([*size, "difference", *(f"{each['differences'][score]:+.4f}" for score in FIVE)])
     write(
         "distributed",
         "Data larger than memory",
@@ -276,7 +269,7 @@ def write_report() -> None:
         "## Do the workers write the same bytes as one process?",
         table(["rows", "landmarks", "files", "files that differ"], same),
         "## Scores of landmarks and placed rows, against a fit of all rows",
-        table(["rows", "landmarks", "map", *(name.replace("_", " ") for name in SCORES)], scores),
+        table(["rows", "landmarks", "map", *(name.replace("_", " ") for name in FIVE)], scores),
         rows=rows,
     )
 

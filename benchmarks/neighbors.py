@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from data import large
-from report import table, write
+from runner import table, write
 
 K = 90
 

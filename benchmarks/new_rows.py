@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 from data import EXTENDED, large, prepare
-from report import Results, made_of, table, write
+from runner import Results, five_scores, made_of, rules, table, write
 
-from drsne import DRSNE, metrics
+from drsne import DRSNE
 
 DATA = ("digits", "fashion_mnist", "pbmc3k", "shuttle", "pbmc_cells", "words5k")
 EVEN = ("pbmc_cells", "words5k")  # sets on which the contrast is compared with a lower one
@@ -72,18 +72,6 @@ class Fitted:
         return np.asarray(self._model.transform(X))
 
 
-def scores(X: np.ndarray, Y: np.ndarray) -> dict[str, float]:
-    """Return the five scores of a map."""
-    found = (
-        metrics.trustworthiness(X, Y, 10),
-        metrics.continuity(X, Y, 10),
-        metrics.concentration_correlation(X, Y, 29),
-        metrics.density_rank_correlation(X, Y, 30),
-        metrics.density_rank_correlation(X, Y, 5),
-    )
-    return {name: float(value) for name, value in zip(SCORES, found, strict=True)}
-
-
 def distances(Y: np.ndarray, joint: np.ndarray, held: np.ndarray) -> tuple[float, float]:
     """Return the median distances of held-out rows and of training rows between two maps, after an alignment."""
     a, b = Y[~held], joint[~held]
@@ -107,8 +95,8 @@ def compared(X: np.ndarray, method: str, seed: int) -> dict[str, Any]:
     joint = Fitted(method, X, seed).map
     of_held, of_training = distances(Y, joint, held)
     return {
-        "placed": scores(X, Y),
-        "joint": scores(X, joint),
+        "placed": dict(zip(SCORES, five_scores(X, Y), strict=True)),
+        "joint": dict(zip(SCORES, five_scores(X, joint), strict=True)),
         "distance": of_held,
         "distance_of_training_rows": of_training,
         "seconds": {"transform": seconds},
@@ -165,13 +153,12 @@ def report() -> None:
         [TITLES[row["method"]], f"{1e3 * row['seconds']['one']:.1f}", f"{row['seconds']['many']:.1f}"]
         for row in TIMES.read()
     ]
-    rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
     header = ["data", "method", *SCORES, "largest difference", "of CC", "distance", "of shared rows"]
     write(
         "new_rows",
         "New rows in a fitted map",
         "python benchmarks/new_rows.py --times",
-        f"The rules:\n\n{rules}",
+        f"The rules:\n\n{rules(__doc__, 'Each fit is a line')}",
         "Scores of the map with placed rows / of the map fitted to all rows, means over three seeds. The largest "
         "difference is over TW, continuity, rho30 and rho5 of all seeds.",
         table(header, lines),

@@ -38,6 +38,7 @@ from pathlib import Path
 
 from data import EXTENDED
 from quality_methods import METHODS, SEEDS, rows, studies
+from quality_report import report
 
 from drsne_paper import methods, run
 
@@ -63,8 +64,6 @@ def main() -> None:
             tuple(options.datasets), tuple(options.methods), tuple(options.seeds), only_defaults=options.defaults
         )
         run(selected, rows(), jobs=options.jobs, maps=options.maps)
-    from quality_report import report
-
     report(options.maps)
 
 

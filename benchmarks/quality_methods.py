@@ -1,4 +1,4 @@
-"""The quality study as data: its methods with their settings, its data sets, seeds and scores.
+"""The quality study as data: its methods with their settings, its data sets, seeds and scores, and its mean results.
 
 A method without a value is called without arguments other than the seed. All of them are wrappers of
 ``drsne_paper.methods``.
@@ -6,13 +6,15 @@ A method without a value is called without arguments other than the seed. All of
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import EIGHT, EXTENDED, NOISES, extended_data
-from report import RESULTS
+from data import EIGHT, EXTENDED, extended_data
+from runner import RESULTS
 
 from drsne import metrics
 from drsne.estimators.path import WEIGHTS
@@ -21,11 +23,11 @@ from drsne_paper import Rows, Study, methods
 from drsne_paper.methods import Method, _peers
 from drsne_paper.methods._drsne import ADAPTIVE_STEPS, along_a_path, estimator_maps
 from drsne_paper.methods._peers import peer
+from drsne_paper.rows import Row
 
 ROWS = RESULTS / "quality.jsonl"
 SEEDS = (3, 4, 5)
 OURS, STRONG, PATH, PLAIN = "drsne", "drsne_strong", "drsne_path", "drsne_plain"
-MEAN_OVER = tuple(name for name in EXTENDED if name not in NOISES and name != "words5k")  # words are counted once
 
 
 class Score(NamedTuple):
@@ -89,6 +91,14 @@ OTHERS = ("scalemap", "densmap")
 RIVALS = (*OTHERS, "densne", "densne_program", "paper_code")
 EARLIER_END = 70.0  # the last weight of the path before it was extended
 USEFUL = (0.3, 10.0)  # the range of weights that the documentation recommends
+# The scores that a map must match all at once, and the difference that counts as one step of each.
+COMPARED = {
+    "trustworthiness": 0.01,
+    "concentration_correlation": 0.05,
+    "density_rank_correlation": 0.05,
+    "local_density_rank_correlation": 0.05,
+}
+DETAILS = {"span": "Full range of the map over its 1 to 99 % range", "groups": "Density rank correlation of the groups"}
 
 
 def studies(
@@ -109,9 +119,13 @@ def studies(
 
 def details(dataset: str, X: Any, Y: Any, labels: Any) -> dict[str, float]:
     """Return the span of a map along its worse axis, and the score of the groups if there are labels."""
-    span = np.ptp(Y, axis=0) / np.maximum(np.ptp(np.quantile(Y, (0.01, 0.99), axis=0), axis=0), 1e-300)
     groups = {} if labels is None else {"groups": metrics.group_density_correlation(X, Y, labels)}
-    return {"span": float(span.max()), **groups}
+    return {"span": span(Y), **groups}
+
+
+def span(Y: np.ndarray) -> float:
+    """Return the full range of a map over its 1 to 99 % range, along the worse axis."""
+    return float((np.ptp(Y, axis=0) / np.maximum(np.ptp(np.quantile(Y, (0.01, 0.99), axis=0), axis=0), 1e-300)).max())
 
 
 def study(datasets: tuple[str, ...], names: tuple[str, ...], seeds: tuple[int, ...], *, only_defaults: bool) -> Study:
@@ -133,3 +147,35 @@ def study(datasets: tuple[str, ...], names: tuple[str, ...], seeds: tuple[int, .
 def rows(path: Path = ROWS) -> Rows:
     """Return the file of results."""
     return Rows(path)
+
+
+class Point(NamedTuple):
+    """A setting of a method on one data set, with its mean scores."""
+
+    dataset: str
+    method: str
+    value: Any
+    scores: dict[str, float]
+
+    def compared(self) -> np.ndarray:
+        """Return the scores that are compared. A score that is not defined counts as the worst possible."""
+        return np.nan_to_num([self.scores.get(score, np.nan) for score in COMPARED], nan=-1.0)
+
+
+def means(results: Sequence[Row], seeds: Sequence[int] = SEEDS) -> list[Point]:
+    """Return the mean scores of every setting that has all seeds, in the order of sets, methods and values."""
+    by_setting: dict[tuple[str, str, Any], dict[int, dict[str, float]]] = defaultdict(dict)
+    for row in results:
+        if row["seed"] in seeds and not row["error"]:
+            found = row["metrics"] | {name: row["details"][name] for name in DETAILS if name in row.get("details", {})}
+            by_setting[row["dataset"], row["method"], row["value"]][row["seed"]] = found
+    points = []
+    for (dataset, method, value), by_seed in by_setting.items():
+        if set(by_seed) == set(seeds):
+            common = set.intersection(*(set(scores) for scores in by_seed.values()))
+            scores = {name: float(np.mean([one[name] for one in by_seed.values()])) for name in sorted(common)}
+            points.append(Point(dataset, method, value, scores))
+    sets, methods = list(EXTENDED), list(METHODS)
+    return sorted(
+        points, key=lambda p: (sets.index(p.dataset), methods.index(p.method), METHODS[p.method].grid.index(p.value))
+    )

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from data import EIGHT, EVEN, EXTENDED, NOISES, extended_data
-from quality_methods import DEFAULTS, METHODS, OURS, PATH, SCORES
-from report import RESULTS
+from quality_methods import DEFAULTS, METHODS, OURS, PATH, SCORES, Point
+from runner import RESULTS
 
 from drsne_paper.rows import Row
-
-if TYPE_CHECKING:
-    from quality_report import Point
 
 # The sets of the paper, and the others. A picture is drawn again only if all of its maps are in the folder.
 FILES = {"quality_maps.png": tuple(EIGHT), "quality_maps_even.png": tuple(EVEN | NOISES)}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import EIGHT, EXTENDED
+from data import EIGHT, EXTENDED, MEAN_OVER
 from quality_methods import (
+    COMPARED,
     DEFAULTS,
+    DETAILS,
     EARLIER_END,
-    MEAN_OVER,
     METHODS,
     OTHERS,
     OURS,
@@ -23,22 +23,18 @@ from quality_methods import (
     SEEDS,
     STRONG,
     USEFUL,
+    Point,
+    means,
     rows,
     studies,
 )
-from report import table, write
+from quality_pictures import default_maps, trade_offs
+from runner import table, write
 
 from drsne_paper.rows import Row
 from drsne_paper.runner import rows_of_study
 
 VERSIONS = ("drsne", "pacmap", "scalemap", "scikit-learn", "umap-learn")  # of the packages that are compared
-# The scores that a map must match all at once, and the difference that counts as one step of each.
-COMPARED = {
-    "trustworthiness": 0.01,
-    "concentration_correlation": 0.05,
-    "density_rank_correlation": 0.05,
-    "local_density_rank_correlation": 0.05,
-}
 # The trustworthiness below which the paper's protocol discards maps; it gives none for MNIST itself, whose name it uses
 # for the 4 Gaussians, nor for Clusters and Helix, which have the value that it uses most.
 THRESHOLDS = {
@@ -51,7 +47,6 @@ THRESHOLDS = {
     "controlled_clusters": 0.95,
     "helix": 0.95,
 }
-DETAILS = {"span": "Full range of the map over its 1 to 99 % range", "groups": "Density rank correlation of the groups"}
 LABELS = " / ".join(SCORES[score].label for score in COMPARED)
 INTRODUCTION = f"""\
 All results are means over seeds {", ".join(map(str, SEEDS))}. TW is trustworthiness and Cont continuity at 10 \
@@ -85,7 +80,7 @@ extremes of the target, which limits its CC.
 - It was then extended by weights that use the density term of the paper. A first stated rule, a CC of at least .99 on \
 all eight data sets, ended the path at 280. It matched 235 settings, which was less than we wanted, and the extension \
 was given up (commit 6529b68).
-- A second rule was then stated: the path ends where a doubled weight no longer raises CC (`benchmarks/path_end.py`). \
+- A second rule was then stated: the path ends where a doubled weight no longer raises CC (`path_end.md`). \
 It looks at no peer, but it was stated with the results of similar maps known. It ends the path at 1120, with 300 \
 iterations for each weight instead of 100. The weights 0.05 and 0.17 were added at the other end at the same time \
 (commit 0dd7505). With 100 iterations and without the weight 0.05, 237 settings were matched.
@@ -111,38 +106,6 @@ mean if it is not known for all of these sets. The span and the score of the gro
 
 TOGETHER = {"programs of others": OTHERS, "our implementations": RIVALS[len(OTHERS) :], "all": RIVALS}
 Setting = tuple[str, str, Any]  # the first fields of a point
-
-
-class Point(NamedTuple):
-    """A setting of a method on one data set, with its mean scores."""
-
-    dataset: str
-    method: str
-    value: Any
-    scores: dict[str, float]
-
-    def compared(self) -> np.ndarray:
-        """Return the scores that are compared. A score that is not defined counts as the worst possible."""
-        return np.nan_to_num([self.scores.get(score, np.nan) for score in COMPARED], nan=-1.0)
-
-
-def means(results: Sequence[Row], seeds: Sequence[int] = SEEDS) -> list[Point]:
-    """Return the mean scores of every setting that has all seeds, in the order of sets, methods and values."""
-    by_setting: dict[tuple[str, str, Any], dict[int, dict[str, float]]] = defaultdict(dict)
-    for row in results:
-        if row["seed"] in seeds and not row["error"]:
-            found = row["metrics"] | {name: row["details"][name] for name in DETAILS if name in row.get("details", {})}
-            by_setting[row["dataset"], row["method"], row["value"]][row["seed"]] = found
-    points = []
-    for (dataset, method, value), by_seed in by_setting.items():
-        if set(by_seed) == set(seeds):
-            common = set.intersection(*(set(scores) for scores in by_seed.values()))
-            scores = {name: float(np.mean([one[name] for one in by_seed.values()])) for name in sorted(common)}
-            points.append(Point(dataset, method, value, scores))
-    sets, methods = list(EXTENDED), list(METHODS)
-    return sorted(
-        points, key=lambda p: (sets.index(p.dataset), methods.index(p.method), METHODS[p.method].grid.index(p.value))
-    )
 
 
 def scores_of(point: Point) -> str:
@@ -308,8 +271,6 @@ def everything(points: list[Point]) -> str:
 
 def report(maps: Path) -> None:
     """Write results/quality.md and the pictures; that of the maps needs the folder of maps."""
-    from quality_pictures import default_maps, trade_offs
-
     results = rows_of_study(studies(), rows().read())
     points = means(results)
     found = comparisons(points)

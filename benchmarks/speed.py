@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from data import large
-from report import RESULTS, Results, table, write
+from runner import RESULTS, Results, rules, table, write
 
 
 class Method(NamedTuple):
@@ -250,8 +250,7 @@ def report() -> None:
         ]
         _draw(rows, sizes, shown, RESULTS / f"{name}.png")
         parts.append(f"![Seconds of a whole fit by the number of points]({name}.png)")
-    rules = (__doc__ or "").split("\n\n", 3)[3].split("\n\nEach fit is a line")[0]
-    parts = [f"The rules:\n\n{rules}", *parts]
+    parts = [f"The rules:\n\n{rules(__doc__, 'Each fit is a line')}", *parts]
     write("speed", "Speed of whole fits", "python benchmarks/speed.py", *parts, rows=ROWS.read())
 
 

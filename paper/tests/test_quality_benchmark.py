@@ -114,17 +114,17 @@ def test_every_row_names_its_commit_and_machine(file):
 
 
 def test_a_report_names_the_machines_of_its_rows(quality, tmp_path, monkeypatch):
-    import report
+    import runner
 
-    monkeypatch.setattr(report, "RESULTS", tmp_path)
-    rows = report.Results("some", "n")
+    monkeypatch.setattr(runner, "RESULTS", tmp_path)
+    rows = runner.Results("some", "n")
     first = rows.append({"n": 1})
-    assert (first["machine"], first["commit"]) == (report.host(), report.commit())
+    assert (first["machine"], first["commit"]) == (runner.host(), runner.commit())
     rows.append({"n": 2, "machine": "another machine", "commit": "abc1234"})
-    report.write("some", "Some", "python some.py", rows=rows.read())
+    runner.write("some", "Some", "python some.py", rows=rows.read())
     text = (tmp_path / "some.md").read_text(encoding="utf-8")
     assert "- another machine: abc1234 (1)" in text
-    assert f"- {report.host()}: {report.commit()} (1)" in text
+    assert f"- {runner.host()}: {runner.commit()} (1)" in text
 
 
 def test_the_report_of_the_contrast_is_that_of_the_committed_rows(quality):
@@ -132,20 +132,6 @@ def test_the_report_of_the_contrast_is_that_of_the_committed_rows(quality):
 
     text = (FOLDER / "results" / "contrast.md").read_text(encoding="utf-8")
     assert contrast.held_out() in text
-
-
-def test_the_report_of_the_kernel_is_that_of_the_committed_rows(quality):
-    import kernel
-    import kernel_report
-
-    text = (FOLDER / "results" / "kernel.md").read_text(encoding="utf-8")
-    rows = kernel.read()
-    assert kernel_report.held_out(rows) in text
-    assert kernel_report.settings_table(rows, list(kernel.SCHEDULES)) in text
-    assert kernel_report.earlier_schedules() in text
-    place = kernel.Place("three", 0)
-    keys = kernel.part(place, [kernel.SETTINGS["plain t-SNE"]], [0]).all_keys()
-    assert keys <= {row["key"] for row in kernel.Rows(kernel.ROWS).read()}
 
 
 def test_defaults_are_settings_of_the_study(quality):

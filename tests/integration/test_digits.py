@@ -1,4 +1,4 @@
-"""The method on real data: what the README claims, on fewer seeds than benchmarks/digits.py."""
+"""The method on real data: the scores of the default, of the path and of both presets on Digits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_paper_preset_reproduces_the_authors_code(digits):
 
 def test_densne_preset_is_near_den_snes_program(digits):
     """lambda = .5, given start: the program (hhcho/densvis at d65bb31, distances mended) has, as a mean of three seeds,
-    TW .980, rho_S .889, CC .736, rho .871; benchmarks/densne.py has the whole comparison."""
+    TW .980, rho_S .889, CC .736, rho .871; benchmarks/results/densne.md has the whole comparison."""
     settings = {**densne(len(digits), 0.5), "precision": "single"}  # half the time
     model = DenSNE(**settings, random_state=0, n_jobs=-1).fit(digits)
     Y = model.embedding_

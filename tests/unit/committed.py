@@ -43,7 +43,7 @@ def quality() -> dict[str, dict[str, dict[str, float]]]:
     points = report.means(report.rows_of_study(methods.studies(), methods.rows().read()))
     found: dict[str, dict[str, dict[str, float]]] = {}
     for p in points:
-        if p.dataset in methods.MEAN_OVER and p.value == methods.DEFAULTS.get(p.method, ""):
+        if p.dataset in bench("data").MEAN_OVER and p.value == methods.DEFAULTS.get(p.method, ""):
             found.setdefault(p.method, {})[p.dataset] = p.scores
     return found
 
@@ -179,7 +179,7 @@ def clip_price() -> str:
 
 
 def altered() -> dict[str, dict[str, float]]:
-    return json.loads((ROOT / "benchmarks" / "densne_check.json").read_text(encoding="utf-8"))["distances_altered"]
+    return json.loads((RESULTS / "densne_check.json").read_text(encoding="utf-8"))["distances_altered"]
 
 
 def small_weight(weight: str, score: str) -> str:

@@ -22,7 +22,7 @@ from drsne.terms.problem import Problem, State
 
 Array = NDArray[np.float64]
 # Each weight is 1.7 to 2.2 times the previous one. The last weight is the first one whose double raises the mean
-# concentration correlation by less than .0001 (benchmarks/path_end.py).
+# concentration correlation by less than .0001 (benchmarks/results/path_end.md).
 WEIGHTS = (
     *(0.0, 0.03, 0.05, 0.1, 0.17, 0.3, 0.6, 1.0, 1.7, 3.0, 5.0, 9.0, 16.0, 35.0, 70.0),
     *(140.0, 280.0, 560.0, 1120.0),  # with the density term of the paper

@@ -23,7 +23,7 @@ from drsne.neighbors import descent
 from drsne.neighbors.exact import TILE_ROWS, Points, exact, rescaled
 from drsne.neighbors.graph import KnnGraph
 
-# Chosen by benchmarks/search.py (results in benchmarks/results/search.md).
+# Chosen in a study (benchmarks/results/search.md).
 APPROXIMATE_FROM = 50_000  # smallest number of rows for which the approximate search is much faster
 PROBES = 32  # largest number of lists that a row is compared with
 LISTS_PER_ROOT = 2.0  # number of lists divided by the square root of the number of rows

@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 from drsne.optimize.optimizers import Adam, Momentum
 from drsne.optimize.schedule import Phase, Schedule
 
-# The default schedule, chosen with benchmarks/defaults.py.
+# The default schedule, chosen in a study (benchmarks/results/defaults.md).
 DENSITY_SHARE = 0.5  # fraction of the iterations, at the end of the run, that use the density term
 DENSITY_RAMP = 0.3  # fraction of these iterations during which the weight of the term rises to lambda
-# Settings for the adaptive kernel (benchmarks/kernel.py): the fraction of the iterations that use the density term; the
-# last fraction of early exaggeration, during which the exaggeration is released gradually; and the number of iterations
-# during which the scales of the kernel grow after the release has begun, relative to the number of iterations with
-# early exaggeration.
+# Settings for the adaptive kernel (benchmarks/results/kernel.md): the fraction of the iterations that use the density
+# term; the last fraction of early exaggeration, during which the exaggeration is released gradually; and the number of
+# iterations during which the scales of the kernel grow after the release has begun, relative to the number of
+# iterations with early exaggeration.
 ADAPTIVE_SHARE, RELEASED, GROWTH = 1 / 7, 0.7, 0.5
 # Automatic number of iterations, and momentum after early exaggeration, with the adaptive kernel
-# (benchmarks/iterations.py) and with the fixed kernel (benchmarks/defaults.py).
+# (benchmarks/results/iterations.md) and with the fixed kernel (benchmarks/results/defaults.md).
 ITERATIONS, MOMENTUM = 700, 0.9
 FIXED_ITERATIONS, FIXED_MOMENTUM = 1000, 0.8
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map

@@ -53,7 +53,8 @@ class Smoothing:
 
 
 DEFAULT_SMOOTHING = Smoothing()
-DEFAULT_QUANTILE = 0.01  # quantile beyond which the target is winsorised at either end (benchmarks/defaults.py)
+# Quantile beyond which the target is winsorised at either end (benchmarks/results/defaults.md).
+DEFAULT_QUANTILE = 0.01
 LEAST_GROUP = 5  # smallest number of neighbours before a gap
 GAP_CHANCE = 1e-3  # probability of such a gap if points are placed at random on a line, where gaps are most likely
 

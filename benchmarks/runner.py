@@ -1,4 +1,4 @@
-"""What the benchmark programs share: a description of the machine, tables, files of rows and of results."""
+"""What the benchmark programs share: rows with key, commit and machine that let a study resume, tables, and reports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,28 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import drsne
+from drsne import metrics
 from drsne_paper import document
 from drsne_paper.rows import Row, Rows, key, machine_name, provenance
 
 RESULTS = Path(__file__).parent / "results"
+# The scores of most studies and their numbers of neighbours, in the order of :func:`five_scores`.
+FIVE = {
+    "trustworthiness": 10,
+    "continuity": 10,
+    "concentration_correlation": 29,
+    "density_rank_correlation": 30,
+    "local_density_rank_correlation": 5,
+}
+
+
+def five_scores(X: np.ndarray, Y: np.ndarray, **options: Any) -> list[float]:
+    """Return the scores of a map that most studies compare."""
+    by_name = {name: getattr(metrics, name.removeprefix("local_")) for name in FIVE}
+    return [float(score(X, Y, FIVE[name], **options)) for name, score in by_name.items()]
 
 
 def machine() -> str:
@@ -101,6 +118,11 @@ def made_of(rows: Sequence[Row]) -> str:
         f"- {machine}: {', '.join(f'{name} ({count:,})' for name, count in commits.items())}"
         for machine, commits in machines.items()
     )
+
+
+def rules(doc: str | None, end: str) -> str:
+    """Return the rules in the docstring of a program: what follows its title, its calls and one more line, to ``end``."""
+    return (doc or "").split("\n\n", 3)[3].split(f"\n\n{end}")[0]
 
 
 def write(name: str, title: str, command: str, *parts: str, rows: Sequence[Row] = ()) -> None:
