@@ -5,8 +5,8 @@
 
 The contrast is how much a map enlarges densities that differ little in the data. Its rule was chosen in an earlier
 study (results/contrast_choice.md), with other seeds and mostly with other data. The data are the fifteen sets of the
-quality study, with the seeds 3 to 5. The row "before" has a contrast of at most 2, and "now" is the default. The default
-has four weights.
+quality study, with the seeds 3 to 5. The row "before" has a contrast of at most 2, and "now" is the default, which also
+has other weights.
 
 Each run is a line of results/contrast.jsonl, so an interrupted study resumes where it stopped.
 """
@@ -126,7 +126,9 @@ def main() -> None:
     if not options.report:
         run(study(), ROWS, jobs=options.jobs)
     text = (__doc__ or "").split("\n\n")[2]
-    write("contrast", "The contrast on held-out seeds", "python benchmarks/contrast.py", text, held_out(), rows=results())
+    write(
+        "contrast", "The contrast on held-out seeds", "python benchmarks/contrast.py", text, held_out(), rows=results()
+    )
 
 
 if __name__ == "__main__":

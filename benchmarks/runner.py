@@ -121,7 +121,7 @@ def made_of(rows: Sequence[Row]) -> str:
 
 
 def rules(doc: str | None, end: str) -> str:
-    """Return the rules in the docstring of a program: what follows its title, its calls and one more line, to ``end``."""
+    """Return the rules in the docstring of a program, which follow its title, its calls and one line, up to ``end``."""
     return (doc or "").split("\n\n", 3)[3].split(f"\n\n{end}")[0]
 
 
