@@ -53,15 +53,15 @@ def words(n: int | None = None) -> datasets.Data:
     return datasets.Data(X=X, y=None, name="words20k", description="GloVe 6B.100d, length one", source="GloVe 6B.100d")
 
 
-def cells(counts: Any, n_components: int = 50) -> np.ndarray:
-    """Return principal components of the log counts of 2,000 variable genes, which are not scaled."""
+def cells(counts: Any) -> np.ndarray:
+    """Return 50 principal components of the log counts of 2,000 variable genes, which are not scaled."""
     import scanpy
 
     scanpy.pp.filter_genes(counts, min_cells=3)
     scanpy.pp.normalize_total(counts, target_sum=1e4)
     scanpy.pp.log1p(counts)
     scanpy.pp.highly_variable_genes(counts, n_top_genes=2000)
-    scanpy.pp.pca(counts, n_comps=n_components)
+    scanpy.pp.pca(counts, n_comps=50)
     return np.asarray(counts.obsm["X_pca"], dtype=np.float64)
 
 
@@ -90,20 +90,11 @@ def effnet() -> datasets.Data:
     return datasets.Data(X=X, y=y, name="cifar10_effnet", description="50 principal components", source="CIFAR-10")
 
 
-def sphere(n: int = 3000, d: int = 11, seed: int = GENERATED_SEED) -> np.ndarray:
-    """Return points with uniform density on the unit sphere in d dimensions."""
-    X = np.random.default_rng(seed).normal(size=(n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-def ball(n: int = 3000, d: int = 30, seed: int = GENERATED_SEED) -> np.ndarray:
-    """Return points of a Gaussian in d dimensions."""
-    return np.random.default_rng(seed).normal(size=(n, d))
-
-
 def noise(name: str) -> datasets.Data:
-    """Return one of the two kinds of noise."""
-    X = {"sphere": sphere, "ball": ball}[name]()
+    """Return points with uniform density on a sphere, or those of a Gaussian."""
+    X = np.random.default_rng(GENERATED_SEED).normal(size=(3000, 11 if name == "sphere" else 30))
+    if name == "sphere":
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
     return datasets.Data(X=X, y=None, name=name, description=NOISES[name], source="generated")
 
 

@@ -1,6 +1,6 @@
-"""Engines: their error on maps from all phases, the choice of the mesh's settings, costs, crossovers, and final maps.
+"""Engines: their error on maps from all phases, crossovers, final maps, and the parts of an iteration.
 
-    python benchmarks/engines.py [--quick] [--parts errors adaptive settings costs crossovers finals iteration]
+    python benchmarks/engines.py [--quick] [--parts errors adaptive crossovers finals iteration]
 
 Parts that are not asked for keep what the results file has; each section says where it was made. Maps come from a run
 on MNIST (10,000 points) if DRSNE_DATA_HOME has it, else on Gaussians. Errors are against all pairs in double precision:
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,6 @@ from runner import RESULTS, machine, table
 from drsne import DRSNE, engines
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
-from drsne.engines import fft
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
 from drsne.preparation import prepared
@@ -102,69 +100,6 @@ def accuracy(found: dict[str, np.ndarray], workers: Workers, *, adaptive: bool =
     names = ("fft high", "fft and tree") if adaptive else ("fft", "fft high", "tree")
     header += [f"{name} {what}" for name in names for what in ("force", "partition", "ms")]
     return table(header, rows)
-
-
-def settings(found: dict[str, np.ndarray], workers: Workers) -> str:
-    """Spacing without a split; spacing and radius with one."""
-    chosen = ("exaggerated", "let go", "final")
-    truths = {
-        name: engines.load("exact")(NumbaBackend(workers), precision="double").repulsion(found[name], 0.0)
-        for name in chosen
-    }
-    rows = []
-    trials = [(h, 0.0) for h in (0.5, 0.4, 1 / 3, 0.25, 0.2, 0.15)]
-    trials += [(h, a) for a in (2.0, 3.0, 4.0, 5.0) for h in (0.6, 0.8, 1.0, 1.2)]
-    for h, a in trials:
-        engine = fft.FFTEngine(NumbaBackend(workers))
-        base = fft.ACCURACIES["normal"]
-        engine._accuracy = replace(base, spacing=h, split_spacing=h, radius=a or base.radius, force=np.inf)
-        engine._cheapest = lambda n, span, split, cells, engine=engine, a=a: (  # type: ignore[method-assign]
-            split if a else engine._mesh(span, split=False)
-        )
-        row = [f"{h:.3g}", f"{a:g}" if a else "no split"]
-        for name in chosen:
-            if a and name == "exaggerated":
-                row += ["", ""]
-                continue
-            force, partition = errors(engine, found[name], truths[name])
-            ms = best(lambda engine=engine, Y=found[name]: engine.repulsion(Y, 0.0), 3)
-            row += [f"{force:.1e} / {partition:.1e}", f"{ms:.1f}"]
-        rows.append(row)
-    header = ["spacing", "split radius"]
-    header += [cell for name in chosen for cell in (f"{name}: force / partition", "ms")]
-    return table(header, rows)
-
-
-def costs(found: dict[str, np.ndarray], workers: Workers) -> str:
-    """Nanoseconds of a mesh node per doubling, of a near pair, of a point in the tree; and what the model holds."""
-    Y = found["final"]
-    engine = fft.FFTEngine(NumbaBackend(workers))
-    span = np.ptp(Y, axis=0)
-    node = []
-    for h in (0.5, 1 / 3, 0.25):
-        engine._accuracy = replace(fft.ACCURACIES["normal"], spacing=h)
-        state = engine.start()
-        mesh = engine._mesh(span, state, split=False)
-        charges, kernel = np.ones(mesh.nodes, np.float32), fft._transform(mesh, state)
-        convolve = partial(engine._convolve, charges, mesh, kernel)
-        node.append(1e6 * best(convolve) / mesh.cost)
-    engine = fft.FFTEngine(NumbaBackend(workers))
-    dense = Y / 4
-    cells = fft._Cells.of(dense, dense.min(axis=0), np.ptp(dense, axis=0), 1.5, workers)
-    lanes, near = np.ascontiguousarray(dense[cells.order].T, np.float32), np.empty((3, len(Y)), np.float32)
-    constants = (cells.shape[1], fft._REACH, np.float32(9.0), np.float32(0.1))
-    arguments = (cells.shape[0], lanes, cells.starts, *constants, near)
-    pair = 1e6 * best(lambda: workers.run(fft.kernels.near_pairs, *arguments, grain=1)) / cells.pairs()
-    tree = engines.load("tree")(NumbaBackend(workers))
-    state = tree.start()
-    point = 1e6 * best(lambda: tree.repulsion(Y, 0.0, state=state)) / (len(Y) * np.log2(len(Y)))
-    unit = float(np.median(node))
-    rows = [
-        ["mesh node, per doubling of the mesh", f"{unit:.3f}", "1", "1"],
-        ["near pair", f"{pair:.3f}", f"{pair / unit:.1f}", f"{fft.PAIR_COST:g}"],
-        ["point in the tree, per doubling of n", f"{point:.1f}", f"{point / unit:.0f}", f"{fft.TREE_COST:g}"],
-    ]
-    return table(["", "ns", "in units of the first", "in the cost model"], rows)
 
 
 def crossovers(quick: bool) -> str:
@@ -274,8 +209,6 @@ def finals(quick: bool) -> str:
 HEADINGS = {
     "errors": "Errors on maps from all phases",
     "adaptive": "Errors of the adaptive kernel",
-    "settings": "Spacing and split radius",
-    "costs": "Costs",
     "crossovers": "Crossovers",
     "finals": "Final maps",
     "iteration": "Parts of an iteration",
@@ -303,7 +236,7 @@ def main() -> None:
     given = parser.parse_args()
     quick, parts = given.quick, set(given.parts)
     sections: dict[str, str] = {}
-    if parts & {"errors", "adaptive", "settings", "costs"}:
+    if parts & {"errors", "adaptive"}:
         found = maps(3000 if quick else 10_000)
         with Workers(-1) as workers:
             if "errors" in parts:
@@ -311,10 +244,6 @@ def main() -> None:
             if "adaptive" in parts:
                 sections["adaptive"] = "Scales of log-standard deviation 0.75, at random.\n\n"
                 sections["adaptive"] += accuracy(found, workers, adaptive=True)
-            if "settings" in parts:
-                sections["settings"] = "Forced, on three of these maps.\n\n" + settings(found, workers)
-            if "costs" in parts:
-                sections["costs"] = costs(found, workers)
     if "crossovers" in parts:
         sections["crossovers"] = "Milliseconds of an evaluation, with one thread / with two.\n\n" + crossovers(quick)
     if "iteration" in parts:

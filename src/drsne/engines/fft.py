@@ -33,7 +33,7 @@ Single = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy:
-    """The settings for one level of accuracy (chosen with benchmarks/engines.py)."""
+    """The settings for one level of accuracy (chosen in a study, benchmarks/results/engine_settings.md)."""
 
     spacing: float  # distance between nodes without a split
     split_spacing: float  # distance between nodes with a split
@@ -47,7 +47,7 @@ ACCURACIES = {
     "normal": Accuracy(spacing=1 / 3, split_spacing=1.0, radius=3.0, least_near_pairs=40.0, theta=0.45, force=1.5e-2),
     "high": Accuracy(spacing=0.15, split_spacing=0.8, radius=4.0, least_near_pairs=80.0, theta=0.25, force=1e-3),
 }
-# Costs, measured with the same program. The unit is the time of one node in a transform, per doubling of the mesh.
+# Costs, measured in the same study. The unit is the time of one node in a transform, per doubling of the mesh.
 PAIR_COST = 2.0  # cost of a near pair
 TREE_COST = 160.0  # cost of a point in the tree, per doubling of n, at theta = 0.45; proportional to 1 / theta^2
 SMALLEST_SPAN = 2.0  # smallest span of a map on a mesh; in smaller maps, forces are small differences of large numbers
