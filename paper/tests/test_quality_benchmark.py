@@ -127,6 +127,17 @@ def test_a_report_names_the_machines_of_its_rows(quality, tmp_path, monkeypatch)
     assert f"- {runner.host()}: {runner.commit()} (1)" in text
 
 
+def test_the_five_scores_are_those_of_evaluate(quality):
+    import runner
+
+    from drsne import metrics
+
+    X = np.random.default_rng(0).normal(size=(60, 5))
+    expected = metrics.evaluate(X, X[:, :2])
+    expected["concentration_correlation"] = metrics.concentration_correlation(X, X[:, :2], 29)  # as in the paper
+    assert runner.five_scores(X, X[:, :2]) == [expected[name] for name in runner.FIVE]
+
+
 def test_the_report_of_the_contrast_is_that_of_the_committed_rows(quality):
     import contrast
 
