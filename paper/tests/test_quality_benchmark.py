@@ -104,6 +104,13 @@ def test_rows_of_all_benchmarks_have_one_format(quality, file):
     assert len({row["key"] for row in rows}) == len(rows) or file.stem == "kernel_earlier"
 
 
+@pytest.mark.parametrize("file", sorted((FOLDER / "results").glob("*.md")), ids=lambda file: file.stem)
+def test_a_report_without_a_program_names_the_commit_that_has_it(file):
+    text = file.read_text(encoding="utf-8")
+    (program,) = set(re.findall(r"Made by `python benchmarks/(\w+\.py)", text))
+    assert (FOLDER / program).exists() or re.search(r"in the repository at commit [0-9a-f]{7}\.", text)
+
+
 @pytest.mark.parametrize("file", _ROWS, ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_every_row_names_its_commit_and_machine(file):
     """Rows from before this was recorded have the first commit that contains them, as "at or before"."""
