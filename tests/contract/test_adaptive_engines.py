@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
-from on_backends import ADAPTIVE_ENGINES, engine_of
+from covering import each_pair, each_value
+from on_backends import ADAPTIVE_ENGINES, engine_of, supported
 from problems import small_problem, some_log_scales
 
 from drsne import DRSNE, Objective, engines
@@ -18,6 +19,7 @@ USUAL, HARD = (1.5e-2, 2.5e-3), (6e-2, 1e-2)
 HARD_MAPS = ("start", "opening", "tight clusters", "duplicates", "a line", "a ring")
 ROUNDING = 1e-20  # a GPU rounds the mean of equal coordinates, so the forces in "one place" are not quite zero
 ADAPTIVE = [name for name in engines.names() if engines.load(name).adaptive]
+SUPPORTED = [(name, d) for name in ADAPTIVE for d in (1, 2, 3) if engines.load(name).supports(d)]
 
 
 def direct(Y, scales, smoothing=0.0):
@@ -72,7 +74,7 @@ def scales_of(rng, Y, spread):
     return np.exp(spread * (0.5 * along + 0.5 * rng.uniform(-1.0, 1.0, len(Y))))
 
 
-@lru_cache(maxsize=4)  # consecutive tests have the same map
+@cache
 def sums_of(kind, d, spread):
     """Return a map, its scales and its sums over all pairs."""
     rng = np.random.default_rng(0)
@@ -89,16 +91,10 @@ def check(engine, Y, scales, smoothing, tolerance, expected=None):
     assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F) + ROUNDING
 
 
-@pytest.mark.parametrize(("backend", "name"), ADAPTIVE_ENGINES)
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("kind", MAPS)
-@pytest.mark.parametrize("spread", [2.0, 8.0])
+@each_pair({"backend, name": ADAPTIVE_ENGINES, "d": [1, 2, 3, 5], "kind": MAPS, "spread": [2.0, 8.0]}, where=supported)
 def test_partition_and_forces(backend, name, d, kind, spread):
-    engine = engines.load(name)
-    if not engine.supports(d, "numba" if backend == "numpy" else backend):
-        pytest.skip(f"{name} does not support {d}-D maps")
     Y, scales, expected = sums_of(kind, d, spread)
-    tolerance = engine.tolerance
+    tolerance = engines.load(name).tolerance
     if d == 2 and name != "exact":
         tolerance = HARD if kind in HARD_MAPS or spread > 2.0 else USUAL
     check(engine_of(name, backend), Y, scales, 1e-3, tolerance, expected)
@@ -112,8 +108,7 @@ def test_theta_zero_is_exact(d):
     check(engine, Y, scales_of(rng, Y, 2.0), 0.1, (1e-12, 1e-12))
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("precision", ["single", "double"])
+@each_value({"d": [1, 2, 3, 5], "precision": ["single", "double"]})
 def test_all_pairs_to_the_last_digits(precision, d):
     rng = np.random.default_rng(0)
     Y = MAPS["final"](rng, d)
@@ -133,12 +128,8 @@ def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(name, c)
     assert np.linalg.norm(c * F - expected_F) <= engine.tolerance[0] * np.linalg.norm(expected_F)
 
 
-@pytest.mark.parametrize("name", ADAPTIVE)
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(("name", "d"), SUPPORTED)
 def test_gradients_follow_the_exact_ones(name, d):
-    engine = engines.load(name)
-    if not engine.supports(d):
-        pytest.skip(f"{name} does not support {d}-D maps")
     Y = MAPS["final"](np.random.default_rng(2), d)[:600] / 4
     problem, exact = (small_problem(Objective(), n=600, k=10, log_scales=some_log_scales(600)) for _ in range(2))
     problem.engine = engine_of(name)
@@ -148,11 +139,8 @@ def test_gradients_follow_the_exact_ones(name, d):
         assert np.linalg.norm(G - expected) <= 1.5e-2 * np.linalg.norm(expected)
 
 
-@pytest.mark.parametrize("name", ADAPTIVE)
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(("name", "d"), SUPPORTED)
 def test_same_for_every_number_of_threads(name, d):
-    if not engines.load(name).supports(d):
-        pytest.skip(f"{name} does not support {d}-D maps")
     rng = np.random.default_rng(0)
     Y = 10.0 * rng.normal(size=(3000, d))
     scales, results = scales_of(rng, Y, 2.0), []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
-from on_backends import ADAPTIVE_ENGINES, ENGINES, engine_of
+from covering import each_pair, each_value
+from on_backends import ADAPTIVE_ENGINES, ENGINES, engine_of, supported
 from problems import small_problem
 
 from drsne import Objective, engines
@@ -31,7 +32,7 @@ def pair_sums(Y, product, base):
     return W.sum(), np.stack([(V * (column[:, None] - column[None])).sum(axis=1) for column in Y.T], axis=1)
 
 
-@lru_cache(maxsize=4)  # consecutive tests have the same map
+@cache
 def sums_of(kind, d, scales=None, smoothing=0.0):
     """Return a map, its scales and its sums over all pairs."""
     rng = np.random.default_rng(0)
@@ -40,6 +41,13 @@ def sums_of(kind, d, scales=None, smoothing=0.0):
         return Y, None, direct(Y, smoothing)
     rho = SCALES[scales](rng, Y)
     return Y, rho, direct_adaptive(Y, rho)
+
+
+def assert_close(found, expected, tolerance, rounding=ROUNDING):
+    """Compare a partition sum and forces; ``tolerance`` has the bounds of the forces and of the partition sum."""
+    (Z, F), (expected_Z, expected_F) = found, expected
+    assert abs(Z - expected_Z) <= tolerance[1] * expected_Z
+    assert np.linalg.norm(F - expected_F) <= tolerance[0] * np.linalg.norm(expected_F) + rounding
 
 
 def blobs(rng, n, d, spread, size):
@@ -82,37 +90,24 @@ MAPS = {
 }
 
 
-@pytest.mark.parametrize(("backend", "name"), ENGINES)
-@pytest.mark.parametrize("d", [1, 2, 3, 5])
-@pytest.mark.parametrize("kind", MAPS)
+@each_pair({"backend, name": ENGINES, "d": [1, 2, 3, 5], "kind": MAPS}, where=supported)
 def test_partition_and_forces(backend, name, d, kind):
-    engine = engines.load(name)
-    if not engine.supports(d, "numba" if backend == "numpy" else backend):
-        pytest.skip(f"{name} has no {d}-D maps")
-    Y, _, (expected_Z, expected_F) = sums_of(kind, d, smoothing=1e-3)
-    Z, F = engine_of(name, backend).repulsion(Y, 1e-3)
-    of_forces, of_partition = engine.tolerance
-    assert abs(Z - expected_Z) <= of_partition * expected_Z
-    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F) + ROUNDING
+    Y, _, expected = sums_of(kind, d, smoothing=1e-3)
+    assert_close(engine_of(name, backend).repulsion(Y, 1e-3), expected, engines.load(name).tolerance)
 
 
-@pytest.mark.parametrize("d", [1, 2])
-@pytest.mark.parametrize("kind", MAPS)
+@each_value({"d": [1, 2], "kind": MAPS})
 def test_high_accuracy_of_the_mesh(d, kind):
     Y = MAPS[kind](np.random.default_rng(1), d)
-    expected_Z, expected_F = direct(Y, 0.0)
-    Z, F = engine_of("fft", accuracy="high").repulsion(Y, 0.0)
-    assert abs(Z - expected_Z) <= 1e-4 * expected_Z
-    assert np.linalg.norm(F - expected_F) <= 1e-3 * np.linalg.norm(expected_F)
+    assert_close(engine_of("fft", accuracy="high").repulsion(Y, 0.0), direct(Y, 0.0), (1e-3, 1e-4), 0.0)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_theta_zero_is_exact(d):
     Y = MAPS["final"](np.random.default_rng(1), d)
-    expected_Z, expected_F = direct(Y, 0.0)
-    Z, F = engine_of("tree", precision="double", theta=0.0).repulsion(Y, 0.0)
-    assert abs(Z - expected_Z) <= 1e-12 * expected_Z
-    assert np.linalg.norm(F - expected_F) <= 1e-12 * np.linalg.norm(expected_F)
+    assert_close(
+        engine_of("tree", precision="double", theta=0.0).repulsion(Y, 0.0), direct(Y, 0.0), (1e-12, 1e-12), 0.0
+    )
 
 
 @pytest.mark.parametrize("kind", ["mesh", "split"])
@@ -141,28 +136,23 @@ def test_all_pairs_to_the_last_digits(precision):
     assert np.linalg.norm(F - expected_F) <= tolerance * np.linalg.norm(expected_F)
 
 
-@pytest.mark.parametrize("name", engines.names())
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("name", "d"), [(name, d) for name in engines.names() for d in (1, 2, 3) if engines.load(name).supports(d)]
+)
 def test_gradients_follow_the_exact_ones(name, d):
     """The whole gradient of a problem, in an exaggerated and in a plain evaluation."""
-    engine = engines.load(name)
-    if not engine.supports(d):
-        pytest.skip(f"{name} has no {d}-D maps")
     Y = MAPS["final"](np.random.default_rng(2), d)[:600] / 4
     problem, exact = (small_problem(Objective(), n=600, k=10) for _ in range(2))
     problem.engine = engine_of(name)
     for exaggeration in (1.0, 12.0):
         G = problem.evaluate(Y, exaggeration=exaggeration).gradient
         expected = exact.evaluate(Y, exaggeration=exaggeration).gradient
-        assert np.linalg.norm(G - expected) <= max(1.5e-2, engine.tolerance[0]) * np.linalg.norm(expected)
+        assert np.linalg.norm(G - expected) <= max(1.5e-2, engines.load(name).tolerance[0]) * np.linalg.norm(expected)
 
 
 def test_the_coarse_tree_at_theta_zero():
     Y = MAPS["final"](np.random.default_rng(1), 2)
-    expected_Z, expected_F = direct(Y, 0.0)
-    Z, F = engine_of("coarse", theta=0.0).repulsion(Y, 0.0)
-    assert abs(Z - expected_Z) <= 1e-12 * expected_Z
-    assert np.linalg.norm(F - expected_F) <= 1e-12 * np.linalg.norm(expected_F)
+    assert_close(engine_of("coarse", theta=0.0).repulsion(Y, 0.0), direct(Y, 0.0), (1e-12, 1e-12), 0.0)
 
 
 @pytest.mark.parametrize("name", engines.names())
@@ -214,19 +204,18 @@ SCALES = {
 }
 
 
-@pytest.mark.parametrize(("backend", "name"), ADAPTIVE_ENGINES)
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("scales", SCALES)
-@pytest.mark.parametrize("kind", ["opening", "exaggerated", "clumps", "final", "outliers", "a line", "one place"])
+@each_pair(
+    {
+        "backend, name": ADAPTIVE_ENGINES,
+        "d": [1, 2, 3],
+        "scales": SCALES,
+        "kind": ["opening", "exaggerated", "clumps", "final", "outliers", "a line", "one place"],
+    },
+    where=supported,
+)
 def test_partition_and_forces_of_the_adaptive_kernel(backend, name, d, scales, kind):
-    engine = engines.load(name)
-    if not engine.supports(d, "numba" if backend == "numpy" else backend):
-        pytest.skip(f"{name} does not support n_components={d}")
-    Y, rho, (expected_Z, expected_F) = sums_of(kind, d, scales)
-    Z, F = engine_of(name, backend).repulsion(Y, 0.0, rho)
-    of_forces, of_partition = engine.tolerance
-    assert abs(Z - expected_Z) <= of_partition * expected_Z
-    assert np.linalg.norm(F - expected_F) <= of_forces * np.linalg.norm(expected_F) + 1e-12
+    Y, rho, expected = sums_of(kind, d, scales)
+    assert_close(engine_of(name, backend).repulsion(Y, 0.0, rho), expected, engines.load(name).tolerance, 1e-12)
 
 
 def stacks(rng, count, n=2500):
@@ -257,10 +246,7 @@ def test_a_hard_map_after_an_ordinary_one(kind, name, options, force):
     state = engine.start()
     engine.repulsion(MAPS["final"](rng, 2), 0.0, state=state)
     Y = HARD[kind](rng)
-    expected_Z, expected_F = direct(Y, 0.0)
-    Z, F = engine.repulsion(Y, 0.0, state=state)
-    assert abs(Z - expected_Z) <= 5e-4 * expected_Z
-    assert np.linalg.norm(F - expected_F) <= force * np.linalg.norm(expected_F)
+    assert_close(engine.repulsion(Y, 0.0, state=state), direct(Y, 0.0), (force, 5e-4), 0.0)
 
 
 def test_an_ordinary_map_after_a_hard_one_has_its_theta_back():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_value
 from on_backends import engine_of
 from scipy.spatial.distance import pdist, squareform
 
@@ -23,8 +24,7 @@ def X():
     return np.vstack([rng.normal(0, 0.3, (150, 5)), rng.normal(3, 1, (150, 5))])
 
 
-@pytest.mark.parametrize("engine", engines.names())
-@pytest.mark.parametrize("d", [1, 2])
+@each_value({"engine": engines.names(), "d": [1, 2]})
 def test_three_points(engine, d):
     if not engines.load(engine).supports(d):
         pytest.skip(f"{engine} has no {d}-D maps")

@@ -22,6 +22,14 @@ ENGINES = [
     *(("torch", name) for name in engines.names() if TORCH and "torch" in engines.load(name).backends),
     ("numpy", "exact"),
 ]
+
+
+def supported(on, d, *_):
+    """Return whether an engine on a backend, as in ``ENGINES``, supports maps of ``d`` dimensions."""
+    backend, name = on
+    return engines.load(name).supports(d, "numba" if backend == "numpy" else backend)
+
+
 ADAPTIVE_ENGINES = [(backend, name) for backend, name in ENGINES if engines.load(name).adaptive]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_pair, each_value
 from problems import (
     DOUBLE,
     affinities_of,
@@ -43,9 +44,13 @@ def kernel_of(Y, log_scale, smoothing=0.0):
     return W
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("support", ["symmetric", "directed"])
-@pytest.mark.parametrize(("delta", "smoothing"), [(0.0, 0.0), (1e-3, 0.0), (0.0, 0.1), (1e-3, 1e-2)])
+@each_pair(
+    {
+        "d": DIMENSIONS,
+        "support": ["symmetric", "directed"],
+        "delta, smoothing": [(0.0, 0.0), (1e-3, 0.0), (0.0, 0.1), (1e-3, 1e-2)],
+    }
+)
 def test_neighbor_term(support, delta, smoothing, d):
     # delta is far larger than the paper's 1e-8, so that its share of the gradient shows
     objective = with_(DOUBLE, support=support, affinity_smoothing=delta, distance_smoothing=smoothing)
@@ -53,9 +58,7 @@ def test_neighbor_term(support, delta, smoothing, d):
     assert relative_error(kl_gradient(problem, Y), numerical_gradient(kl(problem), Y)) < 1e-8
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-3])
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("support", ["symmetric", "directed"])
+@each_pair({"delta": [0.0, 1e-3], "smoothing": [0.0, 0.1], "support": ["symmetric", "directed"]})
 def test_value_written_out(support, smoothing, delta):
     """KL = sum p log((p + delta) / (q + delta)), q = w / Z with w = 1 / (1 + d^2 / (rho_i rho_j) + smoothing)."""
     objective = with_(DOUBLE, support=support, affinity_smoothing=delta, distance_smoothing=smoothing)
@@ -86,8 +89,7 @@ def test_exaggeration_multiplies_the_attraction_alone(power):
     assert relative_error(kl_gradient(problem, Y, exaggeration=factor, scale=power), numerical) < 1e-8
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("kept", [None, 3])
+@each_value({"d": DIMENSIONS, "kept": [None, 3]})
 def test_full_objective_with_both_readings(d, kept):
     few = None if kept is None else np.where(np.arange(40) % 3 == 0, kept, 7).astype(np.int32)
     problem, Y = adaptive_problem(with_(BOTH, affinity_smoothing=1e-4), kept=few), some_map(d=d)
@@ -101,8 +103,7 @@ def test_full_objective_with_both_readings(d, kept):
     assert relative_error(problem.evaluate(Y).gradient / len(Y), numerical) < 1e-6
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("support", ["symmetric", "directed"])
+@each_value({"d": DIMENSIONS, "support": ["symmetric", "directed"]})
 def test_forces_sum_to_zero(support, d):
     problem = adaptive_problem(with_(BOTH, support=support, affinity_smoothing=1e-6))
     G = problem.evaluate(some_map(d=d), exaggeration=4.0).gradient
@@ -138,8 +139,7 @@ def test_relabelling_points_relabels_the_gradient_and_the_scales():
     np.testing.assert_array_equal(there.scales, at.scales[order])
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("c", [0.5, 4.0, 3.7])
+@each_value({"d": DIMENSIONS, "c": [0.5, 4.0, 3.7]})
 def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(c, d):
     problem, fixed, Y = adaptive_problem(log_scales=np.full(40, np.log(c))), small_problem(), some_map(d=d)
     at, expected = problem.evaluate(Y, density=0.0, losses=True), fixed.evaluate(Y / c, density=0.0, losses=True)
@@ -147,8 +147,7 @@ def test_one_scale_for_all_is_the_fixed_kernel_on_a_map_of_another_size(c, d):
     np.testing.assert_allclose(at.gradient, expected.gradient / c, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("precision", ["single", "double"])
+@each_value({"d": DIMENSIONS, "precision": ["single", "double"]})
 def test_the_fixed_kernel_is_that_of_a_fixed_problem_bitwise(precision, d):
     objective, Y = with_(BOTH, precision=precision, affinity_smoothing=1e-6), some_map(d=d)
     at = adaptive_problem(objective).evaluate(Y, losses=True, scale=None)

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from covering import each_pair, each_value
 
 from drsne import Calibration
 from drsne.affinities import _calibrate_few, affinities, conditional_affinities
@@ -34,8 +35,7 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize("name", DATA)
-@pytest.mark.parametrize("perplexity", [2.5, 5.0, 30.0, 80.0])
+@each_value({"name": DATA, "perplexity": [2.5, 5.0, 30.0, 80.0]})
 def test_rows_sum_to_one_and_have_the_perplexity(name, perplexity):
     X = DATA[name](np.random.default_rng(0))
     graph, P, precisions, reached = rows(X, perplexity)
@@ -85,9 +85,13 @@ def rows_with_ties(rng, ties, k, scale, noise=0.0):
     return np.sort(np.hstack([np.repeat(first, ties, axis=1), rest]) * (1.0 + noise * rng.randint(-1, 2, (20, k))))
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-7, 0.3, 1.0, 7.0, 12345.678, 1e30])
-@pytest.mark.parametrize("ties", [1, 2, 14, 16, 31, 44, 45])
-@pytest.mark.parametrize("noise", [0.0, 2.0**-52])
+@each_pair(
+    {
+        "scale": [1e-30, 1e-7, 0.3, 1.0, 7.0, 12345.678, 1e30],
+        "ties": [1, 2, 14, 16, 31, 44, 45],
+        "noise": [0.0, 2.0**-52],
+    }
+)
 def test_equal_nearest_distances_keep_their_affinities(scale, ties, noise):
     """Whether exact ties survive an unstable comparison depends on the compiler; ties up to rounding never did."""
     rng, k, perplexity = np.random.RandomState(ties), 45, 15.0
@@ -146,8 +150,7 @@ def test_duplicates_beside_distances_too_small_to_square():
     assert not np.isnan(precisions).any()
 
 
-@pytest.mark.parametrize("far", [1e20, 1e80, 1e144, 1e200, 1e290])
-@pytest.mark.parametrize("perplexity", [2.0, 5.5, 12.0])
+@each_value({"far": [1e20, 1e80, 1e144, 1e200, 1e290], "perplexity": [2.0, 5.5, 12.0]})
 def test_outliers_beyond_all_measure_do_not_change_the_rest(far, perplexity):
     near = np.sort(np.random.RandomState(0).uniform(0.1, 2.0, (10, 20)), axis=1)
     distances = np.hstack([near, np.full((10, 3), far), np.full((10, 1), 1e5 * far)])
@@ -195,8 +198,7 @@ def test_steps_of_the_search_do_not_take_turns_for_ever():
     np.testing.assert_allclose(reached, 30.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", [*DATA, "groups of 40 duplicates", "very distant"])
-@pytest.mark.parametrize("perplexity", [1.0, 2.5, 30.0, 80.0, 300.0])
+@each_value({"name": [*DATA, "groups of 40 duplicates", "very distant"], "perplexity": [1.0, 2.5, 30.0, 80.0, 300.0]})
 def test_few_points_have_the_same_affinities_without_compilation(name, perplexity):
     rng = np.random.default_rng(0)
     more = {

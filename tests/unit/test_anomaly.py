@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from covering import each_value
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
@@ -166,8 +167,12 @@ def test_unknown_parameters(points):
         anomaly_scores(points, "centroid", k=3)
 
 
-@pytest.mark.parametrize("detector", ["lof", "isolation_forest"])
-@pytest.mark.parametrize(("unit", "away"), [(2.0**900, 0), (2.0**-40, 0), (2.0**-900, 0), (1, 2.0**30), (2.0**-30, 1)])
+@each_value(
+    {
+        "detector": ["lof", "isolation_forest"],
+        "unit, away": [(2.0**900, 0), (2.0**-40, 0), (2.0**-900, 0), (1, 2.0**30), (2.0**-30, 1)],
+    }
+)
 def test_scores_of_a_map_that_is_far_small_or_large(detector, unit, away):
     """Squares of distances may overflow, and single precision, which the forest uses, may not tell points apart."""
     Y, as_it_is, moved = _scored_map(detector)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from covering import each_value
 
 from drsne.backends.numba.cells import scaled_cells, scaled_structure, scales_along
 from drsne.backends.numba.threads import Workers
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("n", [500, 40_000])
+@each_value({"d": [1, 2, 3], "n": [500, 40_000]})
 def test_summaries_of_nodes(n, d):
     rng = np.random.default_rng(0)
     Y, scales = rng.normal(size=(n, d)) * 5, np.exp(0.5 * rng.normal(size=n))

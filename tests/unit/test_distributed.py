@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from covering import each_value
 from scipy.sparse import csr_matrix
 
 pq = pytest.importorskip("pyarrow.parquet", reason="reads Parquet files")
@@ -554,8 +555,7 @@ DAMAGED = {  # files, and what has to be removed so that they are read again
 }
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+@each_value({"name": DAMAGED, "share": [0.0, 0.5, 0.99]})
 def test_a_damaged_file_of_the_work_folder(finished, tmp_path, name, share):
     folder, found, _ = finished
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)

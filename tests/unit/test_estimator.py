@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
@@ -112,8 +113,7 @@ def test_parameters_are_stored_untouched():
         assert getattr(m, name) is value
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("init", ["pca", "random"])
+@each_value({"d": [1, 2, 3, 4], "init": ["pca", "random"]})
 def test_dimensions_and_starts(blobs, d, init):
     m = DRSNE(d, init=init, **QUICK).fit(blobs)
     assert m.embedding_.shape == (120, d)

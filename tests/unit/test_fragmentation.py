@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_value
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import DRSNE
@@ -58,8 +59,7 @@ def test_whole_groups_score_zero(n):
             assert fragmentation(wide, scale * Y) <= 0.02
 
 
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("size", [5, 12, 30])
+@each_value({"n": SIZES, "size": [5, 12, 30]})
 def test_beads_score_what_they_tear(n, size):
     rng = np.random.RandomState(n)
     label = np.arange(n) % (n // size)  # beads of points from anywhere in the group

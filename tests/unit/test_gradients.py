@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_pair, each_value
 from problems import (
     DOUBLE,
     affinities_of,
@@ -41,9 +42,7 @@ def concentration_gradient(problem, Y):
     return (with_term - without) / (problem.loss.terms[0].weight * len(Y))
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("support", ["symmetric", "directed"])
-@pytest.mark.parametrize("delta", [0.0, 1e-3])
+@each_pair({"d": DIMENSIONS, "support": ["symmetric", "directed"], "delta": [0.0, 1e-3]})
 def test_neighbor_term(support, delta, d):
     # delta is far larger than the paper's 1e-8, so that its share of the gradient shows
     problem = small_problem(with_(DOUBLE, support=support, affinity_smoothing=delta, distance_smoothing=10 * delta))
@@ -76,8 +75,7 @@ def test_exaggeration_multiplies_the_attraction_alone(support):
     assert relative_error(rho * kl_gradient(problem, Y), numerical) > 0.1
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@each_value({"d": DIMENSIONS, "alpha": [0.5, 1.0, 2.0]})
 def test_concentration_with_attached_mean(alpha, d):
     problem = small_problem(with_(DOUBLE, input_exponent=alpha, embedding_exponent=alpha))
     Y = some_map(d=d)
@@ -85,8 +83,7 @@ def test_concentration_with_attached_mean(alpha, d):
     assert relative_error(concentration_gradient(problem, Y), numerical) < 1e-7
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
+@each_value({"d": DIMENSIONS, "alpha": [0.5, 1.0, 2.0]})
 def test_concentration_with_detached_mean(alpha, d):
     problem = small_problem(with_(DOUBLE, normalizer="detached", embedding_exponent=alpha))
     Y = some_map(d=d)
@@ -135,8 +132,7 @@ def test_relative_smoothing_is_a_length_held_fixed():
     assert relative_error(concentration_gradient(fixed, Y), numerical_gradient(concentration(fixed), Y)) < 1e-7
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("support", ["symmetric", "directed"])
+@each_value({"d": DIMENSIONS, "support": ["symmetric", "directed"]})
 def test_full_objective(support, d):
     problem = small_problem(with_(DOUBLE, support=support, affinity_smoothing=1e-4, input_exponent=2.0))
     Y = some_map(d=d)
@@ -222,8 +218,7 @@ def test_default_relative_smoothing_keeps_the_loss_scale_invariant():
     assert concentration(problem)(1e5 * Y) == pytest.approx(concentration(problem)(Y), rel=1e-10)
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("support", ["symmetric", "directed"])
+@each_value({"d": DIMENSIONS, "support": ["symmetric", "directed"]})
 def test_forces_sum_to_zero(support, d):
     problem = small_problem(with_(DOUBLE, support=support, affinity_smoothing=1e-6))
     G = problem.evaluate(some_map(d=d), exaggeration=4.0).gradient

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from drsne.neighbors.precomputed import available
@@ -19,8 +20,7 @@ def brute(X, k, metric="euclidean"):
     return order, np.take_along_axis(D, order, axis=1)
 
 
-@pytest.mark.parametrize("shape", [(50, 3), (300, 1), (40, 100), (700, 20)])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@each_value({"shape": [(50, 3), (300, 1), (40, 100), (700, 20)], "n_jobs": [1, 2]})
 def test_equals_brute_force(shape, n_jobs):
     X = np.random.default_rng(0).normal(size=shape)
     graph = knn(X, 12, n_jobs=n_jobs)

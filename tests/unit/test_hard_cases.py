@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 
 from drsne import DRSNE, Objective, Schedule
 
@@ -190,8 +191,7 @@ def test_far_outlier_and_far_islands():
     assert ((near.argmin(axis=1) < 40) == (np.arange(80) < 40)).all()
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-9, 1e9, 1e30])
-@pytest.mark.parametrize("weight", [0.0, 5.0])
+@each_value({"scale": [1e-30, 1e-9, 1e9, 1e30], "weight": [0.0, 5.0]})
 def test_units_do_not_matter(scale, weight):
     X = data(120, 8)
     X[:60] *= 0.1

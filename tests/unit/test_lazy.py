@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_value
 
 da = pytest.importorskip("dask.array", reason="places lazy rows")
 dd = pytest.importorskip("dask.dataframe", reason="places lazy rows")
@@ -17,8 +18,7 @@ NEW = np.random.default_rng(1).normal(size=(50, 4))
 MODEL = DRSNE(perplexity=8, density_neighbors=8, max_iter=50, random_state=0).fit(X)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("chunks", [(20, 4), ((7, 0, 43), (1, 3)), (50, 2)])
+@each_value({"dtype": [np.float64, np.float32], "chunks": [(20, 4), ((7, 0, 43), (1, 3)), (50, 2)]})
 def test_arrays(chunks, dtype):
     new = NEW.astype(dtype)
     lazy = da.from_array(new, chunks)

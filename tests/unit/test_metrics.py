@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
@@ -186,8 +187,7 @@ METRICS = {
 }
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("score", [*SCORES, metrics.fragmentation], ids=lambda score: score.__name__)
+@each_value({"metric": METRICS, "score": [*SCORES, metrics.fragmentation]})
 def test_metrics_of_the_data(score, metric):
     """Every metric gives what its matrix of distances gives."""
     X, Y = pair(120)

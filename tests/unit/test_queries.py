@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_value
 
 from drsne.backends.numba.kernels import lists as kernels
 from drsne.backends.numba.threads import Workers
@@ -78,8 +79,7 @@ def squares(Q, X):
     return np.stack([((X - q) ** 2).sum(axis=1) for q in Q])
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("k", [1, 15, 91])
+@each_value({"case": CASES, "k": [1, 15, 91]})
 def test_neighbours_are_exact(case, k):
     X = CASES[case]
     Q, k = new_rows(X), min(k, len(X))
@@ -117,8 +117,7 @@ def shortlists(index, rows, k, probed=None):
     return [names[i, : filled[i]] for i in range(m)], bound
 
 
-@pytest.mark.parametrize("lists", ["halves", "k-means"])
-@pytest.mark.parametrize("case", CASES)
+@each_value({"lists": ["halves", "k-means"], "case": CASES})
 def test_no_row_that_is_left_out_is_nearer_than_the_bound(case, lists):
     points = Points.of(CASES[case])
     Z = points.centred

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_value
 from densne_program import Program
 from problems import numerical_gradient, relative_error, some_map
 
@@ -54,8 +55,7 @@ def rho_gradient(of, Y):
     return (both - kl) / (-2.0 * term(of).weight * len(Y))
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("shift", SHIFTS)
+@each_value({"d": DIMENSIONS, "shift": SHIFTS})
 def test_gradient_of_the_correlation(d, shift):
     of, Y = problem(shift), some_map(d=d)
     assert relative_error(rho_gradient(of, Y), numerical_gradient(rho(of), Y)) < 1e-8
@@ -125,8 +125,7 @@ def test_the_density_factor_scales_the_weight():
     assert relative_error(none, all_of_it) > 0.01
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("scale", [1e-4, 2.0, 200.0])
+@each_value({"d": [1, 2, 3], "scale": [1e-4, 2.0, 200.0]})
 def test_single_precision_is_near_double(d, scale):
     Y = some_map(n=300, d=d, scale=scale)
     single, double = (problem(n=300, precision=p) for p in ("single", "double"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_pair
 from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
 
 from drsne import DRSNE, Objective, metrics
@@ -25,9 +26,7 @@ def lengths(Y, near):
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("k", [1, 30, 300, 699])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@each_pair({"d": [1, 2, 3, 4], "k": [1, 30, 300, 699], "dtype": [np.float32, np.float64]})
 def test_neighbours_in_a_map(d, k, dtype):
     rng = np.random.default_rng(0)
     Y = np.vstack([rng.normal(5 * g, 10.0 ** (g - 2), (175, d)) for g in range(4)]).astype(dtype)  # scales over decades
@@ -60,9 +59,7 @@ def test_neighbours_do_not_depend_on_threads():
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("weights", [(0.0, 1.0), (0.7, 1.6)])
-@pytest.mark.parametrize("normalizer", ["attached", "detached"])
+@each_pair({"d": [1, 2, 3, 4], "weights": [(0.0, 1.0), (0.7, 1.6)], "normalizer": ["attached", "detached"]})
 def test_gradient_with_neighbours_held_fixed(d, weights, normalizer):
     """Neighbours found at one map stay for the next iterations: loss and gradient there are over those."""
     objective = with_(DOUBLE, input_weight=weights[0], embedding_weight=weights[1], embedding_exponent=1.5)

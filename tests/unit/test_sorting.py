@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 
 from drsne.backends.numba import sorting
 from drsne.backends.numba.sorting import stable_order
@@ -21,8 +22,7 @@ def test_several_blocks_of_keys(n_jobs, monkeypatch):
     np.testing.assert_array_equal(order, np.argsort(keys, kind="stable"))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-@pytest.mark.parametrize(("n", "bits"), [(1, 60), (500, 60), (40_000, 60), (200_000, 17), (40_000, 1)])
+@each_value({"n_jobs": [1, 3], "n, bits": [(1, 60), (500, 60), (40_000, 60), (200_000, 17), (40_000, 1)]})
 def test_equals_the_stable_sort_of_numpy(n, bits, n_jobs):
     keys = np.random.default_rng(n + bits).integers(0, 2**bits, n)
     keys[n // 3 : n // 2] = keys[0]  # ties
@@ -48,8 +48,7 @@ def test_points_that_nobody_lists(n):
         np.testing.assert_array_equal(listed_by[offsets[i] : offsets[i + 1]], rows)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 3])
-@pytest.mark.parametrize("n", [1, 50, 20_000])
+@each_value({"n_jobs": [1, 3], "n": [1, 50, 20_000]})
 def test_the_transpose_has_sorted_rows(n, n_jobs):
     rows, columns = np.random.default_rng(n).integers(0, n, (2, 20 * n))
     A = sp.csr_matrix((np.arange(20.0 * n), (rows, columns)), shape=(n, n))

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 from scipy.spatial.distance import pdist, squareform
 
 from drsne import DRSNE, DenSNE
@@ -56,8 +57,7 @@ def distances(X, rng):
     return sp.csr_matrix((np.take_along_axis(D, near, axis=1).ravel(), near.ravel(), offsets), shape=D.shape)
 
 
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("name", DATA)
+@each_value({"seed": range(12), "name": DATA})
 def test_strange_data_give_maps_without_numpys_warnings(name, seed):
     rng = np.random.RandomState(seed)
     X = DATA[name](rng.normal(size=(rng.randint(3, 41), rng.randint(1, 4))), rng)

@@ -9,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from covering import each_value
 
 from drsne.io.writing import replacing
 
@@ -25,8 +26,7 @@ def read(tmp_path, text, **options):
     return tables.read(path, **options)
 
 
-@pytest.mark.parametrize("names", [["0", "1", "2"], ["1", "2", "3"], ["a", "b", "c"], ["1a", "2b", "3c"]])
-@pytest.mark.parametrize("index", [False, True])
+@each_value({"names": [["0", "1", "2"], ["1", "2", "3"], ["a", "b", "c"], ["1a", "2b", "3c"]], "index": [False, True]})
 def test_a_header_is_found(tmp_path, names, index):
     table = read(tmp_path, pd.DataFrame(X, columns=names).to_csv(index=index))
     assert table.columns == names
@@ -62,8 +62,12 @@ def test_a_column_that_counts_the_rows_is_noted(tmp_path):
     assert not any("counts" in note for note in read(tmp_path, frame.to_csv(index=False), drop=["id"]).notes)
 
 
-@pytest.mark.parametrize("header", [True, False])
-@pytest.mark.parametrize(("separator", "decimal"), [(each, sign) for each in ",\t;| " for sign in ".," if each != sign])
+@each_value(
+    {
+        "header": [True, False],
+        "separator, decimal": [(each, sign) for each in ",\t;| " for sign in ".," if each != sign],
+    }
+)
 def test_the_separator_and_the_decimal_sign_are_found(tmp_path, separator, header, decimal):
     frame = pd.DataFrame(X.round(3), columns=list("abc"))
     text = frame.to_csv(index=False, header=header, decimal=decimal, sep=separator)
@@ -137,8 +141,7 @@ def test_a_late_value_after_the_last_name_is_refused(tmp_path):
         read(tmp_path, text)
 
 
-@pytest.mark.parametrize("decimal", [".", ","])
-@pytest.mark.parametrize("n", [3, 9, 10, 40])
+@each_value({"decimal": [".", ","], "n": [3, 9, 10, 40]})
 def test_one_wrong_value_is_a_mistake(tmp_path, n, decimal):
     values = [f"{row}{decimal}5;{row}" for row in range(n)]
     values[1] = "oops;1"

@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 
 pd = pytest.importorskip("pandas", reason="tables are read with pandas")
 
@@ -29,8 +30,7 @@ def as_parquet(tmp_path):
     return read
 
 
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint64, np.int32, np.float16, np.float32])
-@pytest.mark.parametrize("ending", ["npy", "npz"])
+@each_value({"dtype": [bool, np.uint8, np.uint64, np.int32, np.float16, np.float32], "ending": ["npy", "npz"]})
 def test_all_types_of_numbers_are_read(tmp_path, dtype, ending):
     values = np.array([[9, 1], [8, 0], [7, 1], [6, 0], [5, 1], [4, 1]]).astype(dtype)
     path = tmp_path / f"x.{ending}"

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 from on_backends import DEVICE
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
@@ -49,8 +50,7 @@ def assert_the_same(X, Y, **options):
     return found
 
 
-@pytest.mark.parametrize("options", [{}, {"max_samples": 70, "random_state": 3}], ids=["all", "sampled"])
-@pytest.mark.parametrize("d_map", [1, 2, 3, 5])
+@each_value({"options": [{}, {"max_samples": 70, "random_state": 3}], "d_map": [1, 2, 3, 5]})
 def test_scores_are_those_of_the_processor(d_map, options):
     X, Y = pair(d_map=d_map)
     scores = assert_the_same(X, Y, labels=X[:, 0] > 0, **options)

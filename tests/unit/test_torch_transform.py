@@ -8,6 +8,7 @@ import gc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import each_value
 from on_backends import DEVICE
 from on_triton import assert_the_same
 from scipy.spatial import cKDTree
@@ -85,8 +86,7 @@ def placed_by(kind, fixed, rows, constants, terms):
 
 
 @pytest.mark.usefixtures("all_pairs")
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
-@pytest.mark.parametrize("stretch", [1.0, 1.2])
+@each_value({"d": [1, 2, 3, 4], "stretch": [1.0, 1.2]})
 def test_losses_and_gradients_are_those_of_numba(d, stretch):
     fixed, rows, constants, terms, in_map, Y = problem(d, stretch=stretch)
     numba, own, shared, partition = placed_by("numba", fixed, rows, constants, terms)
@@ -301,8 +301,7 @@ def test_nearest_training_rows_are_those_of_numba(change):
     ]
 
 
-@pytest.mark.parametrize(("n", "d", "k"), [(9000, 2, 30), (9001, 1, 5), (9003, 3, 100), (100, 2, 30), (500, 4, 9)])
-@pytest.mark.parametrize("m", [1, 50, 3000])
+@each_value({"n, d, k": [(9000, 2, 30), (9001, 1, 5), (9003, 3, 100), (100, 2, 30), (500, 4, 9)], "m": [1, 50, 3000]})
 def test_nearest_points_of_a_map(n, d, k, m, monkeypatch):
     monkeypatch.setattr(map_neighbors, "_COMPARED", 2**14)  # several blocks
     rng = np.random.default_rng(4)

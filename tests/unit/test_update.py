@@ -7,6 +7,7 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
+from covering import each_value
 
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.threads import Workers
@@ -96,8 +97,7 @@ def test_a_new_isolated_group_spreads(settings):
     assert spread.min() > 0.02 * np.ptp(after.embedding_)
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-@pytest.mark.parametrize("stiffness", [100.0, 1e4, 1e6])
+@each_value({"weight": [0.0, 1.0], "stiffness": [100.0, 1e4, 1e6]})
 def test_a_stiff_pull_does_not_overshoot(weight, stiffness):
     model = DRSNE(**SHORT, density_weight=weight).fit(X[OLD])
     before = model.embedding_.copy()

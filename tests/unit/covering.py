@@ -1,0 +1,53 @@
+"""Cases of tests with several parameters: single values or pairs of them all occur, but not every combination."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import pytest
+
+
+def cover(lists, strength, where):
+    """Return few combinations of values that include all combinations of any ``strength`` of the lists.
+
+    Each next case has the most combinations that are still missing, and among those the values that are rarest so far.
+    Combinations for which ``where`` is false do not occur.
+    """
+    groups = list(combinations(range(len(lists)), min(strength, len(lists))))
+    uses = [[0] * len(values) for values in lists]
+    candidates = [
+        (case, {(group, *(case[i] for i in group)) for group in groups})
+        for case in product(*(range(len(values)) for values in lists))
+        if where(*(values[i] for values, i in zip(lists, case, strict=True)))
+    ]
+
+    def gain(candidate):
+        case, parts = candidate
+        return len(parts & missing), -sum(counts[i] for counts, i in zip(uses, case, strict=True))
+
+    missing, cases = set().union(*(parts for _, parts in candidates)), []
+    while missing:
+        case, parts = max(candidates, key=gain)
+        missing -= parts
+        for counts, i in zip(uses, case, strict=True):
+            counts[i] += 1
+        cases.append([values[i] for values, i in zip(lists, case, strict=True)])
+    return cases
+
+
+def each_pair(lists, *, strength=2, where=lambda *_: True, indirect=False):
+    """Return a decorator that runs a test on few cases with every pair of values of two parameters.
+
+    ``lists`` has the values of each parameter; a key with several names, such as ``"k, n"``, has tuples as values.
+    """
+    names = [name.split(", ") for name in lists]
+    rows = [
+        [each for name, value in zip(names, case, strict=True) for each in (value if len(name) > 1 else [value])]
+        for case in cover([list(values) for values in lists.values()], strength, where)
+    ]
+    return pytest.mark.parametrize([each for name in names for each in name], rows, indirect=indirect)
+
+
+def each_value(lists, **options):
+    """Return a decorator that runs a test on few cases with every value of each parameter; see ``each_pair``."""
+    return each_pair(lists, strength=1, **options)
