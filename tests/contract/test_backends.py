@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_pair
 from on_backends import TORCH, OnArrays, backend_of, torch_backend
 from problems import (
     DOUBLE,
@@ -23,12 +24,13 @@ from drsne.optimize.loop import minimize
 from drsne.terms.profile import Smoothing, loss_and_slope, profile
 
 BACKENDS = ["numba", *(["torch"] if TORCH else [])]  # those that are compared with NumPy's
+WAYS = [*((name, "as usual") for name in BACKENDS), ("numba", "always compiled")]
 DIMENSIONS = (1, 2, 3, 4)
 REFERENCE = NumpyBackend()
 N = 60
 
 
-def pairs(rng, n=N, k=9):
+def pair_list(rng, n=N, k=9):
     columns = np.sort(np.stack([rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)]), axis=1)
     return PairList(np.arange(0, n * k + 1, k), columns.ravel().astype(np.int32), rng.uniform(0.1, 1.0, n * k))
 
@@ -41,25 +43,28 @@ def close(a, b):
     np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture
+def whole_backend(request, few):
+    """A backend as an optimisation uses it."""
+    return backend_of(request.param)
+
+
+@pytest.fixture
 def backend(request, few):
     """A backend that is called with NumPy arrays."""
     found = backend_of(request.param)
     return OnArrays(found) if request.param == "torch" else found
 
 
-@pytest.fixture(params=BACKENDS)
-def whole_backend(request, few):
-    """A backend as an optimisation uses it."""
-    return backend_of(request.param)
+def on_backends(fixture="backend", **lists):
+    """Return a decorator that runs a test on every backend, with few cases of the values of its parameters."""
+    return each_pair({f"{fixture}, few": WAYS, **lists}, indirect=[fixture, "few"])
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("delta", [0.0, 0.01])
-@pytest.mark.parametrize("adaptive", [False, True])
+@on_backends(d=DIMENSIONS, delta=[0.0, 0.01], adaptive=[False, True])
 def test_attraction_and_energy(backend, d, delta, adaptive):
     rng = np.random.default_rng(0)
-    Y, listed = some_map(N, d), pairs(rng)
+    Y, listed = some_map(N, d), pair_list(rng)
     inverse = np.exp(-some_log_scales(N)) if adaptive else None
     forces, mass = backend.attraction(Y, listed, 1.1, delta, inverse)
     expected, expected_mass = REFERENCE.attraction(Y, listed, 1.1, delta, inverse)
@@ -69,8 +74,7 @@ def test_attraction_and_energy(backend, d, delta, adaptive):
     assert energy == pytest.approx(REFERENCE.energy(Y, listed, 1.1, delta, inverse), rel=1e-10)
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("adaptive", [False, True])
+@on_backends(d=DIMENSIONS, adaptive=[False, True])
 def test_repulsion(backend, d, adaptive):
     Y, scales = some_map(N, d), np.exp(some_log_scales(N)) if adaptive else None
     Z, F = backend.repulsion(Y, smoothing=0.1, scales=scales, precision="double")
@@ -79,9 +83,7 @@ def test_repulsion(backend, d, adaptive):
     close(F, expected_F)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
-@pytest.mark.parametrize("adaptive", [False, True])
-@pytest.mark.parametrize("precision", ["double", "single"])
+@on_backends(d=[1, 2, 3], adaptive=[False, True], precision=["double", "single"])
 def test_repulsion_of_some_points(backend, d, adaptive, precision):
     Y, scales = some_map(N, d), np.exp(some_log_scales(N)) if adaptive else None
     points = np.random.default_rng(0).permutation(N).astype(np.int32)[::3]  # not contiguous in memory
@@ -92,8 +94,7 @@ def test_repulsion_of_some_points(backend, d, adaptive, precision):
     np.testing.assert_allclose(found[1], expected[1], rtol=tolerance, atol=tolerance * np.abs(expected[1]).max())
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
-@pytest.mark.parametrize("floor", [0.0, 0.3])
+@on_backends(d=DIMENSIONS, floor=[0.0, 0.3])
 def test_lengths_and_their_adjoint(backend, d, floor):
     rng = np.random.default_rng(1)
     Y, slope = some_map(N, d), rng.normal(size=N)
@@ -109,7 +110,7 @@ def test_lengths_and_their_adjoint(backend, d, floor):
         close(a, b)
 
 
-@pytest.mark.parametrize("shares", [1, 3])
+@on_backends(shares=[1, 3])
 def test_forces_are_added(backend, shares):
     rng = np.random.default_rng(2)
     slope, directions, back, forces = (rng.normal(size=s) for s in (N, (shares, N, 2), (shares, N, 2), (N, 2)))
@@ -119,8 +120,7 @@ def test_forces_are_added(backend, shares):
     close(found, expected)
 
 
-@pytest.mark.parametrize("exponent", [1.0, 2.5])
-@pytest.mark.parametrize("attached", [True, False])
+@on_backends(exponent=[1.0, 2.5], attached=[True, False])
 def test_slope_of_a_profile(backend, exponent, attached):
     rng = np.random.default_rng(5)
     radii, target = np.exp(rng.normal(size=N)), rng.normal(size=N)
@@ -136,6 +136,7 @@ def test_slope_of_a_profile(backend, exponent, attached):
     close(slope, slopes)
 
 
+@on_backends()
 def test_slope_of_a_profile_of_many_points(backend):
     """More points than a block of the compiled loops has."""
     rng = np.random.default_rng(6)
@@ -146,6 +147,7 @@ def test_slope_of_a_profile_of_many_points(backend):
     close(slope, slopes)
 
 
+@on_backends()
 def test_who_lists_whom(backend):
     near = neighbors(np.random.default_rng(3))
     found, expected = backend.neighbor_list(near), REFERENCE.neighbor_list(near)
@@ -156,10 +158,10 @@ def test_who_lists_whom(backend):
         assert listed.tolist() == [j for j in range(N) if i in near[j]]
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@on_backends(d=DIMENSIONS)
 def test_sums_of_the_kernel_and_their_forces(backend, d):
     rng = np.random.default_rng(4)
-    Y, listed, pull = some_map(N, d), pairs(rng), rng.normal(size=N)
+    Y, listed, pull = some_map(N, d), pair_list(rng), rng.normal(size=N)
     for a, b in zip(backend.kernel_sums(Y, listed), REFERENCE.kernel_sums(Y, listed), strict=True):
         close(a, b)
     found, expected = np.ones((N, d)), np.ones((N, d))
@@ -168,15 +170,13 @@ def test_sums_of_the_kernel_and_their_forces(backend, d):
     close(found, expected)
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@on_backends(d=DIMENSIONS)
 def test_neighbours_in_a_map(backend, d):
     Y = some_map(N, d)
     np.testing.assert_array_equal(backend.nearest_in_map(Y, 8), REFERENCE.nearest_in_map(Y, 8))
 
 
-@pytest.mark.parametrize("n", [N, 9000])  # few points, and many, for which the loops are compiled
-@pytest.mark.parametrize("units", [False, True])
-@pytest.mark.parametrize("d", DIMENSIONS)
+@on_backends(n=[N, 9000], units=[False, True], d=DIMENSIONS)
 def test_steps(backend, n, units, d):
     rng = np.random.default_rng(6)
     gradient, first, gains = rng.normal(size=(n, d)), rng.normal(size=(n, d)), rng.uniform(0.5, 2.0, (n, d))
@@ -199,10 +199,7 @@ def test_steps(backend, n, units, d):
         close(before, after)
 
 
-@pytest.mark.parametrize("n", [N, 9000])
-@pytest.mark.parametrize("longest", [None, 1.0])
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("units", [False, True])
+@on_backends(n=[N, 9000], longest=[None, 1.0], center=[False, True], units=[False, True])
 def test_a_moved_map(backend, n, longest, center, units):
     rng = np.random.default_rng(7)
     Y, step, unit = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), rng.uniform(0.5, 2.0, n) if units else None
@@ -218,7 +215,7 @@ def test_a_moved_map(backend, n, longest, center, units):
             assert backend.moved(Y, step, **options) is None
 
 
-@pytest.mark.parametrize("n", [N, 9000])
+@on_backends(n=[N, 9000])
 def test_attraction_and_repulsion_are_combined(backend, n):
     rng = np.random.default_rng(8)
     A, F = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
@@ -228,7 +225,7 @@ def test_attraction_and_repulsion_are_combined(backend, n):
 @pytest.mark.parametrize("name", [*BACKENDS, "numpy"])
 def test_an_order_changes_names_and_not_values(name):
     rng = np.random.default_rng(5)
-    Y, listed, near = some_map(N), pairs(rng), neighbors(rng)
+    Y, listed, near = some_map(N), pair_list(rng), neighbors(rng)
     if name == "torch":
         found = torch_backend()
         order = OnArrays(found.order(found.received(Y)))
@@ -246,12 +243,13 @@ def test_an_order_changes_names_and_not_values(name):
         np.testing.assert_array_equal(moved.values[there], listed.values[here])
 
 
-@pytest.mark.parametrize(
-    ("name", "d"),
-    [*(("numpy", d) for d in DIMENSIONS), *(pytest.param(name, 2, marks=pytest.mark.slow) for name in BACKENDS)],
+@each_pair(
+    {
+        "name, d": [*(("numpy", d) for d in DIMENSIONS), *((name, 2) for name in BACKENDS)],
+        "adaptive": [False, True],
+        "weights": [(1.0, 0.0), (0.7, 1.6)],
+    }
 )
-@pytest.mark.parametrize("adaptive", [False, True])
-@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.7, 1.6)])
 def test_the_gradient_is_that_of_the_loss(name, d, adaptive, weights):
     """In double precision, for the sums over all pairs."""
     objective = with_(DOUBLE, affinity_smoothing=1e-3, input_weight=weights[0], embedding_weight=weights[1])
@@ -266,7 +264,7 @@ def test_the_gradient_is_that_of_the_loss(name, d, adaptive, weights):
     assert relative_error(gradient, numerical_gradient(loss, Y)) < 1e-6
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
+@on_backends("whole_backend", adaptive=[False, True])
 def test_an_optimisation_is_the_same_on_every_backend(whole_backend, adaptive):
     """The loop, the schedule and the objective are the same code, so that maps differ by rounding alone."""
     objective = with_(DOUBLE, embedding_weight=0.7)

@@ -20,9 +20,7 @@ COPIES = {
 @parametrize_with_checks(
     [
         DRSNE(**SMALL),
-        DRSNE(**SMALL, density_weight=0.0, init="random"),
-        DenSNE(perplexity=3.0, max_iter=20),
-        DenSNE(perplexity=3.0, max_iter=20, density_weight=0.0, init="random"),
+        DenSNE(perplexity=3.0, max_iter=20, init="random"),
         DRSNEDetector(DRSNE(**SMALL), contamination=0.2),
     ],
     expected_failed_checks=lambda estimator: COPIES if isinstance(estimator, DRSNE) else {},

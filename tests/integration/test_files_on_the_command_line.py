@@ -1,13 +1,16 @@
-"""The commands that read and write files of users, run as a user would run them."""
+"""The commands that read and write files of users, in this process, and a few of them as a user would run them."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import warnings
 import zipfile
+from contextlib import chdir, redirect_stderr, redirect_stdout
 
 import numpy as np
 import pytest
@@ -25,16 +28,22 @@ FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs",
 NAMES = ["length", "width", "height"]
 
 
-def drsne(*words, folder, stdin=None, env=None):
-    """Run a command in a folder, and return its exit code, output and errors."""
-    done = subprocess.run(
-        [sys.executable, "-m", "drsne", *map(str, words)],
-        cwd=folder,
-        input=stdin,
-        capture_output=True,
-        env={**os.environ, **(env or {})},
-        timeout=300,
-    )
+def drsne(*words, folder):
+    """Run a command in this process in a folder, and return its exit code, output and errors."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+        warnings.simplefilter("default")  # as in a process of its own
+        try:
+            code = main([*map(str, words)])
+        except SystemExit as end:  # the parser of the command line
+            code = end.code
+    return code, out.getvalue(), err.getvalue()
+
+
+def drsne_process(*words, folder, stdin=None):
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-m", "drsne", *map(str, words)]
+    done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -55,12 +64,27 @@ def listed(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+def fails_with_one_line(folder, *words, parts):
+    """Check that a command prints one line that has these parts, and changes no file."""
+    before = listed(folder)
+    code, out, err = drsne(*words, "--quiet", folder=folder)
+    assert code == 1, (out, err)
+    assert err.startswith("drsne: ")
+    assert err.count("\n") == 1, err
+    assert "Traceback" not in err
+    assert "unexpected" not in err
+    for part in parts:
+        assert part in err
+    assert out == ""
+    assert listed(folder) == before
+
+
 # Good input.
 
 
 def test_from_a_csv_to_everything_with_one_command(folder):
     words = ["flowers.csv", "-o", "map.csv", "--label", "species", "--plot", "map.png", "--explore", "map.html"]
-    code, out, err = drsne("embed", *words, "--model", "m.drsne", "--scale", *FAST, folder=folder)
+    code, out, err = drsne_process("embed", *words, "--model", "m.drsne", "--scale", *FAST, folder=folder)
     assert code == 0, err
     assert out == ""  # progress and notes are on standard error
     frame = pd.read_csv(folder / "map.csv")
@@ -73,7 +97,9 @@ def test_from_a_csv_to_everything_with_one_command(folder):
     # New rows: the same rows get their places, and other columns do not matter.
     shuffled = flowers()[["species", "height", "length", "width"]]
     shuffled.to_parquet(folder / "new.parquet")
-    code, out, err = drsne("transform", "m.drsne", "new.parquet", "-o", "-", "--label", "species", folder=folder)
+    code, out, err = drsne_process(
+        "transform", "m.drsne", "new.parquet", "-o", "-", "--label", "species", folder=folder
+    )
     assert code == 0, err
     (folder / "placed.csv").write_text(out)
     placed = pd.read_csv(folder / "placed.csv")
@@ -120,7 +146,7 @@ def test_every_format_in_and_out(folder, ending):
 
 def test_standard_input_and_output(folder):
     text = flowers().to_csv(index=False, sep=";", decimal=",").encode()
-    code, out, err = drsne("embed", "-", "-o", "-", *FAST, folder=folder, stdin=text)
+    code, out, err = drsne_process("embed", "-", "-o", "-", *FAST, folder=folder, stdin=text)
     assert code == 0, err
     assert "separated by semicolons, with a header, with decimal commas" in err
     assert "Left out 1 text column: 'species'." in err
@@ -311,17 +337,7 @@ def test_bad_input_gives_one_line_and_loses_nothing(folder, case):
             stray.rename(folder / name)
     elif made is not None:
         (folder / name).write_bytes(made)
-    before = listed(folder)
-    code, out, err = drsne("embed", name, "-o", "out.csv", "--plot", "out.png", "--quiet", *words, folder=folder)
-    assert code == 1, (out, err)
-    assert err.startswith("drsne: ")
-    assert err.count("\n") == 1, err
-    assert "Traceback" not in err
-    assert "unexpected" not in err
-    for part in parts:
-        assert part in err
-    assert out == ""
-    assert listed(folder) == before
+    fails_with_one_line(folder, "embed", name, "-o", "out.csv", "--plot", "out.png", *words, parts=parts)
 
 
 BAD_OUTPUT = {
@@ -340,13 +356,7 @@ BAD_OUTPUT = {
 def test_bad_output_is_said_before_the_fit(folder, case):
     (folder / "old.csv").write_text("precious")
     words, parts = BAD_OUTPUT[case]
-    before = listed(folder)
-    code, _, err = drsne("embed", "flowers.csv", *words, folder=folder)
-    assert code == 1, err
-    assert err.count("\n") == 1, err
-    for part in parts:
-        assert part in err
-    assert listed(folder) == before
+    fails_with_one_line(folder, "embed", "flowers.csv", *words, parts=parts)
 
 
 def test_force_replaces_and_leaves_no_temporary_file(folder):
@@ -419,21 +429,9 @@ def prepared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", BAD_OTHERS)
-def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case, monkeypatch, capfd):
-    """In this process, because starting one for every case takes long; ``BAD`` has the same checks in processes."""
+def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case):
     words, parts = BAD_OTHERS[case]
-    before = listed(prepared)
-    monkeypatch.chdir(prepared)
-    code = main([*words, "--quiet"])
-    out, err = capfd.readouterr()
-    assert code == 1, (out, err)
-    assert err.startswith("drsne: ")
-    assert err.count("\n") == 1, err
-    assert "unexpected" not in err
-    for part in parts:
-        assert part in err
-    assert out == ""
-    assert listed(prepared) == before
+    fails_with_one_line(prepared, *words, parts=parts)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
@@ -464,7 +462,7 @@ def test_an_interrupt_keeps_what_is_finished(folder, command):
 
 
 def test_debug_shows_the_traceback(folder):
-    code, _, err = drsne("embed", "nothing.csv", "-o", "out.csv", "--debug", folder=folder)
+    code, _, err = drsne_process("embed", "nothing.csv", "-o", "out.csv", "--debug", folder=folder)
     assert code == 1
     assert "Traceback" in err
 
