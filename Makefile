@@ -15,7 +15,7 @@ CACHE := $(abspath $(VENV))/numba
 PYTEST := SCIPY_ARRAY_API=1 NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python -m pytest -n auto --dist worksteal -q
 REPRODUCE := NUMBA_CACHE_DIR=$(CACHE) $(BIN)/drsne reproduce --quick
 
-.PHONY: demo check test lint format types fast unit paper quick wheel minimum docs tutorials clean help
+.PHONY: demo check test lint format types fast unit nightly paper quick wheel minimum docs tutorials clean help
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -50,9 +50,11 @@ check: lint types fast  ## lint, types and the fast tests: run it while you work
 
 test: lint types unit paper wheel docs  ## lint, types, all tests, the paper, the built wheel and the documentation
 
-lint: $(VENV)/dev  ## check style
+lint: $(VENV)/dev  ## check style, which module imports which, and that all imported packages are declared
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/deptry src
 
 format: $(VENV)/dev  ## fix formatting
 	$(BIN)/ruff check --fix .
@@ -66,6 +68,9 @@ fast: $(VENV)/kernels  ## run the tests that are not marked slow
 
 unit: $(VENV)/kernels  ## run all tests
 	$(PYTEST)
+
+nightly: $(VENV)/kernels  ## run all tests, with all seeds of the tests of strange data
+	DRSNE_SEEDS=all $(PYTEST)
 
 paper: $(VENV)/kernels  ## test the paper's studies, unless nothing has changed since they passed
 	$(BIN)/python paper/passed.py check || \
