@@ -78,7 +78,10 @@ def blobs():
     return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
 
 
-@pytest.fixture(params=["as usual", "always compiled"])
+FEW = ("as usual", "always compiled")
+
+
+@pytest.fixture(params=FEW)
 def few(request, monkeypatch):
     """Run a test twice: as few points are usually treated, and with the compiled functions of many points."""
     from drsne import affinities, initialization

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import in_one_test
 
 from drsne import anomaly
 from drsne.anomaly._detector import find
@@ -44,13 +45,13 @@ def test_an_estimator_with_the_sign_of_scikit_learn(name, points):
     np.testing.assert_array_equal(anomaly.anomaly_scores(points, name, **model.get_params()), -own)
 
 
-@pytest.mark.parametrize("name", anomaly.detectors())
+@in_one_test("name", anomaly.detectors())
 def test_unknown_parameters(name, points):
     with pytest.raises(TypeError, match=rf"'{name}' takes .*; got 'n_neighbour'"):
         anomaly.anomaly_scores(points, name, n_neighbour=3)
 
 
-@pytest.mark.parametrize("name", anomaly.detectors())
+@in_one_test("name", anomaly.detectors())
 def test_few_points(name):
     """Two points are enough, and have equal scores; a warning names the parameter that is lowered."""
     if name in ("knn", "lof"):

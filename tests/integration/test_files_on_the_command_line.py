@@ -15,6 +15,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 
 pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 pytest.importorskip("pyarrow", reason="Parquet and Feather need pyarrow")
@@ -352,7 +353,7 @@ BAD_OUTPUT = {
 }
 
 
-@pytest.mark.parametrize("case", BAD_OUTPUT)
+@in_one_test("case", BAD_OUTPUT)
 def test_bad_output_is_said_before_the_fit(folder, case):
     (folder / "old.csv").write_text("precious")
     words, parts = BAD_OUTPUT[case]
@@ -376,7 +377,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
+@in_one_test("case", WRONG)
 def test_a_wrong_command_line(folder, case):
     code, out, err = drsne(*WRONG[case], folder=folder)
     assert (code, out) == (2, ""), err
@@ -428,7 +429,7 @@ def prepared(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("case", BAD_OTHERS)
+@in_one_test("case", BAD_OTHERS)
 def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case):
     words, parts = BAD_OTHERS[case]
     fails_with_one_line(prepared, *words, parts=parts)
@@ -493,7 +494,7 @@ def test_demo(folder):
     assert "exists already" in err
 
 
-@pytest.mark.parametrize("command", ["embed", "transform", "evaluate", "path", "explore", "demo", "doctor"])
+@in_one_test("command", ["embed", "transform", "evaluate", "path", "explore", "demo", "doctor"])
 def test_help_has_examples(folder, command):
     code, out, _ = drsne(command, "--help", folder=folder)
     assert code == 0

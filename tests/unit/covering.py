@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import wraps
 from itertools import combinations, product
 
 import pytest
@@ -51,3 +53,26 @@ def each_pair(lists, *, strength=2, where=lambda *_: True, indirect=False):
 def each_value(lists, **options):
     """Return a decorator that runs a test on few cases with every value of each parameter; see ``each_pair``."""
     return each_pair(lists, strength=1, **options)
+
+
+def in_one_test(names, cases):
+    """Return a decorator that runs all cases in one test. It is for many cases that take no time, such as refusals."""
+    names = [names] if isinstance(names, str) else list(names)
+
+    def decorate(test):
+        signature = inspect.signature(test)
+
+        @wraps(test)
+        def run(**fixtures):
+            for case in cases:
+                try:
+                    test(**fixtures, **dict(zip(names, [case] if len(names) == 1 else case, strict=True)))
+                except BaseException as error:
+                    error.add_note(f"in the case {case!r}")
+                    raise
+
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in names]
+        run.__signature__ = signature.replace(parameters=kept)
+        return run
+
+    return decorate

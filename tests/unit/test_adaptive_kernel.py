@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_pair, each_value
+from covering import each_pair, each_value, in_one_test
 from problems import (
     DOUBLE,
     affinities_of,
@@ -236,7 +236,7 @@ def test_auto_is_adaptive_where_the_density_term_takes_part(blobs):
     assert [Objective(kernel=kernel).adapts(0.0) for kernel in ("auto", "adaptive", "fixed")] == [False, True, False]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("make", "kind", "message"),
     [
         (lambda X: DRSNE(kernel="wide").fit(X), ValueError, "kernel must be one of"),

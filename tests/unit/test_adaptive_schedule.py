@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from covering import each_pair
+from covering import each_pair, in_one_test
 from problems import DOUBLE, Toy, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
@@ -52,7 +52,7 @@ def test_power_of_the_scales():
     assert Phase(n_iter=10, optimizer=ADAM, scale=0.0).scale_factor(5) == 0.0
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("options", "kind", "message"),
     [
         ({"release": -1}, ValueError, "release must be an integer of at least 0"),

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from covering import each_pair, each_value
+from covering import each_pair, each_value, in_one_test
 
 from drsne import Calibration
 from drsne.affinities import _calibrate_few, affinities, conditional_affinities
@@ -254,7 +254,7 @@ def test_calibration_counts_neighbours():
     assert Calibration(neighbors=40).n_neighbors(30.0, 1000) == 40
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("change", "message"),
     [
         ({"neighbors": "some"}, "neighbors must be one of"),

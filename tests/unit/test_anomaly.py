@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from covering import each_value
+from covering import each_value, in_one_test
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
@@ -124,13 +124,13 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize(("value", "kind"), [(0, ValueError), (2.5, ValueError), ("5", TypeError), (True, TypeError)])
+@in_one_test(("value", "kind"), [(0, ValueError), (2.5, ValueError), ("5", TypeError), (True, TypeError)])
 def test_wrong_neighbours(value, kind, points):
     with pytest.raises(kind, match=r"n_neighbors must .*got"):
         KNeighborsDistance(n_neighbors=value).fit(points)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("Y", "kind", "message"),
     [
         ([[0.0, 1], [math.nan, 2], [1, math.inf]], ValueError, "Y must be finite.*2 of 3 rows.*row 1"),

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 
 pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 
@@ -100,7 +101,7 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", WRONG)
+@in_one_test("case", WRONG)
 def test_a_wrong_command_line_has_its_own_exit_code(folder, run, case):
     words, part = WRONG[case]
     failed(run(*words), part, code=2)

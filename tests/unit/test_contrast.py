@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 
@@ -31,7 +32,7 @@ def groups(n=240, d=20, spread=0.15, seed=0):
     return 4 * rng.normal(size=(6, d))[y] + rng.normal(size=(n, d)) * np.exp(spread * rng.normal(size=6))[y, None]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("spread", "dimension", "expected"),
     [
         (2.0, 20.0, 1.0),
@@ -222,7 +223,7 @@ def test_the_method_of_the_paper_has_no_contrast():
     assert DRSNE(neighborhoods="input", **QUICK).fit(X).contrast_ > 2.0  # the adaptive kernel
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("params", "error", "message"),
     [
         ({"contrast": "high"}, ValueError, "contrast must be one of 'auto' or a number"),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 from densne_program import Program
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
@@ -120,7 +121,7 @@ def test_preset_is_the_programs_settings():
     assert [p.n_iter for p in densne(1000, max_iter=100, density_fraction=1.0)["schedule"].phases] == [100]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("change", "message"),
     [
         ({"n_samples": 2}, "n_samples must be an integer of at least 3; got 2"),
@@ -136,7 +137,7 @@ def test_wrong_presets_are_refused(change, message):
         densne(**{"n_samples": 100, **change})
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("parameters", "kind", "message"),
     [
         ({"density_weight": -0.1}, ValueError, "density_weight must be a finite number of at least 0; got -0.1"),

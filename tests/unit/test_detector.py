@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from sklearn.metrics import roc_auc_score
 
 from drsne import DRSNE, DenSNE, DRSNEDetector, anomaly, metrics
@@ -48,7 +49,7 @@ def test_the_default_map_and_other_maps():
     assert other.score_samples(X[:3] + 0.1).shape == (3,)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("settings", "message"),
     [({"contamination": 0.0}, "above 0"), ({"contamination": 0.6}, "at most 0.5"), ({"contamination": "x"}, "auto"),
      ({"detector": "none"}, "detector")],

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 
 from drsne import DRSNE, DenSNE, density_path, metrics, neighbors
 
@@ -77,7 +78,7 @@ def test_columns_of_text_are_named(X):
         DRSNE(**QUICK).fit(frame)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("name", "meant"),
     [
         ("neighbourhoods", "neighborhoods"),
@@ -92,15 +93,13 @@ def test_a_misspelt_parameter_gets_a_suggestion(name, meant):
         DRSNE(**{name: 3})
 
 
-@pytest.mark.parametrize("name", ["zzz", "obsm"])
+@in_one_test("name", ["zzz", "obsm"])
 def test_an_unknown_parameter_gets_a_list(name):
     with pytest.raises(TypeError, match=rf"no parameter '{name}'. It has .*perplexity"):
         DenSNE(**{name: 1})
 
 
-@pytest.mark.parametrize(
-    ("metric", "meant"), [("cosin", "cosine"), ("Euclidean", "euclidean"), ("manhatan", "manhattan")]
-)
+@in_one_test(("metric", "meant"), [("cosin", "cosine"), ("Euclidean", "euclidean"), ("manhatan", "manhattan")])
 def test_a_misspelt_metric_gets_a_suggestion(X, metric, meant):
     with pytest.raises(ValueError, match=f"got '{metric}'. Did you mean '{meant}'"):
         DRSNE(metric=metric).fit(X)
@@ -250,7 +249,7 @@ def test_views_of_anndata_arrays_are_arrays(X):
     np.testing.assert_array_equal(DRSNE(**QUICK).fit_transform(X.view(ArrayView)), DRSNE(**QUICK).fit_transform(X))
 
 
-@pytest.mark.parametrize("name", ["density_neighbors", "neighborhoods", "kernel"])
+@in_one_test("name", ["density_neighbors", "neighborhoods", "kernel"])
 def test_a_parameter_of_the_other_estimator_is_not_suggested(name):
     with pytest.raises(TypeError, match=f"DenSNE has no parameter '{name}'") as raised:
         DenSNE(**{name: 3})
@@ -302,7 +301,7 @@ def test_a_lattice_is_not_taken_for_similarities():
     assert not looks_like_similarities(sp.csr_matrix(np.where(D <= 1.0, D, 0.0)))
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("data", "kind", "words"),
     [
         ({"a": [1.0]}, TypeError, "got a dict"),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import each_value
+from covering import each_value, in_one_test
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
@@ -323,7 +323,7 @@ def test_exponents_at_equal_weight_times_square_agree(blobs):
     assert max(losses) < 3 * min(losses)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("covering", "plain"),
     [
         ({"objective": Objective()}, {"density_exponent": 2.0}),

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from page import VOID
 from page import Page as Parsed
 from scipy.spatial import cKDTree
@@ -389,7 +390,7 @@ def test_the_same_input_gives_the_same_bytes():
     assert explorer.page({"a": Y, "b": -Y}, **arguments).html == explorer.page({"a": Y, "b": -Y}, **arguments).html
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("source", "arguments", "kind", "parameter"),
     [
         (Y[:, :1], {}, ValueError, "source"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from drsne import DRSNE
@@ -81,7 +82,7 @@ def bad(indices=None, distances=None, **change):
     return make
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("make", "error", "message"),
     [
         (bad(indices=120), ValueError, "indices from 0 to n_samples - 1 = 119.*got 120"),

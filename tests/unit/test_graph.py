@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import each_value
+from covering import each_value, in_one_test
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from drsne.neighbors.precomputed import available
@@ -111,7 +111,7 @@ def test_precomputed_matrix_and_graph():
     np.testing.assert_array_equal(knn(with_self, 8, metric="precomputed").indices, expected.indices)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("X", "options", "message"),
     [
         (np.zeros((4, 2)), {"k": 4}, "k must be smaller than n_samples=4; got 4"),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from covering import each_value
+from covering import each_value, in_one_test
 
 from drsne import DRSNE, Objective, Schedule
 
@@ -20,7 +20,7 @@ def data(n=60, d=5, seed=0):
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("parameters", "kind", "message"),
     [
         ({"perplexity": 0.5}, ValueError, "perplexity must be a finite number of at least 1; got 0.5"),
@@ -76,7 +76,7 @@ def test_bad_parameters(parameters, kind, message):
         model.fit(data(120))
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("X", "message"),
     [
         (data(2), "minimum of 3 is required"),
@@ -149,7 +149,7 @@ def test_a_perplexity_the_neighbours_can_hold_is_kept():
         assert np.median([trustworthiness(X, Y, 5) for Y in maps]) > 0.8
 
 
-@pytest.mark.parametrize("n", range(3, 11))
+@in_one_test("n", range(3, 11))
 def test_few_points(n):
     with pytest.warns(UserWarning, match="Lowered"):
         finite(data(n), perplexity=30.0, density_neighbors=30)
@@ -334,7 +334,7 @@ def test_input_is_left_alone():
     np.testing.assert_array_equal(D, distances)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("make", "message"),
     [
         (lambda: Objective(support="both"), "support must be one of 'directed', 'symmetric'; got 'both'"),

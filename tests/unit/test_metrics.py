@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import each_value
+from covering import each_value, in_one_test
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits
@@ -199,7 +199,7 @@ def test_metrics_of_the_data(score, metric):
     assert score(plain, Y, metric="precomputed") == pytest.approx(score(X, Y), abs=1e-9)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("X", "metric", "message"),
     [
         (np.eye(40), "cosin", "metric must be one of"),
@@ -273,7 +273,7 @@ def test_no_score_holds_a_matrix_of_all_pairs():
     assert peak < 0.3 * 8 * n * n
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("call", "message"),
     [
         (

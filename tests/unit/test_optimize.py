@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from problems import Toy
 
 from drsne import Adam, Momentum, Phase, Schedule
@@ -153,7 +154,7 @@ def test_no_phases_is_the_start():
     assert outcome.n_iter == 0
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("make", "kind", "message"),
     [
         (lambda: Momentum(rate=0.0), ValueError, "rate must be a finite number above 0; got 0.0"),

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 
@@ -269,7 +270,7 @@ def test_plot_of_maps_that_are_not_flat(X):
     assert len(figure.axes) == 1
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("weights", "kind", "message"),
     [
         ([3, 1], ValueError, r"weights must .*ascending.*got \[3, 1\]"),
@@ -481,7 +482,7 @@ def test_auto_in_single_precision(X):
     assert model.embedding_.dtype == model.path_.embeddings[0].dtype == np.float32
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("options", "message"),
     [
         ({"density_weight": "much"}, "density_weight must be one of .*auto.*; got 'much'"),
@@ -521,7 +522,7 @@ def test_far_points_are_drawn_at_the_edge():
     assert -6.0 < drawn[0, 1] < -3.0
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("options", "message"),
     [
         ({"chosen": -1}, "chosen must be an integer of at least 0; got -1.*select"),

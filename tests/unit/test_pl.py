@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from covering import in_one_test
 
 from drsne import pl
 
@@ -46,7 +47,7 @@ def test_drawing_loads_no_pyplot():
     assert done.stdout.strip() == "False", done.stderr
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("arguments", "kind", "message"),
     [
         ((Y,), TypeError, r"maps must be a mapping.*got an array of shape \(60, 2\).*Y}"),
@@ -291,7 +292,7 @@ def test_scores_are_below_the_maps():
     assert all(f"{name} " in first for name in ("rho30", "rho5", "Frag"))
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("call", "message"),
     [
         (lambda: pl.embedding(Y[:, 0]), r"map of shape \(n_samples, 2\)"),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from authors_loop import AuthorsLoop
+from covering import in_one_test
 
 from drsne import DRSNE, Adam, Momentum, Phase, Schedule
 from drsne.optimize.defaults import default_schedule
@@ -128,7 +129,7 @@ def test_variants_run_and_differ_from_the_default(X, variant):
     assert model.n_iter_ == 80
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("change", "message"),
     [
         ({"variant": "letter"}, "variant must be one of 'code', 'text'; got 'letter'"),

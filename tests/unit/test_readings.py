@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_pair
+from conftest import FEW
+from covering import each_pair, each_value, in_one_test
 from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
 
 from drsne import DRSNE, Objective, metrics
@@ -25,9 +26,8 @@ def lengths(Y, near):
     return np.linalg.norm(Y[:, None] - Y[near], axis=2)
 
 
-@pytest.mark.usefixtures("few")
-@each_pair({"d": [1, 2, 3, 4], "k": [1, 30, 300, 699], "dtype": [np.float32, np.float64]})
-def test_neighbours_in_a_map(d, k, dtype):
+@each_pair({"few": FEW, "d": [1, 2, 3, 4], "k": [1, 30, 300, 699], "dtype": [np.float32, np.float64]}, indirect=["few"])
+def test_neighbours_in_a_map(few, d, k, dtype):
     rng = np.random.default_rng(0)
     Y = np.vstack([rng.normal(5 * g, 10.0 ** (g - 2), (175, d)) for g in range(4)]).astype(dtype)  # scales over decades
     near = nearest_in_map(Y, k, Workers())
@@ -58,9 +58,11 @@ def test_neighbours_do_not_depend_on_threads():
         np.testing.assert_array_equal(nearest_in_map(Y, 30, one), nearest_in_map(Y, 30, four))
 
 
-@pytest.mark.usefixtures("few")
-@each_pair({"d": [1, 2, 3, 4], "weights": [(0.0, 1.0), (0.7, 1.6)], "normalizer": ["attached", "detached"]})
-def test_gradient_with_neighbours_held_fixed(d, weights, normalizer):
+@each_pair(
+    {"few": FEW, "d": [1, 2, 3, 4], "weights": [(0.0, 1.0), (0.7, 1.6)], "normalizer": ["attached", "detached"]},
+    indirect=["few"],
+)
+def test_gradient_with_neighbours_held_fixed(few, d, weights, normalizer):
     """Neighbours found at one map stay for the next iterations: loss and gradient there are over those."""
     objective = with_(DOUBLE, input_weight=weights[0], embedding_weight=weights[1], embedding_exponent=1.5)
     problem = small_problem(with_(objective, normalizer=normalizer))
@@ -229,10 +231,8 @@ def test_losses_that_are_looked_at_change_no_map(blobs, mode):
         np.testing.assert_array_equal(Y, maps[0])
 
 
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("scale", [1e160, 1e300])
-@pytest.mark.parametrize("mode", ["embedding", "both"])
-def test_maps_too_wide_to_square(blobs, mode, scale):
+@each_value({"few": FEW, "scale": [1e160, 1e300], "mode": ["embedding", "both"]}, indirect=["few"])
+def test_maps_too_wide_to_square(few, blobs, mode, scale):
     init = scale * np.random.default_rng(0).normal(size=(len(blobs), 2))
     near = nearest_in_map(init, 5, Workers())
     np.testing.assert_array_equal(near, nearest_in_map(init / scale, 5, Workers()))
@@ -277,7 +277,7 @@ def test_every_number_of_threads_gives_the_same_map(blobs):
     np.testing.assert_array_equal(one, three)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("options", "message"),
     [
         ({"input_weight": 0.0}, "input_weight and embedding_weight must not both be 0"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 
 from drsne.backends.numba.kernels import descent as kernels
 from drsne.backends.numba.threads import Workers
@@ -83,7 +84,7 @@ def test_auto_is_exact_for_few_rows_and_approximate_for_many(monkeypatch):
     knn(X, 5, method="exact")
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("X", "options", "message"),
     [
         (sp.csr_matrix(np.eye(9)), {"method": "approximate"}, "needs dense data"),

@@ -1,6 +1,6 @@
 """Strange but valid data: every fit ends with a finite map, and numpy has nothing to warn about.
 
-Each day has seeds of its own. Where the environment variable DRSNE_SEEDS is "all", as in ``make nightly``, all seeds are
+Each day has seeds of its own. If the environment variable DRSNE_SEEDS is "all", as in ``make nightly``, all seeds are
 used; ``DRSNE_SEEDS=5,7`` repeats the cases of two seeds.
 """
 

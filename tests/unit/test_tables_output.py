@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from covering import in_one_test
 
 pd = pytest.importorskip("pandas", reason="tables are read with pandas")
 
@@ -107,7 +108,7 @@ def test_the_column_that_identifies_rows():
     assert list(row_names(table_of(index=np.array(list("abcd")), index_name="cell"))) == ["cell"]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("changes", "label"),
     [
         ({"index": np.array(list("abcd"))}, "name"),

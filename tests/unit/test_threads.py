@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from covering import in_one_test
 
 from drsne.backends.numba.kernels._board import read
 from drsne.backends.numba.kernels._compile import kernel
@@ -87,7 +88,7 @@ def test_helpers_take_part():
         assert meet(workers) == [3, 3, 3]
 
 
-@pytest.mark.parametrize("fails", [0, 1, 2])
+@in_one_test("fails", [0, 1, 2])
 def test_a_kernel_that_fails_in_any_thread_raises_in_the_caller(fails):
     """The main thread takes any of the blocks. The next kernels find a board that is in order."""
     with Workers(3) as workers:

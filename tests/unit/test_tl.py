@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 from on_cells import GENES, PCS, QUICK, N, anndata, cells, with_graph
 
 import drsne.tl
@@ -164,7 +165,7 @@ def test_what_is_not_anndata():
         drsne.tl.drsne(np.zeros((10, 3)))
 
 
-@pytest.mark.parametrize("n", [0, 2])
+@in_one_test("n", [0, 2])
 def test_too_few_cells(n):
     with pytest.raises(ValueError, match=f"at least 3 cells; got {n}"):
         drsne.tl.drsne(cells()[:n].copy())
@@ -187,7 +188,7 @@ def test_missing_values_are_located(place, kind):
         drsne.tl.drsne(adata, use_rep=place)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("changes", "error", "message"),
     [
         ({"use_rep": "X_pcaa"}, ValueError, "Did you mean 'X_pca'"),

@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 from on_cells import NEEDED, PCS, QUICK, N, anndata, cells, reused, scanpy, with_graph
 
 import drsne.tl
@@ -33,7 +34,7 @@ def test_a_small_graph_is_not_and_the_number_that_is_named_serves():
     assert reused(adata) == "neighbors"
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("settings", "needed"),
     [
         ({"perplexity": 8.0, "density_neighbors": 40}, 40),

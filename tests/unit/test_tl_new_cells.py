@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from covering import in_one_test
 from on_cells import GENES, NEEDED, PCS, QUICK, N, cells, reused, with_graph
 
 import drsne.tl
@@ -169,7 +170,7 @@ def test_the_model_has_its_own_data():
     np.testing.assert_array_equal(model.transform(before), model.embedding_)
 
 
-@pytest.mark.parametrize("model", [None, DRSNE(), np.zeros(3)])
+@in_one_test("model", [None, DRSNE(), np.zeros(3)])
 def test_what_is_not_a_fitted_model(model):
     with pytest.raises((TypeError, ValueError), match=r"model must be a DRSNE|not fitted"):
         drsne.tl.transform(cells(), model)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import each_value
+from covering import each_value, in_one_test
 from on_backends import DEVICE
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
@@ -200,7 +200,7 @@ def test_both_modules_have_the_same_functions():
     assert all(callable(getattr(_on_device, name)) for name in _on_processor.__all__)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("change", "options", "message"),
     [
         (lambda X: X, {"metric": "manhattan"}, r"metric must be .*'cosine'.*'manhattan'.*device=None"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import each_pair
 from on_backends import DEVICE, EngineOnArrays, torch_backend
 from scipy.spatial.distance import cdist
 
@@ -41,7 +42,10 @@ def errors(found, expected, masses):
     return abs(Z / true_Z - 1.0), away
 
 
-@pytest.fixture(params=["similar", "different", "one heavy"])
+MASSES = ("similar", "different", "one heavy")
+
+
+@pytest.fixture(params=MASSES)
 def masses(request):
     rng = np.random.default_rng(1)
     found = np.exp({"similar": 0.5, "different": 3.0, "one heavy": 0.5}[request.param] * rng.normal(size=900))
@@ -51,18 +55,21 @@ def masses(request):
     return found
 
 
-@pytest.mark.parametrize("adaptive", [False, True])
-@pytest.mark.parametrize(
-    ("name", "d", "options", "bounds"),
-    [
-        ("exact", 2, {}, (1e-5, 1e-4)),
-        ("exact", 3, {}, (1e-5, 1e-4)),
-        ("exact", 4, {"precision": "double"}, (1e-12, 1e-11)),
-        ("tree", 1, {"theta": 0.0, "precision": "double"}, (1e-9, 1e-9)),
-        ("tree", 2, {"theta": 0.0, "precision": "double"}, (1e-9, 1e-9)),
-        ("tree", 1, {}, (5e-4, 1e-2)),
-        ("tree", 2, {}, (5e-4, 1e-2)),
-    ],
+@each_pair(
+    {
+        "name, d, options, bounds": [
+            ("exact", 2, {}, (1e-5, 1e-4)),
+            ("exact", 3, {}, (1e-5, 1e-4)),
+            ("exact", 4, {"precision": "double"}, (1e-12, 1e-11)),
+            ("tree", 1, {"theta": 0.0, "precision": "double"}, (1e-9, 1e-9)),
+            ("tree", 2, {"theta": 0.0, "precision": "double"}, (1e-9, 1e-9)),
+            ("tree", 1, {}, (5e-4, 1e-2)),
+            ("tree", 2, {}, (5e-4, 1e-2)),
+        ],
+        "adaptive": [False, True],
+        "masses": MASSES,
+    },
+    indirect=["masses"],
 )
 def test_sums_are_those_over_all_pairs(name, d, options, bounds, masses, adaptive):
     rng = np.random.default_rng(2)

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from covering import each_value
+from covering import each_value, in_one_test
 
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.threads import Workers
@@ -144,7 +144,7 @@ def test_columns_that_an_update_can_change():
     assert distances.update(later, np.r_[50:100, [-1] * 50]).feature_names_in_.tolist() == later.columns.tolist()
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("rows", "message"),
     [
         (PREVIOUS[:-1], "one integer for each"),
