@@ -17,7 +17,7 @@ import cloudpickle  # noqa: E402
 from on_partitions import QUICK, SIZES, contents, write  # noqa: E402
 
 import drsne  # noqa: E402
-from drsne.distributed import cluster, concentration, landmarks, placing, spool, stages, statistics  # noqa: E402
+from drsne.distributed import cluster, concentration, placing, spool, stages  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
 
@@ -83,12 +83,7 @@ def dies_once(function, mark, arguments):
     return os.kill(os.getpid(), signal.SIGKILL)
 
 
-STAGES = {
-    "statistics": (statistics, "summarize"),
-    "landmarks": (landmarks, "draw"),
-    "concentration": (concentration, "search"),
-    "output": (placing, "place"),
-}
+STAGES = {"concentration": (concentration, "search"), "output": (placing, "place")}  # results in memory and in files
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
