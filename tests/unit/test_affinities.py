@@ -68,7 +68,7 @@ def test_too_many_duplicates_have_the_nearest_reachable_perplexity():
     graph = knn(X, 30)
     with Workers() as workers:
         with pytest.warns(UserWarning, match=r"perplexity=10 is out of reach for 21 of 121 points") as caught:
-            P, _, _ = affinities(graph, 10.0, Calibration(), workers)
+            P = affinities(graph, 10.0, Calibration(), workers).matrix()
         conditional, _, reached = conditional_affinities(graph.distances, 10.0, Calibration(), workers)
     assert len(caught) == 1
     np.testing.assert_allclose(reached[:21], 20.0)
@@ -227,7 +227,7 @@ def test_symmetric_sorted_and_summing_to_one():
     X = np.random.default_rng(0).normal(size=(200, 5))
     with Workers() as workers, warnings.catch_warnings():
         warnings.simplefilter("error")
-        P, _, _ = affinities(knn(X, 30), 10.0, Calibration(), workers)
+        P = affinities(knn(X, 30), 10.0, Calibration(), workers).matrix()
     assert P.format == "csr"
     assert P.sum() == pytest.approx(1.0, abs=1e-12)
     assert abs(P - P.T).max() < 1e-18
@@ -243,7 +243,7 @@ def test_matches_scikit_learn_on_the_same_neighbours(digits):
     X = digits[:300]
     theirs = _joint_probabilities_nn(kneighbors_graph(X, 90, mode="distance").power(2).tocsr(), 30.0, 0)
     with Workers() as workers:
-        ours, _, _ = affinities(knn(X, 90), 30.0, Calibration(), workers)
+        ours = affinities(knn(X, 90), 30.0, Calibration(), workers).matrix()
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), rtol=2e-3, atol=1e-8)
 
 

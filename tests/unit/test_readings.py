@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from conftest import FEW
 from covering import each_pair, each_value, in_one_test
-from problems import DOUBLE, numerical_gradient, relative_error, small_problem, some_map, with_
+from problems import DOUBLE, neighbors_of, numerical_gradient, relative_error, small_problem, some_map, with_
 
 from drsne import DRSNE, Objective, metrics
 from drsne.backends.numba.map_neighbors import nearest_in_map
 from drsne.backends.numba.threads import Workers
-from drsne.terms.neighborhoods import REFRESHED_EVERY
 
 EMBEDDING = with_(DOUBLE, input_weight=0.0, embedding_weight=1.0)
 
@@ -73,11 +72,11 @@ def test_gradient_with_neighbours_held_fixed(few, d, weights, normalizer):
     def at(Y, density=1.0):
         return problem.evaluate(Y, density=density, losses=True, state=state, iteration=1)
 
-    gradient = (at(Y).gradient - at(Y, 0.0).gradient) / (problem.weight * len(Y))
+    gradient = (at(Y).gradient - at(Y, 0.0).gradient) / (problem.loss.terms[0].weight * len(Y))
     found = nearest_in_map(old, 7, Workers())
     readings = [(weights[1], found)]
     if weights[0]:
-        readings.append((weights[0], problem.terms.neighborhoods[0].neighbors))
+        readings.append((weights[0], neighbors_of(problem)))
 
     def loss(Y, mean=None):
         total = 0.0
@@ -91,19 +90,8 @@ def test_gradient_with_neighbours_held_fixed(few, d, weights, normalizer):
 
     held = [(lengths(Y, near).mean(axis=1) ** -1.5).mean() for _, near in readings]
     numerical = numerical_gradient(lambda Z: loss(Z, None if normalizer == "attached" else held), Y)
-    assert at(Y).density == pytest.approx(loss(Y), rel=1e-12)
+    assert at(Y).losses["concentration"] == pytest.approx(loss(Y), rel=1e-12)
     assert relative_error(gradient, numerical) < 1e-7
-
-
-def test_neighbours_are_found_anew_every_few_iterations():
-    problem = small_problem(EMBEDDING)
-    old, new = some_map(seed=5), some_map()
-    state = problem.start()
-    fresh = problem.evaluate(new, losses=True).density
-    for iteration in (0, REFRESHED_EVERY):
-        problem.evaluate(old, state=state, iteration=0)
-        value = problem.evaluate(new, losses=True, state=state, iteration=iteration + 1).density
-        assert (value == pytest.approx(fresh, rel=1e-12)) == (iteration > 0)
 
 
 def test_neighbours_are_updated_every_ten_iterations():
@@ -112,8 +100,8 @@ def test_neighbours_are_updated_every_ten_iterations():
     state, current = problem.start(), []
     for iteration in range(32):
         Y = some_map(seed=iteration)
-        fresh = problem.evaluate(Y, losses=True).density
-        value = problem.evaluate(Y, losses=True, state=state, iteration=iteration).density
+        fresh = problem.evaluate(Y, losses=True).losses["concentration"]
+        value = problem.evaluate(Y, losses=True, state=state, iteration=iteration).losses["concentration"]
         current.append(value == pytest.approx(fresh, rel=1e-12))
     assert np.flatnonzero(current).tolist() == [0, 10, 20, 30]
 
@@ -133,7 +121,9 @@ def test_the_two_readings_add_up():
     bare = parts[0].evaluate(Y, density=0.0).gradient
     one, two, both = (problem.evaluate(Y, losses=True) for problem in parts)
     np.testing.assert_allclose(both.gradient - bare, one.gradient + two.gradient - 2 * bare, rtol=1e-8, atol=1e-9)
-    assert both.density == pytest.approx(one.density + two.density, rel=1e-12)
+    assert both.losses["concentration"] == pytest.approx(
+        one.losses["concentration"] + two.losses["concentration"], rel=1e-12
+    )
 
 
 def test_many_points(monkeypatch):
@@ -149,7 +139,7 @@ def test_many_points(monkeypatch):
     for iteration in range(4):
         at = problem.evaluate(some_map(n=120), losses=True, state=state, iteration=iteration)
         assert relative_error(at.gradient, expected.gradient) < 1e-10
-        assert at.density == pytest.approx(expected.density, rel=1e-10)
+        assert at.losses["concentration"] == pytest.approx(expected.losses["concentration"], rel=1e-10)
 
 
 def test_what_each_reading_keeps(digits):
