@@ -21,12 +21,12 @@ pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 pytest.importorskip("pyarrow", reason="Parquet and Feather need pyarrow")
 pytest.importorskip("matplotlib", reason="--plot needs matplotlib")
 
+from flowers import FAST, NAMES, flowers  # noqa: E402
+
 from drsne.cli import main  # noqa: E402
 
 pytestmark = pytest.mark.slow
 NPY = b"\x93NUMPY\x01\0v\0{'descr': '<f8', 'fortran_order': False, 'shape': (900, 3), }"
-FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs", "1"]
-NAMES = ["length", "width", "height"]
 
 
 def drsne(*words, folder):
@@ -46,13 +46,6 @@ def drsne_process(*words, folder, stdin=None):
     command = [sys.executable, "-m", "drsne", *map(str, words)]
     done = subprocess.run(command, cwd=folder, input=stdin, capture_output=True, timeout=300)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def flowers(n=60, seed=0):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(n, 3)) * (1, 2, 3), columns=NAMES)
-    frame["species"] = np.where(np.arange(n) % 2, "iris", "rosa")
-    return frame
 
 
 @pytest.fixture

@@ -15,22 +15,13 @@ from covering import in_one_test
 
 pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 
+from flowers import FAST, NAMES, flowers  # noqa: E402
 from sklearn.neighbors import NearestNeighbors  # noqa: E402
 
 import drsne  # noqa: E402
 from drsne import DRSNE, DenSNE, cli, metrics  # noqa: E402
 from drsne.backends.numba.placement import NumbaPlacer  # noqa: E402
 from drsne.estimators import memory  # noqa: E402
-
-FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs", "1"]
-NAMES = ["length", "width", "height"]
-
-
-def flowers(n=60, seed=0):
-    rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(rng.normal(size=(n, 3)) * (1, 2, 3), columns=NAMES)
-    frame["species"] = np.where(np.arange(n) % 2, "iris", "rosa")
-    return frame
 
 
 @pytest.fixture
