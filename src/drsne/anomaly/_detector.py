@@ -1,57 +1,67 @@
-"""The class of a detector, and the registry of the detectors in this folder."""
+"""The detectors, and the anomaly scores that they give the points of a map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from drsne import checks
-from drsne.registry import Registry
 
 # The forest uses single precision. It can tell points apart if half of the extent of the map is in the range
 # _HALF_EXTENTS and the map is at most _MAX_OFFSET half extents away from the origin. Other maps are moved and scaled so
 # that half of their extent is about _TARGET.
 _HALF_EXTENTS, _MAX_OFFSET, _TARGET = (2.0**-6, 2.0**100), 2.0**6, 2.0**6
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Detector:
     """A scikit-learn estimator whose scores are lower for more abnormal points.
 
-    ``title`` is the name in the paper's tables. ``settings`` are the parameters that the paper uses, if they differ
-    from scikit-learn's defaults. ``training`` is the name of the fitted attribute that holds the scores of the fitted
-    rows. If it is None, ``score_samples`` computes these scores. ``unitless`` is True if the scores do not change when
-    the map is moved or scaled.
+    ``title`` is the name in the paper's tables, and ``home`` says where the estimator is, because listing the detectors
+    must not import it. ``settings`` are the parameters that the paper uses, if they differ from scikit-learn's
+    defaults. ``training`` is the name of the fitted attribute that holds the scores of the fitted rows. If it is None,
+    ``score_samples`` computes these scores. ``unitless`` is True if the scores do not change when the map is moved or
+    scaled.
     """
 
     title: str
-    estimator: Callable[..., Any]
+    home: str
     settings: Mapping[str, Any] = field(default_factory=dict)
     training: str | None = None
     unitless: bool = False
 
-    def scores(self, Y: NDArray[np.float64], params: Mapping[str, Any]) -> NDArray[np.float64]:
+    @property
+    def estimator(self) -> Callable[..., Any]:
+        """Return the class of the estimator."""
+        found: Callable[..., Any] = resolve_name(self.home)
+        return found
+
+    def scores(self, Y: Array, params: Mapping[str, Any]) -> Array:
         """Return a score for each row of ``Y``. More anomalous rows have higher scores."""
         points = _in_single_precision_range(Y) if self.unitless else Y
-        model = self.estimator(**{**self.settings, **params}).fit(points)
-        normality = model.score_samples(points) if self.training is None else getattr(model, self.training)
-        return -np.asarray(normality, dtype=np.float64)
+        return -self._fitted(points, params)[1]
 
-    def fitted(self, Y: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64]]:
+    def fitted(self, Y: Array) -> tuple[Any, Array]:
         """Return an estimator that was fitted to ``Y`` and can score new points, and the scores of the rows of ``Y``.
 
         The sign is that of scikit-learn: more abnormal rows have lower scores.
         """
         also = {"novelty": True} if "novelty" in self.parameters() else {}
-        model = self.estimator(**{**self.settings, **also}).fit(Y)
+        return self._fitted(Y, also)
+
+    def _fitted(self, Y: Array, params: Mapping[str, Any]) -> tuple[Any, Array]:
+        model = self.estimator(**{**self.settings, **params}).fit(Y)
         normality = model.score_samples(Y) if self.training is None else getattr(model, self.training)
         return model, np.asarray(normality, dtype=np.float64)
 
-    def scores_of_new(self, model: Any, Y: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores_of_new(self, model: Any, Y: Array) -> Array:
         """Return the scores of new points by a fitted estimator, with the sign of scikit-learn."""
         return np.asarray(model.score_samples(Y), dtype=np.float64)
 
@@ -60,23 +70,27 @@ class Detector:
         return sorted(self.estimator().get_params())
 
 
-_REGISTRY: Registry[Detector] = Registry("drsne.anomaly", "DETECTOR", parameter="detector")
-
-
-def _in_single_precision_range(Y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ``Y``, moved and scaled if single precision cannot distinguish its points."""
-    from drsne.precision import unit_scale
-
-    low, high = Y.min(axis=0) / 2, Y.max(axis=0) / 2
-    half, middle = float((high - low).max()), low + high
-    if half == 0 or (_HALF_EXTENTS[0] <= half <= _HALF_EXTENTS[1] and np.abs(middle).max() <= _MAX_OFFSET * half):
-        return Y
-    unit = unit_scale(np.array([half])) / 2  # a power of two, so that the division is exact
-    return np.asarray((Y / unit - middle / unit) * _TARGET)
+DETECTORS = {
+    "centroid": Detector(title="Cent", home="drsne.anomaly.distances:CentroidDistance", training="negative_distance_"),
+    "isolation_forest": Detector(
+        title="IF",
+        home="sklearn.ensemble:IsolationForest",
+        settings={"n_estimators": 500, "random_state": 777, "contamination": "auto"},  # as in the paper, for every map
+        unitless=True,
+    ),
+    "knn": Detector(title="kNN", home="drsne.anomaly.distances:KNeighborsDistance", training="negative_distance_"),
+    "lof": Detector(
+        title="LOF",
+        home="sklearn.neighbors:LocalOutlierFactor",
+        settings={"n_neighbors": 20},
+        training="negative_outlier_factor_",
+        unitless=True,
+    ),
+}
 
 
 def detectors() -> list[str]:
-    """Return the names of the detectors. The files of the detectors are not imported.
+    """Return the names of the detectors. Their estimators are not imported.
 
     Returns
     -------
@@ -89,20 +103,106 @@ def detectors() -> list[str]:
     >>> anomaly.detectors()
     ['centroid', 'isolation_forest', 'knn', 'lof']
     """
-    return _REGISTRY.names()
+    return list(DETECTORS)
 
 
 def find(name: Any) -> Detector:
     """Return the detector with this name, or raise an error with a suggestion."""
-    names = _REGISTRY.names()
-    checks.choice("detector", name, names, hint=_by_initials(name, names))
-    return _REGISTRY.load(name)
+    hint = "Did you mean 'isolation_forest'?" if isinstance(name, str) and name.lower() == "if" else ""
+    checks.choice("detector", name, detectors(), hint=hint)
+    return DETECTORS[name]
 
 
-def _by_initials(name: Any, names: list[str]) -> str:
-    """Return a hint if ``name`` consists of the initials of a detector, such as "IF", or else an empty string."""
-    for known in names:
-        words = known.split("_")
-        if isinstance(name, str) and len(words) > 1 and name.lower() == "".join(word[0] for word in words):
-            return f"Did you mean {known!r}?"
-    return ""
+def anomaly_scores(Y: ArrayLike, detector: str = "isolation_forest", **params: Any) -> Array:
+    """Return the anomaly score of each point of a map, as given by one detector. No labels are used.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_components)
+        The map (or any data), with at least two points.
+    detector : str, default="isolation_forest"
+        The name of the detector, one of ``detectors()``.
+    **params : Any
+        Parameters of the detector, which replace the values used in the paper. They are the parameters of
+        ``KNeighborsDistance`` ("knn"), ``CentroidDistance`` ("centroid"), or scikit-learn's ``LocalOutlierFactor``
+        ("lof") or ``IsolationForest`` ("isolation_forest").
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        The scores. More anomalous points have higher scores (scikit-learn's own scores have the opposite sign). The
+        scores are the same in every call, unless a different ``random_state`` is passed to the forest.
+
+    Examples
+    --------
+    >>> from drsne.anomaly import anomaly_scores
+    >>> anomaly_scores([[0.0, 0.0], [0.0, 1.0], [3.0, 5.0]], "knn", n_neighbors=1).tolist()
+    [1.0, 1.0, 5.0]
+    """
+    chosen = find(detector)
+    known = chosen.parameters()
+    for name in params:
+        if name not in known:
+            raise TypeError(
+                f"detector={detector!r} takes {', '.join(known) or 'no parameters'}; got {name!r}. "
+                f"{checks.did_you_mean(name, known) or 'Remove this parameter.'}"
+            )
+    points = _points(Y)
+    with np.errstate(over="ignore"):  # the scores are checked below
+        scores = chosen.scores(points, params)
+    if not np.isfinite(scores).all():
+        raise ValueError(
+            f"Y must be small enough for the distances of detector {detector!r} to be finite; got values up to "
+            f"{np.abs(points).max():g}. Divide Y by this number."
+        )
+    return scores
+
+
+def _points(Y: ArrayLike) -> Array:
+    from sklearn.utils import check_array
+
+    if hasattr(Y, "toarray"):
+        raise TypeError(f"Y must be a dense array; got {type(Y).__name__}. Pass Y.toarray().")
+    if isinstance(Y, np.ma.MaskedArray) and (masked := int(np.sum(np.ma.getmaskarray(Y)))):
+        raise ValueError(
+            f"Y must have no masked coordinates; got {masked}. Replace the masked values, or drop their rows."
+        )
+    checks.refuse_text("Y", Y)
+    try:
+        array = np.asarray(Y)
+    except ValueError as error:
+        raise ValueError("Y must be an array; got rows of different lengths. Make them equally long.") from error
+    if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind == "c":
+        raise ValueError(
+            f"Y must contain real numbers, with points as rows and coordinates as columns; got {_kind_of(Y, array)}. "
+            "Pass Y.reshape(-1, 1) if the map has one dimension."
+        )
+    points = np.asarray(check_array(Y, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0, input_name="Y"))
+    if len(points) < 2:
+        raise ValueError(f"Y must have at least 2 points to compare; got {len(points)}. Pass the whole map.")
+    wrong = np.flatnonzero(~np.isfinite(points).all(axis=1))
+    if len(wrong):
+        raise ValueError(
+            f"Y must be finite; got NaN or infinity in {len(wrong)} of {len(points)} rows, first in row "
+            f"{wrong[0]}. Drop these rows, or fit the map again."
+        )
+    return points
+
+
+def _kind_of(values: Any, array: NDArray[Any]) -> str:
+    """Return a short description of the argument."""
+    if array.ndim == 0:
+        return "None" if values is None else type(values).__name__
+    return f"shape {array.shape}" + (f" of {array.dtype}" if array.dtype.kind == "c" else "")
+
+
+def _in_single_precision_range(Y: Array) -> Array:
+    """Return ``Y``, moved and scaled if single precision cannot distinguish its points."""
+    from drsne.precision import unit_scale
+
+    low, high = Y.min(axis=0) / 2, Y.max(axis=0) / 2
+    half, middle = float((high - low).max()), low + high
+    if half == 0 or (_HALF_EXTENTS[0] <= half <= _HALF_EXTENTS[1] and np.abs(middle).max() <= _MAX_OFFSET * half):
+        return Y
+    unit = unit_scale(np.array([half])) / 2  # a power of two, so that the division is exact
+    return np.asarray((Y / unit - middle / unit) * _TARGET)
