@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "command_line.md"
 def options_of(command):
     """Return the long options of a command, with --debug, which every command has."""
     parser = argparse.ArgumentParser(add_help=False)
-    cli.REGISTRY.load(command).arguments(parser)
+    cli.load(command).arguments(parser)
     return {word for action in parser._actions for word in action.option_strings if word.startswith("--")} | {"--debug"}
 
 

@@ -22,7 +22,7 @@ from scipy.spatial import cKDTree
 from drsne import explorer, pl
 from drsne.estimators.path import DensityPath
 from drsne.explorer import assets, columns, payload, sources
-from drsne.pl import _inputs
+from drsne.pl import _models
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal(size=(60, 2))
@@ -158,7 +158,7 @@ def test_a_path_that_knows_the_data_has_a_residual():
 )
 def test_a_page_and_a_plot_show_the_same_residual(attributes):
     model = SimpleNamespace(embedding_=Y, **attributes)
-    data, shown, contrast = _inputs.concentrations(model)
+    data, shown, contrast = _models.concentrations(model)
     assert contrast != 1.0
     residual = centred(shown - contrast * data)
     for name, expected in ((columns.DATA, data), (columns.MAP, shown), (columns.RESIDUAL, residual)):

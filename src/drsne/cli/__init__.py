@@ -1,4 +1,4 @@
-"""The command ``drsne``. There is one command in each file: ``cli/<name>.py`` exposes ``COMMAND``.
+"""The command ``drsne``. Each of its commands is a file of this folder that exposes ``COMMAND``.
 
 The files of the commands import other packages only when a command runs. ``drsne --help`` therefore imports no
 third-party package. Other distributions add commands as entry points of the group ``drsne.commands``, each the name of
@@ -13,9 +13,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
-
-from drsne.registry import Registry
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -40,14 +39,24 @@ class Command(NamedTuple):
 
 
 OF_THE_PAPER = ("datasets", "methods", "report", "reproduce")  # commands of the distribution drsne-paper
-REGISTRY: Registry[Command] = Registry("drsne.cli", "COMMAND", parameter="command")
-names = REGISTRY.names
+COMMANDS = ("demo", "doctor", "embed", "evaluate", "explore", "path", "transform", "warmup")
+
+
+def names() -> list[str]:
+    """Return the names of the commands of this package."""
+    return list(COMMANDS)
+
+
+def load(name: str) -> Command:
+    """Return the command of this package with this name."""
+    found: Command = import_module(f"drsne.cli.{name}").COMMAND
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status. Errors are printed to standard error without a traceback."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    added = {} if words and words[0] in REGISTRY else _added()
+    added = {} if words and words[0] in COMMANDS else _added()
     if words and words[0] in OF_THE_PAPER and words[0] not in added:
         note(
             f"the command {words[0]} belongs to the package drsne-paper, which is not installed. Install it from a "
@@ -88,12 +97,13 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def checked_options() -> Iterator[None]:
-    """Turn errors of checks into errors of the command line."""
+def checked_options(option_of: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turn errors of checks into errors of the command line, with the options that ``option_of`` parameters have."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise UsageError(str(error)) from error
+        name, _, rest = str(error).partition(" ")
+        raise UsageError(f"{(option_of or {}).get(name, name)} {rest}") from error
 
 
 def _one_line(error: BaseException) -> str:
@@ -123,7 +133,7 @@ def _added() -> dict[str, EntryPoint]:
     """Return the commands that other distributions add. Looking them up takes time, so known commands do without."""
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group="drsne.commands") if entry.name not in REGISTRY}
+    return {entry.name: entry for entry in entry_points(group="drsne.commands") if entry.name not in COMMANDS}
 
 
 def _parser(words: Sequence[str], added: Mapping[str, EntryPoint]) -> argparse.ArgumentParser:
@@ -135,8 +145,8 @@ def _parser(words: Sequence[str], added: Mapping[str, EntryPoint]) -> argparse.A
     )
     parser.add_argument("--version", action="version", version=_version())
     parsers = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name in sorted([*REGISTRY, *added]):
-        command: Command = added[name].load() if name in added else REGISTRY.load(name)
+    for name in sorted([*COMMANDS, *added]):
+        command: Command = added[name].load() if name in added else load(name)
         subparser = parsers.add_parser(
             name,
             help=command.help,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from drsne.pl._models import Map
 
 if TYPE_CHECKING:
     from drsne.io.tables import Source
@@ -16,16 +17,6 @@ _OF_PATH = re.compile(r"drsne([0-9]+)_w([0-9][0-9.e+-]*)")  # names of the colum
 # Names of the concentrations of data and map in tables and in AnnData objects.
 _CONCENTRATIONS = (("concentration_data", "concentration_map"), ("drsne_concentration", "drsne_concentration_map"))
 _CONTRAST = "contrast"  # the column of the contrast, which has the same value in all rows
-
-
-@dataclass(frozen=True, kw_only=True)
-class Map:
-    """A map in a file, with the attributes of a fitted model. Concentrations that are not known are None."""
-
-    embedding_: Any
-    input_concentration_: Any = None
-    concentration_: Any = None
-    contrast_: float = 1.0
 
 
 class MapFile(NamedTuple):

@@ -1,4 +1,4 @@
-"""The files that a command writes: their arguments, their checks before any work begins, and writing them."""
+"""The files that a command writes: their checks before any work begins, what they show, and writing them."""
 
 from __future__ import annotations
 
@@ -7,27 +7,18 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drsne.cli import UsageError, note
 
+if TYPE_CHECKING:
+    from drsne.io.tables import Table
+
 PICTURES = (".png", ".pdf", ".svg", ".jpg")
 PAGES = (".html", ".htm")
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that protect existing files and show progress."""
-    parser.add_argument("--force", action="store_true", help="replace existing files")
-    parser.add_argument("--quiet", action="store_true", help="show no progress, no notes and no warnings")
-
-
-def add_spreadsheet_safe(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that protects spreadsheets from text of the input."""
-    parser.add_argument(
-        "--spreadsheet-safe",
-        action="store_true",
-        help="write an apostrophe before text in a CSV or TSV file that a spreadsheet would take for a formula",
-    )
+_MOST_COLUMNS, _MOST_VALUES = 50, 10_000_000  # of the data in a page, which would become too large otherwise
+_SCORED = 5000  # largest number of rows whose reliability is computed
+_RELIABILITY = "reliability"
 
 
 class Outputs:
@@ -115,3 +106,52 @@ def _is_text(path: str | None) -> bool:
     from drsne.io.formats import by_extension
 
     return path is not None and (path == "-" or by_extension(Path(path)) == "csv")
+
+
+def two_panels(model: Any, label: Any, title: str | None) -> Any:
+    """Return a figure of a map, coloured by label (if there is one) and by the concentration of the data."""
+    from drsne import pl
+
+    panels = [] if label is None else [(label, title or "label")]
+    panels.append(("concentration", "Density"))
+    figure = pl.new_figure((6.2 * len(panels) + 0.6, 5.4))
+    for axis, (color, name) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        pl.embedding(model, color, ax=axis, title=name)
+    return figure
+
+
+def page_of(source: Any, table: Table, options: argparse.Namespace, *, reliability: Any = None) -> Any:
+    """Return the page of a model or a path that was fitted to the table."""
+    from drsne import explorer
+    from drsne.io.tables import row_names
+
+    columns = _numbers(table, options) | table.others
+    if reliability is not None:
+        columns[_RELIABILITY if _RELIABILITY not in columns else f"{_RELIABILITY} of the position"] = reliability
+    return explorer.page(
+        source,
+        labels=table.label,
+        label_name=options.label,
+        columns=columns,
+        names=next(iter(row_names(table).values()), None),
+        title="standard input" if options.input == "-" else Path(options.input).name,
+    )
+
+
+def reliability_of(model: Any) -> Any:
+    """Return the reliability of every position in a map, or of a sample if there are many. Others are nan."""
+    from drsne import metrics
+
+    return metrics.reliability(model, max_samples=_SCORED, random_state=0)
+
+
+def _numbers(table: Table, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the columns of the data, but not more than a page can hold."""
+    n, width = table.X.shape
+    most = min(width, _MOST_COLUMNS, max(1, _MOST_VALUES // n))
+    if most < width and not options.quiet:
+        note(f"The page has the first {most} of the {width:,} columns of numbers, to colour the points by.")
+    names = table.columns or [f"x{place + 1}" for place in range(width)]
+    some = table.X[:, :most]
+    some = some.toarray() if hasattr(some, "nnz") else some
+    return {name: some[:, place] for place, name in enumerate(names[:most])}

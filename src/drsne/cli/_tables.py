@@ -1,47 +1,17 @@
-"""The input of commands: arguments that describe a table, reading it, and the columns of an output."""
+"""The tables of commands: reading the input, and the columns of an output."""
 
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import UsageError, note
+from drsne.cli._options import dropped_columns
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
-
-FORMATS = "CSV, TSV, Parquet, Feather, NPY, NPZ or H5AD; - for standard input"
-
-
-def add_input(parser: argparse.ArgumentParser, *, label: bool = True, drop: bool = True) -> None:
-    """Add the arguments that describe the input."""
-    parser.add_argument("input", metavar="INPUT", help=f"the data: {FORMATS}")
-    if label:
-        parser.add_argument("--label", metavar="COLUMN", help="column with labels, which is not part of the data")
-    if drop:
-        parser.add_argument(
-            "--drop", metavar="COLUMNS", action="append", default=[], help="columns to leave out, separated by commas"
-        )
-    parser.add_argument("--format", help="format of the input (default: from its extension)")
-    parser.add_argument("--array", metavar="NAME", help="array of an NPZ file")
-    parser.add_argument("--use-rep", metavar="KEY", help="representation of an H5AD file: X or a key of obsm")
-    parser.add_argument("--skip-missing", action="store_true", help="leave out rows with missing values")
-    header = parser.add_mutually_exclusive_group()
-    header.add_argument("--header", action="store_true", default=None, help="the first line of a CSV file has names")
-    header.add_argument("--no-header", dest="header", action="store_false", help="the first line has values")
-
-
-def listed(text: str | None) -> list[str] | None:
-    """Return the names in the value of an option. They are separated by commas; a name with a comma is in quotes."""
-    return None if text is None else [name for row in csv.reader([text]) for name in row if name]
-
-
-def dropped_columns(options: argparse.Namespace) -> list[str]:
-    """Return the columns that the user leaves out."""
-    return [name for text in getattr(options, "drop", []) for name in listed(text) or []]
 
 
 def read_input(options: argparse.Namespace, *, columns: list[str] | None = None) -> Table:

@@ -7,29 +7,23 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from drsne.cli import Command, note
-from drsne.cli._outputs import Outputs, add_output
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("--folder", type=Path, default=Path("drsne-demo"), help="where to write (default: drsne-demo)")
-    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)")
-    add_output(parser)
+from drsne.cli._options import OUTPUT, adding
+from drsne.cli._outputs import Outputs, two_panels
 
 
 def run(options: argparse.Namespace) -> int:
     """Embed scikit-learn's Digits, and write a table, a picture and a page."""
-    options.folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(options.folder)
+    folder.mkdir(parents=True, exist_ok=True)
     has_matplotlib = find_spec("matplotlib") is not None
     names = ("digits.csv", *(["digits.png"] if has_matplotlib else []), "digits.html")
-    places = {name: str(options.folder / name) for name in names}
+    places = {name: str(folder / name) for name in names}
     outputs = Outputs(options, [])
     for name, place in places.items():
         outputs.check(place, name)
     from sklearn.datasets import load_digits
 
     from drsne import DRSNE, explorer
-    from drsne.cli._pictures import two_panels
 
     X, digit = load_digits(return_X_y=True)
     if not options.quiet:
@@ -52,4 +46,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-COMMAND = Command("embed handwritten digits, and write a table, a picture and a page", arguments, run, "  drsne demo")
+COMMAND = Command(
+    "embed handwritten digits, and write a table, a picture and a page",
+    adding("--folder", "--jobs", *OUTPUT),
+    run,
+    "  drsne demo",
+)

@@ -10,13 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from drsne.cli import Command
+from drsne.cli._options import adding
 
 _BASE = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl", "tqdm")
 _EXTRAS = ("matplotlib", "pandas", "pyarrow", "anndata", "scanpy", "torch", "dask", "distributed")
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -105,5 +102,5 @@ def _fit() -> str:
 
 
 COMMAND = Command(
-    "print versions, settings and the result of a small fit, for a problem report", arguments, run, "  drsne doctor"
+    "print versions, settings and the result of a small fit, for a problem report", adding(), run, "  drsne doctor"
 )

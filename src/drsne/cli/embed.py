@@ -6,38 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drsne.cli import Command, UsageError, checked_options, note
-from drsne.cli._fitting import add_fit, check_fit, fit_parameters, number, refuse_too_large, scaled
-from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output, add_spreadsheet_safe
-from drsne.cli._tables import add_input, check_names, dropped_columns, map_columns, read_input
+from drsne.cli import Command, UsageError, note
+from drsne.cli._fitting import components_of, refuse_too_large, scaled
+from drsne.cli._options import FIT, INPUT, OUTPUT, adding, dropped_columns, fit_parameters, table_of
+from drsne.cli._outputs import PAGES, PICTURES, Outputs, page_of, reliability_of, two_panels
+from drsne.cli._tables import check_names, map_columns, read_input
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
 
 _MADE = ("drsne1", "drsne2", "concentration_data", "concentration_map", "contrast")  # columns of the output
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    add_input(parser)
-    parser.add_argument(
-        "-o", "--output", metavar="OUT", help="the map, both concentrations, the contrast and the label: CSV, TSV, "
-        "Parquet, Feather, NPY, NPZ or H5AD; - for standard output"
-    )  # fmt: skip
-    parser.add_argument(
-        "--weight",
-        metavar="auto|F",
-        help="weight of the density term: a number, or auto to choose one in about six times the time (default: 1)",
-    )
-    parser.add_argument("--plot", metavar="FILE", help="draw the map: PNG, PDF, SVG or JPG")
-    parser.add_argument("--explore", metavar="FILE", help="write a page (HTML) to explore the map in a browser")
-    parser.add_argument("--model", metavar="FILE", help="save the model, with which drsne transform places new rows")
-    parser.add_argument(
-        "--reliability", action="store_true", help="add the reliability of every position to the page of --explore"
-    )
-    add_fit(parser)
-    add_spreadsheet_safe(parser)
-    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -51,28 +29,20 @@ def run(options: argparse.Namespace) -> int:
     outputs.check(options.plot, "--plot", extensions=PICTURES)
     outputs.check(options.explore, "--explore", extensions=PAGES)
     outputs.check(options.model, "--model")
-    check_fit(options)
-    weight = _weight(options.weight)
+    params = fit_parameters(options)
     table = read_input(options)
     if options.output is not None and not _is_h5ad(options):
         check_names(table, options, _MADE)
-    model = _fitted(options, table, weight)
+    model = _fitted(options, table, params)
     _write(options, outputs, table, model)
     return 130 if model.stopped_by_ == "interrupt" else 0
 
 
-def _weight(text: str | None) -> Any:
-    if text is None or text == "auto":
-        return text
-    with checked_options():
-        return number("--weight", text, at_least=0, hint="Pass 0 for plain t-SNE, or auto.")
-
-
-def _fitted(options: argparse.Namespace, table: Table, weight: Any) -> Any:
+def _fitted(options: argparse.Namespace, table: Table, params: dict[str, Any]) -> Any:
     from drsne import DRSNE
 
     X, scaling = scaled(table, options)
-    params = fit_parameters(options, table, **({} if weight is None else {"density_weight": weight}))
+    params = components_of(table) | params
     refuse_too_large(X, params, options)
     model = DRSNE(**params)
     model.fit(_named(X, table.columns))
@@ -80,7 +50,7 @@ def _fitted(options: argparse.Namespace, table: Table, weight: Any) -> Any:
         model.column_means_, model.column_spreads_ = scaling["mean"], scaling["spread"]
     if table.document is not None:
         model.representation_ = _record(table)
-    if weight == "auto" and not options.quiet:
+    if options.weight == "auto" and not options.quiet:
         note(f"Chose the weight {model.density_weight_:g}.")
     return model
 
@@ -117,12 +87,8 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Table, model: A
         made = (*model.embedding_.T, model.input_concentration_, model.concentration_, contrast)
         outputs.table(options.output, map_columns(table, options, dict(zip(_MADE, made, strict=True))))
     if options.plot is not None:
-        from drsne.cli._pictures import two_panels
-
         outputs.figure(options.plot, two_panels(model, table.label, options.label))
     if options.explore is not None:
-        from drsne.cli._pages import page_of, reliability_of
-
         wanted = options.reliability and model.stopped_by_ != "interrupt"
         reliability = reliability_of(model) if wanted else None
         outputs.page(options.explore, page_of(model, table, options, reliability=reliability))
@@ -154,7 +120,11 @@ def _without(adata: Any, dropped: list[str]) -> Any:
 
 COMMAND = Command(
     "make a map of a file, with the density of the data",
-    arguments,
+    adding(
+        *(*INPUT, "--output", "--weight", "--plot", "--explore", "--model", "--reliability"),
+        *(*FIT, "--force-memory", "--spreadsheet-safe", *OUTPUT),
+        output=table_of("the map, both concentrations, the contrast and the label", h5ad=True),
+    ),
     run,
     """\
   drsne embed flowers.csv -o map.csv --label species --plot map.png --explore map.html

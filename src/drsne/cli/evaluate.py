@@ -9,8 +9,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, checked_options, note
-from drsne.cli._fitting import check_metric, scaled
-from drsne.cli._tables import add_input, listed, read_input
+from drsne.cli._fitting import scaled
+from drsne.cli._options import INPUT, adding, check_common, listed
+from drsne.cli._tables import read_input
 from drsne.markdown import table as text_table
 
 if TYPE_CHECKING:
@@ -29,32 +30,15 @@ _MEANINGS = {
 }
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    add_input(parser)
-    parser.add_argument("map", metavar="MAP", help="the map, with the rows of INPUT in the same order")
-    parser.add_argument("--map-columns", metavar="COLUMNS", help="columns of the map, separated by commas")
-    parser.add_argument("--map-rep", metavar="KEY", help="map of an H5AD file: a key of obsm (default: X_drsne)")
-    parser.add_argument("--metric", default="euclidean", help="metric of the data (default: euclidean)")
-    parser.add_argument("--scale", action="store_true", help="scale the columns of the data first")
-    parser.add_argument(
-        "--samples", type=int, default=5000, metavar="N", help="largest number of scored points (default: 5000)"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quiet", action="store_true", help="show no notes and no warnings")
-
-
 def run(options: argparse.Namespace) -> int:
     """Print the scores of a map."""
     from drsne import checks, metrics
 
     with checked_options():
         checks.integer("--samples", options.samples, at_least=2, hint="The default is 5000.")
-        checks.integer("--seed", options.seed, at_least=0, hint="The default is 0.")
         if options.input == options.map == "-":
             raise ValueError("INPUT and MAP cannot both be read from standard input. Pass the name of one of them.")
-    check_metric(options.metric)
+    check_common(options)
     table = read_input(options)
     Y = _of_rows(_map(options), table, options)
     X, _ = scaled(table, options)
@@ -110,7 +94,12 @@ def _show(scores: dict[str, Any], options: argparse.Namespace) -> None:
 
 COMMAND = Command(
     "score the map of any method",
-    arguments,
+    adding(
+        *(*INPUT, "map", "--map-columns", "--map-rep", "--metric", "--scale", "--samples", "--seed", "--json"),
+        "--quiet",
+        seed="seed of the sample (default: 0)",
+        quiet="show no notes and no warnings",
+    ),
     run,
     """\
   drsne evaluate flowers.csv map.csv --label species

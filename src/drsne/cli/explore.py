@@ -7,39 +7,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drsne.cli import Command, UsageError
-from drsne.cli._outputs import PAGES, Outputs, add_output
-from drsne.cli._tables import dropped_columns, listed
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument(
-        "maps",
-        metavar="MAP",
-        nargs="+",
-        help="files with maps of the same rows, made by any method, outputs of drsne path, or model files; - for "
-        "standard input",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", default="explorer.html", help="the page (default: explorer.html)"
-    )
-    parser.add_argument("--label", metavar="COLUMN", help="column of one of the files with labels")
-    parser.add_argument(
-        "--drop", metavar="COLUMNS", action="append", default=[], help="columns to leave out, separated by commas"
-    )
-    parser.add_argument("--map-columns", metavar="COLUMNS", help="columns of the maps, separated by commas")
-    parser.add_argument("--use-rep", metavar="KEY", help="map of an H5AD file: a key of obsm (default: X_drsne)")
-    parser.add_argument("--title", help="title of the page")
-    add_output(parser)
+from drsne.cli._options import OUTPUT, adding, dropped_columns, listed
+from drsne.cli._outputs import PAGES, Outputs
 
 
 def run(options: argparse.Namespace) -> int:
     """Read the maps and write the page."""
-    outputs = Outputs(options, options.maps)
-    outputs.check(options.output, "--output", extensions=PAGES)
+    outputs, page = Outputs(options, options.maps), options.output or "explorer.html"
+    outputs.check(page, "--output", extensions=PAGES)
     if options.maps.count("-") > 1:
         raise UsageError("Only one map can be read from standard input. Pass the names of the other files.")
-    outputs.page(options.output, _page([_opened(path, options) for path in options.maps], options))
+    outputs.page(page, _page([_opened(path, options) for path in options.maps], options))
     return 0
 
 
@@ -115,32 +93,26 @@ def _known(name: str, columns: dict[str, Any], option: str) -> str:
 
 
 def _together(opened: list[_Opened]) -> dict[str, Any]:
-    """Return all maps by their titles, or raise an error if they do not have the same number of rows."""
-    from drsne.io.tables import TableError
-
+    """Return all maps by their titles. The page checks that they have the same number of rows."""
     maps: dict[str, Any] = {}
     for each in opened:
         title = each.title if each.title not in maps else each.path
-        for name, Y in _titled(title, each.source).items():
-            first = next(iter(maps.values()), Y)
-            if len(Y) != len(first):
-                raise TableError(
-                    f"{each.path} has {len(Y):,} rows, but {opened[0].path} has {len(first):,}. Pass maps of the same "
-                    "rows."
-                )
-            maps[name] = Y
+        if hasattr(each.source, "embeddings"):
+            weights = zip(each.source.weights, each.source.embeddings, strict=True)
+            maps |= {f"{title}, λ = {weight:g}": Y for weight, Y in weights}
+        else:
+            maps[title] = each.source.embedding_
     return maps
-
-
-def _titled(title: str, source: Any) -> dict[str, Any]:
-    if not hasattr(source, "embeddings"):
-        return {title: source.embedding_}
-    return {f"{title}, λ = {weight:g}": Y for weight, Y in zip(source.weights, source.embeddings, strict=True)}
 
 
 COMMAND = Command(
     "write a page to explore maps in a browser",
-    arguments,
+    adding(
+        *("maps", "--output", "--label", "--drop", "--map-columns", "--use-rep", "--title", *OUTPUT),
+        output="the page (default: explorer.html)",
+        label="column of one of the files with labels",
+        use_rep="map of an H5AD file: a key of obsm (default: X_drsne)",
+    ),
     run,
     """\
   drsne explore map.csv --label species -o page.html

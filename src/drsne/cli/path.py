@@ -9,33 +9,12 @@ from itertools import pairwise
 from typing import Any
 
 from drsne.cli import Command, UsageError, note
-from drsne.cli._fitting import add_fit, check_fit, fit_parameters, refuse_too_large, scaled
-from drsne.cli._outputs import PAGES, PICTURES, Outputs, add_output, add_spreadsheet_safe
-from drsne.cli._tables import add_input, check_names, map_columns, read_input
+from drsne.cli._fitting import components_of, refuse_too_large, scaled
+from drsne.cli._options import FIT, INPUT, OUTPUT, adding, fit_parameters, table_of
+from drsne.cli._outputs import PAGES, PICTURES, Outputs, page_of
+from drsne.cli._tables import check_names, map_columns, read_input
 
 _DROP = 0.01  # largest loss of trustworthiness and continuity, as for density_weight="auto"
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    add_input(parser)
-    parser.add_argument("--explore", metavar="FILE", help="write a page (HTML) with a slider for the weight")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="all maps, with the weight in the names of the columns: CSV, TSV, Parquet, Feather, NPY or NPZ; - for "
-        "standard output",
-    )
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw the trade-off between neighbours and density: PNG, PDF, SVG or JPG"
-    )
-    parser.add_argument(
-        "--weights", metavar="LIST", help="weights, separated by commas (default: nineteen weights from 0 to 1120)"
-    )
-    add_fit(parser)
-    add_spreadsheet_safe(parser)
-    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     outputs.check(options.explore, "--explore", extensions=PAGES)
     outputs.check(options.plot, "--plot", extensions=PICTURES)
     outputs.check(options.output, "--output", table=True)
-    check_fit(options)
+    params = fit_parameters(options)
     weights = _weights(options.weights)
     table = read_input(options)
     from drsne import density_path
@@ -55,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         check_names(table, options, _names(WEIGHTS if weights is None else weights))
     X, _ = scaled(table, options)
-    params = fit_parameters(options, table)
+    params = components_of(table) | params
     refuse_too_large(X, {**params, "density_weight": "auto"}, options)
     maps = density_path(X, weights, **params)
     _write(options, outputs, table, maps)
@@ -88,8 +67,6 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any)
         columns = dict(zip(_names(maps.weights), made, strict=True))
         outputs.table(options.output, map_columns(table, options, columns))
     if options.explore is not None:
-        from drsne.cli._pages import page_of
-
         outputs.page(options.explore, page_of(maps, table, options))
     if math.isnan(maps.baseline):
         if options.plot is not None:
@@ -115,7 +92,13 @@ def _names(weights: Iterable[float]) -> list[str]:
 
 COMMAND = Command(
     "make maps for a range of density weights",
-    arguments,
+    adding(
+        *(*INPUT, "--explore", "--output", "--plot", "--weights"),
+        *(*FIT, "--force-memory", "--spreadsheet-safe", *OUTPUT),
+        explore="write a page (HTML) with a slider for the weight",
+        output=table_of("all maps, with the weight in the names of the columns"),
+        plot="draw the trade-off between neighbours and density: PNG, PDF, SVG or JPG",
+    ),
     run,
     """\
   drsne path flowers.csv --label species --explore page.html

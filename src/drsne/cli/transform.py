@@ -6,9 +6,9 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, note
-from drsne.cli._fitting import check_jobs
-from drsne.cli._outputs import Outputs, add_output, add_spreadsheet_safe
-from drsne.cli._tables import add_input, check_names, map_columns, read_input
+from drsne.cli._options import INPUT, OUTPUT, adding, check_common, table_of
+from drsne.cli._outputs import Outputs
+from drsne.cli._tables import check_names, map_columns, read_input
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
@@ -16,28 +16,13 @@ if TYPE_CHECKING:
 _NOVEL = 3.0  # novelty above which a row is unlike all training rows
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("model", metavar="MODEL", help="model file, written by drsne embed --model or model.save")
-    add_input(parser, drop=False)
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="OUT",
-        required=True,
-        help="positions, concentration, novelty and the label: CSV, TSV, Parquet, Feather, NPY or NPZ; - for standard "
-        "output",
-    )
-    parser.add_argument("--jobs", type=int, default=-1, metavar="N", help="number of threads (default: all cores)")
-    add_spreadsheet_safe(parser)
-    add_output(parser)
-
-
 def run(options: argparse.Namespace) -> int:
     """Read a model and a table, place the rows and write their positions."""
     outputs = Outputs(options, [options.input, options.model])
+    if options.output is None:
+        raise UsageError("Nothing would be written. Pass -o placed.csv.")
     outputs.check(options.output, "--output", table=True)
-    check_jobs(options.jobs)
+    check_common(options)
     model = _loaded(options)
     record = _record(model, options)
     table = _read(options, record)
@@ -130,7 +115,10 @@ def _as_fitted(model: Any, table: Table, record: dict[str, Any], options: argpar
 
 COMMAND = Command(
     "place the rows of a file in a saved map",
-    arguments,
+    adding(
+        *("model", *(name for name in INPUT if name != "--drop"), "--output", "--jobs", "--spreadsheet-safe", *OUTPUT),
+        output=table_of("positions, concentration, novelty and the label (required)"),
+    ),
     run,
     """\
   drsne embed train.csv --model train.drsne -o train_map.csv

@@ -9,14 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from drsne.cli import Command
+from drsne.cli._options import adding
 
 # Numbers of samples: all pairs are summed, a mesh is used, and points are reordered.
 _FEW, _SOME, _MANY = 600, 5000, 9000
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the command."""
-    parser.add_argument("--small", action="store_true", help="compile only what maps of up to 2,500 points need")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -63,5 +59,8 @@ def _place() -> str:
 
 
 COMMAND = Command(
-    "compile all functions in advance, so that the first fit is faster", arguments, run, "  drsne warmup --small"
+    "compile all functions in advance, so that the first fit is faster",
+    adding("--small"),
+    run,
+    "  drsne warmup --small",
 )

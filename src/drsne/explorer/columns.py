@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.explorer.sources import Maps
-from drsne.pl._classes import as_numbers, classes_of, has_categories, missing, texts
-from drsne.pl._concentrations import target
+from drsne.pl._colors import as_numbers, classes_of, has_categories, missing, texts
+from drsne.pl._models import target
 
 LABEL = "label"  # default name of the column of labels
 _LARGEST_EXACT = 2.0**53  # largest integer up to which the numbers of a page hold every integer

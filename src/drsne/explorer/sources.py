@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.pl._concentrations import concentrations_of
+from drsne.pl._models import concentrations_of
 from drsne.terms.profile import DEFAULT_SMOOTHING, profile
 
 Array = NDArray[np.float64]

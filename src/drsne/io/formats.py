@@ -316,7 +316,7 @@ def _read_h5ad(source: Source, options: Options) -> Content:
     """Read the representation of the cells, chosen as in :func:`drsne.tl.drsne`, and the columns of ``obs``."""
     import anndata
 
-    from drsne.tl.objects import MIN_CELLS, check_cells
+    from drsne.tl.fitting import MIN_CELLS, check_cells
     from drsne.tl.representation import choose
 
     if source.is_stream:

@@ -381,7 +381,7 @@ def with_map(table: Table, model: Any, label: str | None) -> Any:
     """Return an AnnData object with the map: that of the input with everything in it, or a new one of the numbers."""
     import anndata
 
-    from drsne.tl.objects import write_map
+    from drsne.tl.fitting import write_map
     from drsne.tl.representation import choose
 
     if table.document is not None:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.pl import _colors
-from drsne.pl._figure import new_figure, require_matplotlib
-from drsne.pl._inputs import CONCENTRATION, as_model, contrast_line, given_colors, map_of
-from drsne.pl._points import add_key, draw
+from drsne.pl._drawing import add_key, draw, new_figure, require_matplotlib
+from drsne.pl._models import CONCENTRATION, as_model, contrast_line, given_colors, map_of
 
 _SCORES = {
     "trustworthiness": "TW",

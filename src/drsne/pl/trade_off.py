@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drsne.pl._figure import new_figure, require_matplotlib
+from drsne.pl._drawing import new_figure, require_matplotlib
 from drsne.pl.compare import draw_label_row
 
 _MAX_STRIP_MAPS = 6  # largest number of maps below the curve of a path

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from drsne import checks
 from drsne.estimators.drsne import DRSNE
-from drsne.tl.fitting import fitted
-from drsne.tl.objects import MIN_CELLS, check_cells, write_map
+from drsne.tl.fitting import MIN_CELLS, check_cells, fitted, write_map
 
 if TYPE_CHECKING:
     from anndata import AnnData

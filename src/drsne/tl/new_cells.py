@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from drsne import checks
 from drsne.estimators.drsne import DRSNE
 from drsne.placement.lazy import described_lazily, is_lazy
-from drsne.tl.objects import check_cells, check_key, write
+from drsne.tl.fitting import check_cells, check_key, write
 from drsne.tl.representation import place_of, same_columns
 
 if TYPE_CHECKING:

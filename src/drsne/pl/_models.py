@@ -1,18 +1,80 @@
-"""What plots accept: models and arrays, and colours that are named or given."""
+"""What plots accept: models and arrays, their concentrations, and colours that are named or given."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne.checks import did_you_mean
 from drsne.pl import _colors
-from drsne.pl._classes import as_numbers
-from drsne.pl._colors import Colors
-from drsne.pl._concentrations import concentrations_of, target
+from drsne.pl._colors import Colors, as_numbers
+
+Array = NDArray[np.float64]
+_FLAT = 1e-9  # largest range of log concentrations that counts as rounding
+
+
+class Concentrations(NamedTuple):
+    """The concentrations of a model. The map should have the concentration of the data times the contrast."""
+
+    data: Array | None  # None if it is not known
+    shown: Array | None  # of the map; not known if the fit was interrupted
+    contrast: float
+
+
+def concentrations_of(model: Any) -> Concentrations:
+    """Return the concentrations of a fitted model, which may be one of another package that has none.
+
+    For den-SNE, they are the relative concentrations that belong to its local radii. It has no contrast: the map may
+    have any multiple of the log radii of the data. The contrast is therefore the slope of the best line.
+    """
+    if hasattr(model, "input_log_radii_"):
+        data, shown = (_from_log_radii(_known(model, name)) for name in ("input_log_radii_", "log_radii_"))
+        return Concentrations(data, shown, _slope(data, shown))
+    data, shown = _known(model, "input_concentration_"), _known(model, "concentration_")
+    contrast = getattr(model, "contrast_", None)
+    return Concentrations(data, shown, 1.0 if contrast is None else float(contrast))
+
+
+def target(data: Array, shown: Array, contrast: float) -> Array:
+    """Return the log concentration that a map should have: that of the data times the contrast, plus a constant.
+
+    Concentrations are relative to their mean, which a few rows that are almost equal can dominate, and which the
+    contrast changes. The constant makes the median of map minus target zero. Otherwise, nearly all points of a good map
+    could look too dense.
+    """
+    scaled = contrast * data
+    return np.asarray(scaled + np.median(shown - scaled))
+
+
+def _known(model: Any, name: str) -> Array | None:
+    """Return an attribute with one number per row, or None if the model does not have it or if it is nan."""
+    try:
+        values = np.asarray(getattr(model, name, np.nan), dtype=np.float64)
+    except (TypeError, ValueError):  # an attribute of another package
+        return None
+    known = values.ndim == 1 and len(values) == len(model.embedding_) and np.isfinite(values).all()
+    return values if known else None
+
+
+def _from_log_radii(log_radii: Array | None) -> Array | None:
+    """Return the log relative concentration that belongs to the logarithms of squared radii."""
+    if log_radii is None:
+        return None
+    log_c = -0.5 * log_radii
+    log_c -= log_c.max()
+    return np.asarray(log_c - np.log(np.exp(log_c).mean()))
+
+
+def _slope(data: Array | None, shown: Array | None) -> float:
+    """Return the slope of the best line through the concentrations of a map against those of the data."""
+    if data is None or shown is None:
+        return 1.0
+    centred = data - data.mean()
+    return float(centred @ shown) / float(centred @ centred) if np.ptp(data) > _FLAT else 1.0
+
 
 CONCENTRATION = "log relative concentration"
 # Names of colours that a model knows, and what the colour bar says.
@@ -24,15 +86,15 @@ _NAMED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
-    """The map of an AnnData object, with the attributes of a fitted model. Concentrations can be missing."""
+class Map:
+    """A map from a file or an AnnData object, with the attributes of a fitted model. What is not known is None."""
 
     embedding_: Any
-    obs: Any
+    obs: Any = ()
     input_concentration_: Any = None
     concentration_: Any = None
     contrast_: float | None = None
-    density_weight_: float = 0.0
+    density_weight_: float | None = None
 
 
 def as_model(source: Any, name: str = "source") -> Any:
@@ -51,7 +113,7 @@ def as_model(source: Any, name: str = "source") -> Any:
     }
     results = source.uns.get("drsne", {})
     known |= {f"{key}_": float(results[key]) for key in ("contrast", "density_weight") if key in results}
-    return Cells(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known)
+    return Map(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known)
 
 
 def map_of(source: Any, name: str = "source") -> NDArray[Any]:
