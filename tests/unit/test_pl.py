@@ -346,3 +346,5 @@ def test_the_map_of_cells():
     assert len(pl.compare({"cells": adata, "array": adata.obsm["X_drsne"]}).axes) == 2
     with pytest.raises(ValueError, match="color must be an array or one of"):
         pl.embedding(adata, "sort")
+    del adata.uns["drsne"]  # the concentrations are still in obs, and count as those of a map with the contrast 1
+    assert pl.density(adata).axes[0].get_title() == "Density of the data"

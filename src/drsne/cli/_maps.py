@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from drsne.pl._models import Map
+from drsne.pl._models import Map, slope
 
 if TYPE_CHECKING:
     from drsne.io.tables import Source
@@ -31,22 +31,13 @@ class MapFile(NamedTuple):
 def read_map(source: Source, wanted: list[str] | None = None, use_rep: str | None = None) -> MapFile:
     """Return the map in a file. Only its coordinates must be complete; other columns may have missing values.
 
-    Parameters
-    ----------
-    source : Source
-        The file.
-    wanted : list of str, default=None
-        The columns that are the map. If None, they are found by their names.
-    use_rep : str, default=None
-        The representation of an H5AD file that is the map. If None, it is ``obsm["X_drsne"]``.
-
-    Returns
-    -------
-    MapFile
-        The map, and the other columns.
+    ``wanted`` are the columns that are the map. If None, they are found by their names. ``use_rep`` is the
+    representation of an H5AD file that is the map. If None, it is ``obsm["X_drsne"]``.
     """
+    from drsne.io.tables import column_of
+
     content = _content(source, use_rep or KEY)
-    own = _columns(content)
+    own = {name: column_of(content.values, place) for place, name in enumerate(content.names)}
     rest = {str(name): values for name, values in content.others.items()}
     numbers = [name for name, values in own.items() if values.dtype.kind in "biuf"]
     weights = _weights(numbers) if wanted is None else {}
@@ -103,13 +94,6 @@ def _content(source: Source, use_rep: str) -> Any:
         raise TableError(
             f"{source.name} cannot be read as a map: {error} Name the map with --use-rep (drsne evaluate: --map-rep)."
         ) from error
-
-
-def _columns(content: Any) -> dict[str, Any]:
-    """Return the columns of a data frame or a matrix."""
-    from drsne.io.tables import column_of
-
-    return {name: column_of(content.values, place) for place, name in enumerate(content.names)}
 
 
 def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
@@ -203,7 +187,7 @@ def _with_concentrations(Y: Any, columns: dict[str, Any], contrast: float | None
             if listed is not None:
                 contrast = listed[0][0]
             elif contrast is None:  # the column was removed, so the contrast is that of the best line
-                contrast = _slope(data, shown)
+                contrast = max(slope(data, shown), 0.0) or 1.0
             return Map(embedding_=Y, input_concentration_=data, concentration_=shown, contrast_=float(contrast))
     return Map(embedding_=Y)
 
@@ -216,10 +200,3 @@ def _taken(columns: dict[str, Any], names: tuple[str, ...]) -> list[Any] | None:
     if any(values is None or values.dtype.kind not in "biuf" or not np.isfinite(values).all() for values in found):
         return None
     return [np.asarray(columns.pop(name), dtype=np.float64) for name in names]
-
-
-def _slope(data: Any, shown: Any) -> float:
-    """Return the slope of the best line through the concentrations of data and map, or 1 if it does not rise."""
-    away = data - data.mean()
-    rise, spread = float(away @ shown), float(away @ away)
-    return rise / spread if rise > 0.0 else 1.0

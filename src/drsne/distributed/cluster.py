@@ -79,17 +79,6 @@ def _check_workers(client: Any) -> None:
             )
 
 
-@contextmanager
-def local(n_workers: int) -> Iterator[Any]:
-    """Yield the client of a cluster on this machine, whose workers are processes of one thread each."""
-    distributed = checks.package("distributed", "A cluster needs", EXTRA)
-    with (
-        distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def run(
     function: Callable[..., Any],
     calls: Mapping[int, tuple[Any, ...]],

@@ -1,4 +1,4 @@
-"""The function :func:`fit`, which makes maps of data that are larger than memory."""
+"""The function :func:`fit`, which makes maps of data that are larger than memory, and the checks of its parameters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from drsne import checks
 from drsne.distributed import landmark_map, scores, spool, statistics
 from drsne.distributed.cluster import EXTRA, connected
-from drsne.distributed.settings import check_columns, check_output, checked_model, identity
-from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_parts
+from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_files, parquet_parts
 from drsne.distributed.stages import Run, check_sizes, run_all
-from drsne.distributed.work import Work
+from drsne.distributed.work import MANIFEST, Work
 from drsne.estimators.drsne import DRSNE
+
+_CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
 
 
 @dataclass(frozen=True)
@@ -148,9 +152,9 @@ def fit(
     seed = checks.integer("random_state", random_state, at_least=0)
     checks.jobs(n_jobs)
     checks.verbosity(verbose)
-    estimator = checked_model(model, seed)
-    check_columns(columns, array=array is not None)
-    check_output(output, source)
+    estimator = _checked_model(model, seed)
+    _check_columns(columns, array=array is not None)
+    _check_output(output, source)
     work = Work(output.with_name(output.name + ".work"))
     parts: Sequence[Part]
     parts = parquet_parts(source, columns) if array is None else array_parts(array, work.folder / spool.STAGE)
@@ -169,10 +173,87 @@ def fit(
     if array is not None:
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
     with connected(client) as connection, work.exclusive():
-        work.claim(identity(estimator, settings), parts, statistics.STAGE)
+        work.claim(_identity(estimator, settings), parts, statistics.STAGE)
         run_all(replace(run, client=connection), array)
         found = work.load_json(scores.STAGE)
     if verbose:
         print(scores.report(found))
     seconds = {**run.seconds, "total": round(time.perf_counter() - begin, 3)}
     return Fitted(output, work.folder / landmark_map.FILE, found, seconds)
+
+
+def _checked_model(model: DRSNE | None, seed: int) -> DRSNE:
+    """Return an estimator with the parameters of the landmarks' map, or raise an error if one is not supported."""
+    if model is not None and not isinstance(model, DRSNE):
+        raise TypeError(f"model must be a DRSNE or None; got {type(model).__name__}. Pass drsne.DRSNE(...).")
+    estimator: DRSNE = DRSNE() if model is None else clone(model)
+    if estimator.random_state is None:
+        estimator.random_state = seed
+    unsupported = {
+        "neighbors": estimator.neighbors is not None,
+        "pca_components": estimator.pca_components is not None,
+        "init": not isinstance(estimator.init, str),
+        "metric": callable(estimator.metric) or estimator.metric == "precomputed",
+        "random_state": not isinstance(estimator.random_state, int | np.integer),
+    }
+    for name, wrong in unsupported.items():
+        if wrong:
+            raise ValueError(
+                "model must have a named metric, an integer as random_state, and no neighbors, pca_components or "
+                f"array as init in distributed.fit; got {name}={getattr(estimator, name)!r}. Reduce the columns of "
+                "the data before, and leave the others at their defaults."
+            )
+    estimator._check_parameters(estimator.get_params(deep=False), estimator._defaults())
+    return estimator
+
+
+def _check_columns(columns: Any, *, array: bool) -> None:
+    """Raise an error if the columns are not a list of different names, or if the source has no names."""
+    if columns is None:
+        return
+    if array:
+        raise ValueError(
+            "columns must be None for a Dask array, whose columns have no names. Choose them with source[:, numbers]."
+        )
+    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
+        raise TypeError(f"columns must be a list of names; got {columns!r}. Pass for example columns=['a', 'b'].")
+    if not len(columns) or len(set(columns)) < len(columns):
+        raise ValueError(
+            f"columns must be different names, and at least one; got {list(columns)!r}. Pass None for all columns."
+        )
+
+
+def _check_output(output: Path, source: Any) -> None:
+    """Raise an error if the results would be mixed with the data or with other files."""
+    if not output.name:
+        raise ValueError(f"output must be a folder with a name; got {str(output)!r}. Choose another folder.")
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"output must be a folder; got the file {str(output)!r}. Choose another name.")
+    folders = set()
+    if not is_dask_array(source):
+        folders = {path.resolve().parent for path in parquet_files(source)}
+    if output.resolve() in folders:
+        raise ValueError(f"output must not be the folder of the data; got {str(output)!r}. Choose another folder.")
+    work = Work(output.with_name(output.name + ".work"))
+    if not work.is_claimed() and (work.has_results() or (output.is_dir() and any(output.iterdir()))):
+        raise ValueError(
+            f"output must be a new or empty folder, or that of an unfinished run; {str(output)!r} or "
+            f"{str(work.folder)!r} has files, but there is no {MANIFEST} that says which run they belong to. Remove "
+            "both folders if they are of an earlier run, or choose another output."
+        )
+
+
+def _text(value: Any) -> str:
+    """Return a parameter as text. Equal numbers have the same text, also 10, 10.0 and those of NumPy."""
+    if isinstance(value, float | np.floating):
+        return repr(int(value) if float(value).is_integer() else float(value))
+    return repr(int(value)) if isinstance(value, np.integer) else repr(value)
+
+
+def _identity(estimator: DRSNE, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return everything that the results depend on besides the data."""
+    import drsne
+
+    params = {name: _text(value) for name, value in estimator.get_params(deep=False).items()}
+    kept = {f"model.{name}": value for name, value in params.items() if name not in _CHANGE_NOTHING}
+    return {**settings, **kept, "drsne": drsne.__version__}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,38 +20,9 @@ _BUFFER = 262_144  # number of bytes of a column that are read at once
 _ENDINGS = (".parquet", ".pq")
 
 
-class Part(Protocol):
-    """One partition. It can be sent to a worker, which reads it."""
-
-    @property
-    def name(self) -> str:
-        """The name of the file that is written for it."""
-        ...
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        ...
-
-    def blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield the rows in order, in blocks of ``BLOCK`` rows, of which the last one can be smaller."""
-        ...
-
-    def where(self, column: int) -> str:
-        """Return in words where the values of a column are, and what to do if they are wrong."""
-        ...
-
-    def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return what shows whether the partition has changed. ``known`` is the result of an earlier call.
-
-        The entry "stamp" only saves work: the contents are the same if all other entries are.
-        """
-        ...
-
-
 @dataclass(frozen=True)
 class ParquetPart:
-    """A Parquet file."""
+    """A partition that is a Parquet file. Partitions can be sent to workers, which read them."""
 
     path: str
     columns: tuple[str, ...]
@@ -60,7 +31,7 @@ class ParquetPart:
 
     @property
     def name(self) -> str:
-        """The name of the file."""
+        """The name of the file, and of the file that is written for it."""
         return Path(self.path).name
 
     def where(self, column: int) -> str:
@@ -69,11 +40,14 @@ class ParquetPart:
         return f"{place}. If the file is damaged, write it again, and call fit again"
 
     def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Return the name and a checksum of the file, which is read only if it may have been written again."""
+        """Return what shows whether the partition has changed. ``known`` is the result of an earlier call.
+
+        The entry "stamp" only saves the checksum: the contents are the same if all other entries are.
+        """
         return {"name": self.name, "rows": self.n_rows, **fingerprint(self.path, known)}
 
     def blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield the rows as arrays, or raise an error that names the file and the column."""
+        """Yield the rows in blocks of ``BLOCK`` rows, or raise an error that names the file and the column."""
         first, waiting = 0, np.empty((0, len(self.columns)), self.dtype)
         for some in self._batches():
             self._check_finite(some, first)
@@ -119,7 +93,7 @@ class ParquetPart:
 
 @dataclass(frozen=True)
 class ArrayPart:
-    """A block of rows of a Dask array, in a file of the work folder."""
+    """A partition that is a block of rows of a Dask array, in a file of the work folder."""
 
     path: str
     name: str
@@ -152,6 +126,9 @@ class ArrayPart:
                     f"folder {str(Path(self.path).parent.parent)!r}, and call fit again."
                 )
             yield some
+
+
+Part = ParquetPart | ArrayPart
 
 
 def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -26,28 +26,13 @@ _MEASURED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """One column.
-
-    Attributes
-    ----------
-    name : str
-        The name that the page shows.
-    values : ndarray of shape (n_samples,) or (n_maps, n_samples)
-        Numbers as float32, or indices into ``words``. With two dimensions, the column depends on the map.
-    words : list of str or None
-        The distinct texts of a column of text; a missing text is None. For a column of numbers, ``words`` itself is
-        None.
-    diverging : bool
-        Whether the colours of the column are centred on 0.
-    about : str
-        A sentence that explains the column, or "".
-    """
+    """One column of a page."""
 
     name: str
-    values: NDArray[Any]
-    words: list[str | None] | None = None
-    diverging: bool = False
-    about: str = ""
+    values: NDArray[Any]  # numbers or indices into words, (n_samples,), or (n_maps, n_samples) for each map
+    words: list[str | None] | None = None  # distinct texts, None for a missing one; None for a column of numbers
+    diverging: bool = False  # whether the colours are centred on 0
+    about: str = ""  # a sentence that explains the column
 
 
 def own_columns(maps: Maps) -> list[Column]:

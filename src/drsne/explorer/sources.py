@@ -26,43 +26,19 @@ _WAY_OUT = (
 
 @dataclass(frozen=True, kw_only=True)
 class Maps:
-    """Maps of the same rows, in the order of the slider.
+    """Maps of the same rows, in the order of the slider."""
 
-    Attributes
-    ----------
-    embeddings : list of ndarray of shape (n_samples, 2)
-        The maps.
-    titles, ticks : list of str
-        The name of every map, and its short form beside the slider.
-    start : int
-        Index of the map that is shown first.
-    scores : dict of str to list of float
-        Scores of the maps, named as in :func:`drsne.metrics.evaluate`.
-    baseline : float
-        Trustworthiness of the map at lambda = 0, or nan if it is not known.
-    concentrations : list of ndarray of shape (n_samples,)
-        Log relative concentration of every map. The list is empty if it cannot be measured.
-    measured_in : {"data", "map", "radii"}
-        The neighbours over which these were measured. "radii" stands for den-SNE's local radii.
-    input_concentration : ndarray of shape (n_samples,) or None
-        Log relative concentration of the data, if it is known.
-    weights : list of float
-        Density weight of every map of a path. The list is empty for other maps.
-    contrasts : list of float
-        For every map, the factor on ``input_concentration`` that gives the concentration that the map should have. The
-        list is empty if the factors are not known, and then they count as 1.
-    """
-
-    embeddings: list[Array]
+    embeddings: list[Array]  # of shape (n_samples, 2)
     titles: list[str]
-    ticks: list[str]
-    start: int = 0
-    scores: dict[str, list[float]] = field(default_factory=dict)
-    baseline: float = float("nan")
-    concentrations: list[Array] = field(default_factory=list)
-    measured_in: str = "map"
-    input_concentration: Array | None = None
-    weights: list[float] = field(default_factory=list)
+    ticks: list[str]  # short titles beside the slider
+    start: int = 0  # index of the map that is shown first
+    scores: dict[str, list[float]] = field(default_factory=dict)  # named as in drsne.metrics.evaluate
+    baseline: float = float("nan")  # trustworthiness of the map at lambda = 0, if it is known
+    concentrations: list[Array] = field(default_factory=list)  # logs for every map; empty if they cannot be measured
+    measured_in: str = "map"  # the neighbours over which these were measured: "data", "map", or "radii" of den-SNE
+    input_concentration: Array | None = None  # log relative concentration of the data, if it is known
+    weights: list[float] = field(default_factory=list)  # of the maps of a path; empty for other maps
+    # Factors on input_concentration that give the concentration that each map should have. They count as 1 if empty.
     contrasts: list[float] = field(default_factory=list)
 
     @property

@@ -167,6 +167,12 @@ def by_class(color: Any, cmap: Any = None) -> Colors:
     return Colors(table[codes], names, palette, more=more)
 
 
+def limits_of(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the ends of a scale of colours that leaves out the most extreme percent at each end."""
+    low, high = np.quantile(values, (0.01, 0.99)) if len(values) else (0.0, 1.0)
+    return float(low), float(high if high > low else low + 1.0)
+
+
 def by_value(
     values: NDArray[Any], cmap: Any, limits: tuple[float, float] | None = None, center: float | None = None
 ) -> Colors:
@@ -176,11 +182,10 @@ def by_value(
 
     finite = values[np.isfinite(values)]
     if limits is None:
-        low, high = np.quantile(finite, (0.01, 0.99)) if len(finite) else (0.0, 1.0)
+        limits = low, high = limits_of(finite)
         if center is not None:
-            high = max(abs(low - center), abs(high - center)) or 1.0
-            low, high = center - high, center + high
-        limits = (float(low), float(high if high > low else low + 1.0))
+            half = max(abs(low - center), abs(high - center))
+            limits = center - half, center + half
     mapped = ScalarMappable(Normalize(*limits), cmap or (CONTINUOUS if center is None else DIVERGING))
     rgba = mapped.to_rgba(np.where(np.isfinite(values), values, limits[0]))
     rgba[~np.isfinite(values)] = to_rgba(_MISSING)

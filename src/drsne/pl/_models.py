@@ -32,7 +32,7 @@ def concentrations_of(model: Any) -> Concentrations:
     """
     if hasattr(model, "input_log_radii_"):
         data, shown = (_from_log_radii(_known(model, name)) for name in ("input_log_radii_", "log_radii_"))
-        return Concentrations(data, shown, _slope(data, shown))
+        return Concentrations(data, shown, slope(data, shown))
     data, shown = _known(model, "input_concentration_"), _known(model, "concentration_")
     contrast = getattr(model, "contrast_", None)
     return Concentrations(data, shown, 1.0 if contrast is None else float(contrast))
@@ -68,7 +68,7 @@ def _from_log_radii(log_radii: Array | None) -> Array | None:
     return np.asarray(log_c - np.log(np.exp(log_c).mean()))
 
 
-def _slope(data: Array | None, shown: Array | None) -> float:
+def slope(data: Array | None, shown: Array | None) -> float:
     """Return the slope of the best line through the concentrations of a map against those of the data."""
     if data is None or shown is None:
         return 1.0

@@ -57,10 +57,8 @@ def compare(
         The metric used on the data for the scores.
     figsize : tuple of float, default=None
         Width and height of the figure in inches. If None, they follow from the number of maps.
-    cmap : str or matplotlib.colors.Colormap, default=None
-        Colours of the labels, as in :func:`drsne.pl.embedding`.
-    point_size : float, default=None
-        The area of a point. If None, it decreases with the number of samples.
+    cmap, point_size
+        As in :func:`drsne.pl.embedding`.
 
     Returns
     -------
@@ -170,8 +168,7 @@ def _draw_concentration_row(
     values: Mapping[str, NDArray[np.float64]],
     size: float | None,
 ) -> None:
-    low, high = np.quantile(np.concatenate(list(values.values())), (0.01, 0.99))
-    limits = (float(low), float(high if high > low else low + 1.0))
+    limits = _colors.limits_of(np.concatenate(list(values.values())))
     for axis, (title, Y) in zip(axes, maps.items(), strict=True):
         colors = _colors.by_value(values[title], None, limits)
         draw(axis, Y, colors, size, f"{title}: relative concentration")
