@@ -103,7 +103,7 @@ def _spool(run: Run, array: Any) -> None:
     if _finished(run):
         return
     blocks = spool.lazy_blocks(array)
-    missing = [number for number, part in enumerate(run.parts) if not Path(part.path).exists()]  # type: ignore[attr-defined]
+    missing = [number for number, part in enumerate(run.parts) if not Path(part.path).exists()]
     run.each("array", spool.store, missing, lambda number: (blocks[number], run.parts[number]), lazy=True)
 
 
