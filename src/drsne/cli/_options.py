@@ -33,10 +33,12 @@ class Option(NamedTuple):
     default: Any = None
     metavar: str | None = None
     sets: str | None = None  # parameter of DRSNE
+    rule: Mapping[str, Any] | None = None  # of its value, as drsne.checks.number and drsne.checks.integer take it
     more: Mapping[str, Any] = {}  # further arguments of argparse
 
 
-_FLAG = {"action": "store_true"}
+_AUTO = "auto|F"
+_FLAG, _POSITIVE = {"action": "store_true"}, {"at_least": 1}
 OPTIONS = {
     "input": Option("the data: CSV, TSV, Parquet, Feather, NPY, NPZ or H5AD; - for standard input", metavar="INPUT"),
     "model": Option("model file, written by drsne embed --model or model.save", metavar="MODEL"),
@@ -66,20 +68,24 @@ OPTIONS = {
     "--reliability": Option("add the reliability of every position to the page of --explore", more=_FLAG),
     "--weight": Option(
         "weight of the density term: a number, or auto to choose one in about six times the time (default: 1)",
-        *(_FLOAT, None, "auto|F", "density_weight"),
+        *(_FLOAT, None, _AUTO, "density_weight", {"at_least": 0, "hint": "Pass 0 for plain t-SNE, or auto."}),
     ),
     "--weights": Option("weights, separated by commas (default: nineteen weights from 0 to 1120)", metavar="LIST"),
     "--scale": Option("scale every column to mean 0 and standard deviation 1", more=_FLAG),
-    "--perplexity": Option("effective number of neighbours (default: 30)", _FLOAT, 30.0, "F", "perplexity"),
-    "--neighbors": Option("neighbours that define density (default: 30)", _INTEGER, 30, "K", "density_neighbors"),
+    "--perplexity": Option("effective number of neighbours (default: 30)", _FLOAT, 30.0, "F", "perplexity", _POSITIVE),
+    "--neighbors": Option(
+        "neighbours that define density (default: 30)", _INTEGER, 30, "K", "density_neighbors", _POSITIVE
+    ),
     "--contrast": Option(
         "power to which the map raises the concentration of the data (default: auto, computed from the data)",
-        *(_FLOAT, "auto", "auto|F", "contrast"),
+        *(_FLOAT, "auto", _AUTO, "contrast", {"above": 0}),
     ),
     "--metric": Option("metric of the data (default: euclidean)", None, "euclidean", "NAME", "metric"),
-    "--pca": Option("reduce the data to N principal components first", _INTEGER, None, "N", "pca_components"),
-    "--iterations": Option("number of iterations (default: 700)", _INTEGER, None, "N", "max_iter"),
-    "--seed": Option("seed of the random numbers (default: 0)", _INTEGER, 0, "N", "random_state"),
+    "--pca": Option(
+        "reduce the data to N principal components first", _INTEGER, None, "N", "pca_components", _POSITIVE
+    ),
+    "--iterations": Option("number of iterations (default: 700)", _INTEGER, None, "N", "max_iter", _POSITIVE),
+    "--seed": Option("seed of the random numbers (default: 0)", _INTEGER, 0, "N", "random_state", {"at_least": 0}),
     "--jobs": Option("number of threads (default: all cores)", _INTEGER, -1, "N", "n_jobs"),
     "--force-memory": Option("start the fit even if the free memory will probably not suffice", more=_FLAG),
     "--spreadsheet-safe": Option(
@@ -89,7 +95,7 @@ OPTIONS = {
     "--quiet": Option("show no progress, no notes and no warnings", more=_FLAG),
     "--map-columns": Option("columns of the map, separated by commas", metavar="COLUMNS"),
     "--map-rep": Option("map of an H5AD file: a key of obsm (default: X_drsne)", metavar="KEY"),
-    "--samples": Option("largest number of scored points (default: 5000)", _INTEGER, 5000, "N"),
+    "--samples": Option("largest number of scored points (default: 5000)", _INTEGER, 5000, "N", rule={"at_least": 2}),
     "--json": Option("print JSON", more=_FLAG),
     "--title": Option("title of the page"),
     "--folder": Option("where to write (default: drsne-demo)", default="drsne-demo"),
@@ -131,29 +137,31 @@ def dropped_columns(options: argparse.Namespace) -> list[str]:
     return [name for text in getattr(options, "drop", []) for name in listed(text) or []]
 
 
-def fit_parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of DRSNE that the options set, or raise an error that names the option that is wrong."""
-    from drsne import DRSNE
-    from drsne.estimators import parameters
+def check(options: argparse.Namespace) -> None:
+    """Raise an error for the first option with a wrong value. Options must be checked before a file is read.
 
-    given = {parameter: vars(options).get(name[2:]) for parameter, name in _OPTION_OF.items()}
-    values = {name: value for name, value in given.items() if value is not None}
-    defaults = DRSNE().get_params(deep=False)
-    check_common(options)
-    with checked_options(_OPTION_OF):
-        parameters.check({**defaults, **values}, defaults)
-    return {**values, "verbose": 0 if options.quiet else 1}
-
-
-def check_common(options: argparse.Namespace) -> None:
-    """Raise an error if the metric, the seed or the number of threads is wrong, as far as a command has them."""
+    This does not call the checks of the estimators, because importing these takes longer than finding a wrong file.
+    """
     from drsne import checks
 
-    given = vars(options)
+    given = {name: vars(options).get(name.lstrip("-").replace("-", "_")) for name in OPTIONS}
     with checked_options(_OPTION_OF):
-        checks.integer("random_state", given.get("seed", 0), at_least=0, hint="The default is 0.")
-        checks.jobs(given.get("jobs", -1))
-        if given.get("metric", "euclidean") != "euclidean":  # the check imports compiled code
+        for name, value in given.items():
+            option = OPTIONS[name]
+            if option.rule is None or value is None or (value == "auto" and option.metavar == _AUTO):
+                continue
+            hint = "Leave it out for the default." if option.default is None else f"The default is {option.default}."
+            test: Callable[..., Any] = checks.integer if option.type is _INTEGER else checks.number
+            test(name, value, **{"hint": hint, **option.rule})
+        checks.jobs(given["--jobs"])
+        if given["--metric"] not in (None, "euclidean"):  # the check imports compiled code
             from drsne.neighbors.search import check_metric
 
-            check_metric(given["metric"])
+            check_metric(given["--metric"])
+
+
+def fit_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of DRSNE that the options set."""
+    given = {option.sets: vars(options).get(name[2:]) for name, option in OPTIONS.items() if option.sets is not None}
+    chosen = {parameter: value for parameter, value in given.items() if value is not None}
+    return {**chosen, "verbose": 0 if options.quiet else 1}

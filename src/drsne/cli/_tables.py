@@ -1,4 +1,4 @@
-"""The tables of commands: reading the input, and the columns of an output."""
+"""The tables of commands: reading the input, scaling it, the memory of a fit, and the columns of an output."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from drsne.cli._options import dropped_columns
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
+
+_MUCH = 100.0  # ratio of the spreads of two columns above which scaling is recommended
 
 
 def read_input(options: argparse.Namespace, *, columns: list[str] | None = None) -> Table:
@@ -64,3 +66,51 @@ def map_columns(table: Table, options: argparse.Namespace, made: dict[str, Any])
 def _has_names(options: argparse.Namespace) -> bool:
     """Return whether the output has names of columns. A matrix has only the numbers that were made."""
     return options.output is None or not options.output.lower().endswith(".npy")
+
+
+def components_of(table: Table) -> dict[str, Any]:
+    """Return the number of principal components that an AnnData object asks for, if there is one."""
+    if table.document is None or table.document.pca_components is None:
+        return {}
+    sparse = hasattr(table.X, "nnz")  # sparse solvers find one component fewer
+    return {"pca_components": min(table.document.pca_components, *(size - sparse for size in table.X.shape))}
+
+
+def scaled(table: Table, options: argparse.Namespace) -> tuple[Any, Any]:
+    """Return the data, scaled if the user wishes, and the mean and spread of the columns, or None."""
+    import numpy as np
+
+    X = table.X
+    if not isinstance(X, np.ndarray):
+        if options.scale:
+            raise ValueError("--scale cannot be used with sparse data. Scale the data before you save the file.")
+        return X, None
+    X = X.astype(np.float64) if X.dtype.kind != "f" else X
+    spread = X.std(axis=0, dtype=np.float64)
+    if options.scale:
+        mean, spread = X.mean(axis=0, dtype=np.float64), np.where(spread > 0, spread, 1.0)
+        return (X - mean) / spread, {"mean": mean, "spread": spread}
+    used = spread[spread > 0]
+    if not options.quiet and options.metric == "euclidean" and len(used) > 1 and used.max() > _MUCH * used.min():
+        names = table.columns or [f"x{place + 1}" for place in range(X.shape[1])]
+        widest = names[int(np.argmax(spread))]
+        note(
+            f"The spread of the columns differs by a factor of {used.max() / used.min():,.0f}; {widest!r} has the "
+            "largest and dominates the distances. Pass --scale if the columns have different units."
+        )
+    return X, None
+
+
+def refuse_too_large(X: Any, params: dict[str, Any], options: argparse.Namespace) -> None:
+    """Raise an error if a fit will need more memory than is free, unless the user wants to try it."""
+    from drsne import DRSNE
+    from drsne.estimators import memory
+
+    found = None if options.force_memory else memory.shortage(X, DRSNE(**params).get_params(deep=False))
+    if found is not None:
+        needed, free = found
+        raise ValueError(
+            f"A map of {X.shape[0]:,} rows and {X.shape[1]:,} columns needs about {needed / 1e9:.1f} GB of memory, but "
+            f"only {free / 1e9:.1f} GB are free. Reduce the columns with --pca 50, or embed a sample of the rows with "
+            "--model and place the others with drsne transform. Pass --force-memory to try it anyway."
+        )

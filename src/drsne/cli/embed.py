@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, note
-from drsne.cli._fitting import components_of, refuse_too_large, scaled
-from drsne.cli._options import FIT, INPUT, OUTPUT, adding, dropped_columns, fit_parameters, table_of
+from drsne.cli._options import FIT, INPUT, OUTPUT, adding, check, dropped_columns, fit_parameters, table_of
 from drsne.cli._outputs import PAGES, PICTURES, Outputs, page_of, reliability_of, two_panels
-from drsne.cli._tables import check_names, map_columns, read_input
+from drsne.cli._tables import check_names, components_of, map_columns, read_input, refuse_too_large, scaled
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
@@ -29,20 +28,20 @@ def run(options: argparse.Namespace) -> int:
     outputs.check(options.plot, "--plot", extensions=PICTURES)
     outputs.check(options.explore, "--explore", extensions=PAGES)
     outputs.check(options.model, "--model")
-    params = fit_parameters(options)
+    check(options)
     table = read_input(options)
     if options.output is not None and not _is_h5ad(options):
         check_names(table, options, _MADE)
-    model = _fitted(options, table, params)
+    model = _fitted(options, table)
     _write(options, outputs, table, model)
     return 130 if model.stopped_by_ == "interrupt" else 0
 
 
-def _fitted(options: argparse.Namespace, table: Table, params: dict[str, Any]) -> Any:
+def _fitted(options: argparse.Namespace, table: Table) -> Any:
     from drsne import DRSNE
 
     X, scaling = scaled(table, options)
-    params = components_of(table) | params
+    params = components_of(table) | fit_parameters(options)
     refuse_too_large(X, params, options)
     model = DRSNE(**params)
     model.fit(_named(X, table.columns))

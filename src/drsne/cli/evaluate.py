@@ -8,10 +8,9 @@ import math
 import sys
 from typing import TYPE_CHECKING, Any
 
-from drsne.cli import Command, checked_options, note
-from drsne.cli._fitting import scaled
-from drsne.cli._options import INPUT, adding, check_common, listed
-from drsne.cli._tables import read_input
+from drsne.cli import Command, UsageError, note
+from drsne.cli._options import INPUT, adding, check, listed
+from drsne.cli._tables import read_input, scaled
 from drsne.markdown import table as text_table
 
 if TYPE_CHECKING:
@@ -32,13 +31,11 @@ _MEANINGS = {
 
 def run(options: argparse.Namespace) -> int:
     """Print the scores of a map."""
-    from drsne import checks, metrics
+    from drsne import metrics
 
-    with checked_options():
-        checks.integer("--samples", options.samples, at_least=2, hint="The default is 5000.")
-        if options.input == options.map == "-":
-            raise ValueError("INPUT and MAP cannot both be read from standard input. Pass the name of one of them.")
-    check_common(options)
+    if options.input == options.map == "-":
+        raise UsageError("INPUT and MAP cannot both be read from standard input. Pass the name of one of them.")
+    check(options)
     table = read_input(options)
     Y = _of_rows(_map(options), table, options)
     X, _ = scaled(table, options)

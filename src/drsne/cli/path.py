@@ -9,10 +9,9 @@ from itertools import pairwise
 from typing import Any
 
 from drsne.cli import Command, UsageError, note
-from drsne.cli._fitting import components_of, refuse_too_large, scaled
-from drsne.cli._options import FIT, INPUT, OUTPUT, adding, fit_parameters, table_of
+from drsne.cli._options import FIT, INPUT, OUTPUT, adding, check, fit_parameters, table_of
 from drsne.cli._outputs import PAGES, PICTURES, Outputs, page_of
-from drsne.cli._tables import check_names, map_columns, read_input
+from drsne.cli._tables import check_names, components_of, map_columns, read_input, refuse_too_large, scaled
 
 _DROP = 0.01  # largest loss of trustworthiness and continuity, as for density_weight="auto"
 
@@ -25,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     outputs.check(options.explore, "--explore", extensions=PAGES)
     outputs.check(options.plot, "--plot", extensions=PICTURES)
     outputs.check(options.output, "--output", table=True)
-    params = fit_parameters(options)
+    check(options)
     weights = _weights(options.weights)
     table = read_input(options)
     from drsne import density_path
@@ -34,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is not None:
         check_names(table, options, _names(WEIGHTS if weights is None else weights))
     X, _ = scaled(table, options)
-    params = components_of(table) | params
+    params = components_of(table) | fit_parameters(options)
     refuse_too_large(X, {**params, "density_weight": "auto"}, options)
     maps = density_path(X, weights, **params)
     _write(options, outputs, table, maps)

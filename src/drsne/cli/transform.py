@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, note
-from drsne.cli._options import INPUT, OUTPUT, adding, check_common, table_of
+from drsne.cli._options import INPUT, OUTPUT, adding, check, table_of
 from drsne.cli._outputs import Outputs
 from drsne.cli._tables import check_names, map_columns, read_input
 
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         raise UsageError("Nothing would be written. Pass -o placed.csv.")
     outputs.check(options.output, "--output", table=True)
-    check_common(options)
+    check(options)
     model = _loaded(options)
     record = _record(model, options)
     table = _read(options, record)
