@@ -18,13 +18,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SKIPPED_PACKAGES = ("drsne", "sklearn")  # packages to skip; a warning points at the first caller outside of them
+_SKIPPED_PACKAGES = (
+    "drsne",
+    "sklearn",
+    "contextlib",
+)  # packages to skip; a warning points at the first caller outside of them
 MOST_THREADS = 10_000  # more threads than any machine can use
 _TEXT_AND_DATES = (str, bytes, date, timedelta)
 
 
 def number(
-    name: str, value: Any, *, at_least: float | None = None, above: float | None = None, hint: str = ""
+    name: str,
+    value: Any,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    hint: str = "",
 ) -> float:
     """Return ``value`` as a float, or raise an error if it is not a finite number within its bounds."""
     rule = "a finite number"
@@ -41,6 +51,8 @@ def number(
     low = at_least is not None and result < at_least
     if not math.isfinite(result) or low or (above is not None and result <= above):
         raise ValueError(_message(name, rule, value, hint))
+    if at_most is not None and result > at_most:
+        raise ValueError(_message(name, f"at most {at_most:g}", value, hint))
     return result
 
 

@@ -295,20 +295,6 @@ def test_an_interrupted_save_keeps_the_old_file(saved, tmp_path, monkeypatch):
     assert [each.name for each in tmp_path.iterdir()] == ["m"]
 
 
-def test_pickles_of_other_versions():
-    model = DRSNE(**SHORT).fit(X)
-    state = model.__getstate__()
-    newer = DRSNE.__new__(DRSNE)
-    with pytest.raises(ValueError, match="newer version of drsne"):
-        newer.__setstate__({**state, "_pickle_version": 99})
-    old = {key: value for key, value in state.items() if key not in ("_pickle_version", "_reference")}
-    older = DRSNE.__new__(DRSNE)
-    older.__setstate__(old)
-    assert np.array_equal(older.embedding_, model.embedding_)
-    with pytest.raises(ValueError, match="older version of drsne"):
-        older.transform(NEW)
-
-
 @pytest.mark.parametrize("change", [{"n_components": 3}, {"perplexity": -1}, {"metric": "cosine"}])
 def test_parameters_that_were_changed_after_the_fit(change, tmp_path):
     """A file would be written that cannot be read."""

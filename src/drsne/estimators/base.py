@@ -1,29 +1,28 @@
 """The base class of the estimators: scikit-learn's interface, checks, the schedule and the fitted attributes.
 
-A subclass lists its parameters, checks them, and says which objective it has and which attributes of the density term
-it keeps. It also provides the class attributes of :class:`MapEstimator`.
+A subclass lists its parameters, and says which objective it has and which attributes of the density term it keeps. It
+also provides the class attributes of :class:`MapEstimator`. ``constraints`` has the rules of the parameters, and
+``new_rows`` what a fitted map does with new rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, signature
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
+from sklearn.utils.validation import _check_feature_names, check_is_fitted
 
 from drsne import checks, logs
-from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
-from drsne.backends.placing import Placer
-from drsne.estimators import memory, parameters
+from drsne.estimators import constraints, memory
+from drsne.estimators.new_rows import NewRows
 from drsne.neighbors.precomputed import check_precomputed
 from drsne.optimize.defaults import (
     FIXED_MOMENTUM,
@@ -35,47 +34,14 @@ from drsne.optimize.defaults import (
 )
 from drsne.optimize.loop import Outcome, minimize
 from drsne.optimize.schedule import Schedule
-from drsne.pca import scores
-from drsne.placement.lazy import is_lazy, lazily, uncontained
 from drsne.placement.reference import Reference
-from drsne.preparation import Settings, prepared
+from drsne.preparation import Settings, prepared_together
 from drsne.progress import ProgressBar
 from drsne.terms.new_row import Density
 from drsne.terms.problem import Problem, State
 from drsne.terms.pull import OldPlaces
 
-if TYPE_CHECKING:
-    from drsne.placement.place import Description
-
-# Names of our parameters in other packages, and other spellings.
-_OTHER_NAMES = {
-    "n_neighbors": "perplexity",
-    "n_iter": "max_iter",
-    "dens_lambda": "density_weight",
-    "lambda": "density_weight",
-    "neighbourhoods": "neighborhoods",
-    "density_neighbours": "density_neighbors",
-    "n_epochs": "max_iter",
-    "initialization": "init",
-    "exaggeration": "early_exaggeration",
-    "seed": "random_state",
-    "early_exaggeration_iter": "n_iter_exaggeration",
-}
-
 _NEIGHBORS = 30  # number of neighbours in the map that determine a length, for models without density_neighbors
-_PICKLE_VERSION = 1  # version of the attributes of fitted models
-
-
-def _refuse_unknown(kind: Any, params: dict[str, Any], error: type[Exception] = TypeError) -> None:
-    """Raise an error for the first name that is not a parameter, and suggest the parameter that is probably meant."""
-    known = kind._get_param_names()
-    others = {other: ours for other, ours in _OTHER_NAMES.items() if ours in known}
-    for name in params:
-        if name not in known:
-            hint = checks.did_you_mean(name, [*known, *others])
-            for other, ours in others.items():
-                hint = hint.replace(repr(other), repr(ours))
-            raise error(f"{kind.__name__} has no parameter {name!r}. {hint or 'It has ' + ', '.join(known) + '.'}")
 
 
 def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray[np.intp]:
@@ -104,14 +70,19 @@ def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray
     return rows.astype(np.intp)
 
 
-def _out_of_memory(error: Exception) -> bool:
-    """Return whether a device has too little memory. The error is that of PyTorch, which need not be installed."""
-    return type(error).__name__ == "OutOfMemoryError"
+class Checked(NamedTuple):
+    """Data that were checked, and what else a fit is given."""
+
+    X: Any  # as float64
+    dtype: type  # of the returned map
+    masses: NDArray[np.float64] | None = None  # weights of the rows, or None if all are 1
+    radii: NDArray[np.float64] | None = None  # radii in the data that the rows were sampled from
 
 
-class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MapEstimator(NewRows):
     """An estimator whose ``fit`` sets ``embedding_``."""
 
+    _KIND: ClassVar[str]  # the name of the estimator in the table of parameters
     _NAME: ClassVar[str]  # the name of the method in the progress bar
     _TERM: ClassVar[str]  # the name of the density term in the losses
     _LOWER: ClassVar[str]  # names of the parameters to lower if a fit overflows
@@ -120,7 +91,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Create an estimator, and raise an error with a suggestion if a parameter is misspelt."""
         kinds = {parameter.kind for parameter in signature(cls.__init__).parameters.values()}
         if not kinds & {Parameter.VAR_KEYWORD, Parameter.VAR_POSITIONAL}:  # otherwise a subclass passes parameters on
-            _refuse_unknown(cls, named)
+            constraints.refuse_unknown(cls, named)
         estimator: Self = super().__new__(cls)
         return estimator
 
@@ -137,7 +108,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         estimator
             The estimator itself.
         """
-        _refuse_unknown(type(self), {name: value for name, value in params.items() if "__" not in name}, ValueError)
+        constraints.refuse_unknown(type(self), [name for name in params if "__" not in name], ValueError)
         super().set_params(**params)
         return self
 
@@ -156,10 +127,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         estimator
             The fitted estimator.
         """
-        with self._unchanged_on_failure(X):
-            data, dtype = self._checked(X)
-            with logs.shown(self.verbose > 1):
-                self._fit(data, dtype)
+        with self._checked(X) as data:
+            self._fit(data)
         return self
 
     def update(self, X: ArrayLike, previous_rows: ArrayLike, stiffness: float = 1.0) -> Self:
@@ -200,70 +169,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         reference: Reference | None = getattr(self, "_reference", None)
         if reference is not None and reference.training.masses is not None:
             raise ValueError("A map that was fitted with sample_weight cannot be updated. Call fit instead.")
-        with self._unchanged_on_failure(X):
-            data, dtype = self._checked(X, update=True)
-            rows = _checked_previous(previous_rows, data.shape[0], len(old))
+        with self._checked(X, update=True) as data:
+            rows = _checked_previous(previous_rows, data.X.shape[0], len(old))
             places = OldPlaces.of(old, rows, int(getattr(self, "density_neighbors", _NEIGHBORS)), stiffness)
-            weight: Any = self.density_weight_ if self._automatic else self.density_weight
-            with logs.shown(self.verbose > 1):
-                self._fit_one(data, dtype, float(weight), old=places)
+            self._fit_one(data, self._weight(update=True), old=places)
         return self
-
-    @contextmanager
-    def _on_device(self, X: Any) -> Iterator[None]:
-        """Use the device of this estimator for a fit of ``X`` during a block, after a check that it is there."""
-        with choice.current(self.backend, self.device):
-            try:
-                yield
-            except Exception as error:
-                if not _out_of_memory(error):
-                    raise
-                n, d = np.shape(X)
-                needed = memory.on_gpu(n, d, {name: getattr(self, name) for name in self._defaults()})
-                raise MemoryError(
-                    f"The device has too little memory for this fit, which needs about {needed / 1e9:.1f} GB "
-                    f"({str(error).split('. ')[0]}). Lower perplexity or density_neighbors, pass pca_components if the "
-                    "data have many features, fit a sample, or omit device to use the processor."
-                ) from error
-
-    @contextmanager
-    def _placer(self) -> Iterator[Placer]:
-        """Yield what loops over new rows: PyTorch on the device of this model, or numba if the device is not there."""
-        from drsne.backends.numba.placement import LIMITS, NumbaPlacer
-
-        backend, device = choice.at_hand(self.backend, self.device)
-        with Workers(self.n_jobs) as workers:
-            if backend == "numba":
-                yield NumbaPlacer(workers)
-                return
-            from drsne.backends.torch.placement import TorchPlacer
-
-            with choice.current(backend, device):
-                try:
-                    yield TorchPlacer(device, LIMITS, workers)
-                except Exception as error:
-                    if not _out_of_memory(error):
-                        raise
-                    raise MemoryError(
-                        f"The device has too little memory to place rows ({str(error).split('. ')[0]}). Free memory on "
-                        "the device, or call set_params(backend='numba', device=None) to use the processor."
-                    ) from error
-
-    @contextmanager
-    def _unchanged_on_failure(self, X: Any) -> Iterator[None]:
-        """Restore what is known of the columns of the data if a fit fails, so that the last fit stays usable."""
-        names = ("n_features_in_", "feature_names_in_")
-        before = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        last = self.__dict__.get("embedding_")
-        try:
-            with self._on_device(X):
-                yield
-        except BaseException:
-            if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map
-                for name in names:
-                    self.__dict__.pop(name, None)
-                self.__dict__.update(before)
-            raise
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Any:
         """Embed ``X`` and return the map.
@@ -281,148 +191,6 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             ``embedding_``.
         """
         return self.fit(X).embedding_
-
-    def transform(self, X: ArrayLike) -> Any:
-        """Place new rows in the map, which stays fixed.
-
-        The position of a row does not depend on the other rows of ``X``, on the number of threads or on the process,
-        bit for bit. A model with a ``device`` places rows there, with PyTorch. If the device is not there, numba places
-        them on the processor, so a model of a GPU can be used everywhere; its positions then differ slightly. A row
-        that equals a training row gets the position of that row. If several training rows are equal, it gets the
-        position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have no
-        duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
-        position, so look at :meth:`novelty` as well. New rows do not repel each other, so novel rows of the same kind
-        are drawn in one or a few spots, which are not a dense group of the data. The model keeps the training data
-        without copying them, so do not change the array in place after the fit.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            The new rows. With ``metric="precomputed"``, their distances to the training rows, of shape (n_rows,
-            n_samples). A Dask array or data frame is placed block by block when it is computed.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_components)
-            The positions of the rows. For a Dask array or data frame, a lazy one with the same blocks of rows.
-
-        Raises
-        ------
-        ValueError
-            If the model keeps nothing to compare new rows with: it was fitted with given ``neighbors``, saved without
-            its data, or interrupted. Also if ``X`` has the wrong number of columns, other feature names or NaN.
-        """
-        if is_lazy(X):
-            check_is_fitted(self, "embedding_")
-            return lazily(self, "transform", X, list(self.get_feature_names_out()))
-        places, _ = self._placed_and_known(X)
-        return places
-
-    def _placed_and_known(self, X: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Return the places of new rows, and the training rows that they equal, or -1."""
-        from drsne.placement.place import placed
-
-        reference, data = self._checked_new(X)
-        dtype = np.float32 if data.dtype == np.float32 else np.float64
-        with self._placing(data.shape[0]) as (placer, progress):
-            places, known = placed(reference, data, placer, pca=self.pca_, progress=progress)
-        return places.astype(dtype, copy=False), known
-
-    def _described(
-        self, X: ArrayLike, *, dtype: type | None = None, in_map: NDArray[np.float64] | None = None
-    ) -> Description:
-        """Return the places, the concentration and the novelty of new rows after one search for their neighbours.
-
-        ``dtype`` is the type of the places, or None for that of the rows. If ``in_map`` is ``concentration_``, the
-        concentration of the rows in the map is measured as well.
-        """
-        from drsne.placement.place import described
-
-        reference, data = self._checked_new(X)
-        dtype = dtype or (np.float32 if data.dtype == np.float32 else np.float64)
-        with self._placing(data.shape[0]) as (placer, progress):
-            found = described(reference, data, placer, pca=self.pca_, in_map=in_map, progress=progress)
-        return found._replace(places=found.places.astype(dtype, copy=False))
-
-    @contextmanager
-    def _placing(self, n_rows: int) -> Iterator[tuple[Placer, Callable[[int], None]]]:
-        """Yield what loops over new rows, and a function that shows how many of them are done."""
-        bar = ProgressBar(n_rows, "transform", visible=bool(self.verbose))
-        with logs.shown(self.verbose > 1), self._placer() as placer, bar:
-            yield placer, lambda done: bar(done, {})
-
-    def novelty(self, X: ArrayLike) -> Any:
-        """Return how far every new row is from the training rows.
-
-        This is the distance of the row to its nearest training row, in units of the radius of that training row. The
-        radius is the mean distance to its ``density_neighbors`` nearest training rows (for ``DenSNE``, the root of the
-        mean squared distance, weighted by the affinities), and never less than a small length. The novelty is 0 for a
-        row that equals a training row, and has no upper limit. Values up to about 1.5 are typical of the training data.
-        From 1.5 to 3, treat the position of the row with caution. Above 3, the row is unlike all training rows, so do
-        not interpret its exact position.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            The new rows, as in :meth:`transform`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            The novelty of every row. For a Dask array or data frame, a lazy array or series.
-        """
-        from drsne.placement.place import novelty
-
-        if is_lazy(X):
-            check_is_fitted(self, "embedding_")
-            return lazily(self, "novelty", X, None)
-        reference, data = self._checked_new(X)
-        with self._placer() as placer:
-            return novelty(reference, data, placer, pca=self.pca_)
-
-    def _placed_again(self, rows: NDArray[np.intp], X: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the positions of training rows if each is left out of the map and placed as a new row.
-
-        ``X`` are other values of these rows, before a PCA. If None, the rows have their values of the fit.
-        """
-        from drsne.placement.place import placed_again
-
-        reference = self._with_rows()
-        with self._placer() as placer:
-            if X is not None and self.pca_ is not None:
-                X = scores(self.pca_, X, placer.workers)
-            return placed_again(reference, rows, placer, lambda done: None, X)
-
-    def _movements(self, rows: NDArray[np.intp], n_neighbors: int) -> NDArray[np.float64]:
-        """Return how far training rows move if each is left out and placed again, on average.
-
-        A row is placed again with its own values, and halfway to each of its nearest neighbours.
-        """
-        from drsne.placement.place import halfway, placed_again
-
-        reference = self._with_rows()
-        n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
-        moved = np.zeros(len(rows))
-        bar = ProgressBar((n_neighbors + 1) * len(rows), "reliability", visible=bool(self.verbose))
-        with self._placer() as placer, bar:
-            for turn in range(n_neighbors + 1):
-                X = halfway(reference, rows, turn - 1, placer) if turn else None
-                base = turn * len(rows)
-                places = placed_again(reference, rows, placer, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
-                moved += np.linalg.norm(places - reference.places[rows], axis=1)
-        return moved / (n_neighbors + 1)
-
-    def _with_rows(self) -> Reference:
-        """Return what new rows need, or raise an error if the training data are not there."""
-        check_is_fitted(self, "embedding_")
-        reference: Reference | None = getattr(self, "_reference", None)
-        if reference is None or reference.training.rows is None or reference.training.given:
-            raise ValueError(
-                "Placing training rows again needs a model that keeps its training data; this one was fitted with "
-                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the "
-                "data, or load it with drsne.load(path, X=...)."
-            )
-        return reference
 
     def save(self, path: str | PathLike[str], *, include_data: bool = True) -> None:
         """Save the fitted model to a file. Use :func:`drsne.load` to restore it.
@@ -449,63 +217,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         save(self, path, include_data=include_data)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_pickle_version": _PICKLE_VERSION}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        version = state.pop("_pickle_version", 0)
-        if "backend" in self._get_param_names():  # pickles of older versions do not have these parameters
-            state = {"backend": "numba", "device": None, **state}
-        if version > _PICKLE_VERSION:
-            raise ValueError(
-                f"This {type(self).__name__} was pickled by a newer version of drsne. Upgrade with pip install -U "
-                "drsne, or exchange models by model.save(path)."
-            )
-        super().__setstate__(state)
-
-    def _checked_new(self, X: Any) -> tuple[Reference, Any]:
-        """Return what new rows need, and the new rows after their checks."""
-        check_is_fitted(self, "embedding_")
-        reference: Reference | None = getattr(self, "_reference", None)
-        if reference is None:
-            raise ValueError(
-                "This model keeps nothing for new rows: its fit was interrupted, or it is from an older version of "
-                "drsne. Fit it again."
-            )
-        reference.check_placeable()
-        return reference, self._checked_columns(X)
-
-    def _checked_columns(self, X: Any) -> Any:
-        """Return data that have the columns of the training data."""
-        return self._validated(X, reset=False, ensure_min_samples=0)
-
-    def _validated(self, X: Any, *, reset: bool, ensure_min_samples: int) -> Any:
-        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once."""
-        data = checks.refuse_other_data("X", X)
-        _check_feature_names(self, X, reset=reset)
-        data = check_array(
-            data,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_min_samples=ensure_min_samples,
-            estimator=self,
-            input_name="X",
-        )
-        _check_n_features(self, data, reset=reset)
-        return data
-
-    @staticmethod
-    def _defaults() -> dict[str, Any]:
-        """Return all parameters with their defaults.
-
-        A subclass with fewer parameters has the others as attributes.
-        """
-        raise NotImplementedError
-
-    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
-        """Raise an error for the first parameter that is invalid regardless of the data."""
+    def _weight(self, *, update: bool = False) -> float:
+        """Return the weight of the density term in a fit or an update."""
         raise NotImplementedError
 
     def _objective(self, weight: float) -> Any:
@@ -520,27 +233,17 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Set the fitted attributes of the density term, which has the value ``of_points`` (n,) at each point."""
         raise NotImplementedError
 
-    def _fit(
-        self,
-        X: Any,
-        dtype: type,
-        masses: NDArray[np.float64] | None = None,
-        radii: NDArray[np.float64] | None = None,
-    ) -> None:
+    def _fit(self, data: Checked) -> None:
         """Fit checked data."""
-        self._fit_one(X, dtype, float(self.density_weight), masses=masses, radii=radii)
+        self._fit_one(data, self._weight())
 
-    @property
-    def _automatic(self) -> bool:
-        return isinstance(self.density_weight, str)
+    def _checked_masses(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
+        """Return the weights of the rows, or None if all are 1."""
+        raise NotImplementedError
 
     @property
     def _precomputed(self) -> bool:
         return isinstance(self.metric, str) and self.metric == "precomputed"
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -549,20 +252,41 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _checked(self, X: Any, *, update: bool = False) -> tuple[Any, type]:
-        """Check parameters and data, and return the data as float64 and the type of the returned map.
+    def _checked_parameters(self, *, update: bool = False) -> dict[str, Any]:
+        """Return all parameters, or raise an error for the first that is invalid regardless of the data.
 
-        An ``update`` begins with the old map and does not use ``init``.
+        A subclass with fewer parameters has the others as attributes. An ``update`` does not use ``init``.
         """
-        defaults = self._defaults()
-        params = {name: getattr(self, name) for name in defaults}
+        params = {name: getattr(self, name) for name in constraints.rows(self._KIND)}
         if update and not isinstance(self.init, str):
-            params["init"] = defaults["init"]
-        self._check_parameters(params, defaults)
-        data, dtype = self._check_data(X, update=update)
-        parameters.check_for(params, data.shape[0], dtype)
-        memory.warn_if_short(data, params)
-        return data, dtype
+            params["init"] = "pca"
+        constraints.check(self._KIND, params)
+        return params
+
+    @contextmanager
+    def _checked(self, X: Any, sample_weight: Any = None, *, update: bool = False) -> Iterator[Checked]:
+        """Check the parameters and the data, and yield the data on the device of the fit, which follows.
+
+        If that fails, restore what is known of the columns of the data, so that the last fit stays usable.
+        """
+        params = self._checked_parameters(update=update)
+        names = ("n_features_in_", "feature_names_in_")
+        before = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        last = self.__dict__.get("embedding_")
+        try:
+            data, dtype = self._check_data(X, update=update)
+            shape = data.shape
+            with memory.on_device(shape, params), logs.shown(self.verbose > 1):
+                constraints.check_for(params, shape[0], dtype)
+                memory.warn_if_short(shape, params, getattr(data, "nnz", None))
+                masses = None if sample_weight is None else self._checked_masses(sample_weight, shape[0])
+                yield Checked(data, dtype, masses)
+        except BaseException:
+            if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map
+                for name in names:
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
+            raise
 
     def _check_data(self, X: Any, *, update: bool = False) -> tuple[Any, type]:
         if update and not self._precomputed and getattr(X, "shape", ())[1:] == (self.n_features_in_,):
@@ -575,7 +299,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
     def _settings(self, *, update: bool = False) -> Settings:
-        settings = Settings.of({name: getattr(self, name) for name in self._defaults()})
+        settings = Settings.of({name: getattr(self, name) for name in constraints.rows(self._KIND)})
         return replace(settings, init="pca") if update and not isinstance(settings.init, str) else settings
 
     def _schedule(self, n_samples: int, weight: float, objective: Any, *, update: bool = False) -> Schedule:
@@ -602,7 +326,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _warn_if_lowered(self, most: int) -> None:
         requested = self.n_iter_exaggeration
-        if requested > most and requested != type(self)().n_iter_exaggeration:
+        if requested > most and requested != constraints.rows(self._KIND)["n_iter_exaggeration"].default:
             checks.warn(
                 f"Lowered n_iter_exaggeration from {requested} to {most}, which is half of the number of iterations "
                 "without the density term. Raise max_iter, or pass a schedule."
@@ -613,28 +337,20 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             n_iter, self._NAME, visible=bool(self.verbose), preparing="finding neighbours and compiling ..."
         )
 
-    def _fit_one(
-        self,
-        X: Any,
-        dtype: type,
-        weight: float,
-        *,
-        old: OldPlaces | None = None,
-        masses: NDArray[np.float64] | None = None,
-        radii: NDArray[np.float64] | None = None,
-    ) -> None:
+    def _fit_one(self, data: Checked, weight: float, *, old: OldPlaces | None = None) -> None:
         """Fit the map at one weight of the density term."""
         objective = self._objective(weight)
-        schedule = self._schedule(X.shape[0], weight, objective, update=old is not None)
+        schedule = self._schedule(data.X.shape[0], weight, objective, update=old is not None)
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
             settings = self._settings(update=old is not None)
-            problem = prepared(settings, X, objective, weight, workers, masses, radii)
+            problems = prepared_together(settings, data.X, [objective], weight, workers, data.masses, data.radii)
+            problem = problems[objective]
             if old is not None:
                 old.applied(problem)
             state = problem.start()
-            callbacks = parameters.callbacks(self.callbacks)
+            callbacks = constraints.callbacks(self.callbacks)
             outcome = minimize(problem, schedule=schedule, state=state, callbacks=callbacks, progress=bar)
-            self._keep(outcome, problem, state, dtype, weight)
+            self._keep(outcome, problem, state, data.dtype, weight)
         self._report_early_end(outcome)
 
     def _keep(
@@ -694,7 +410,3 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "
                 f"{self._LOWER} or the scale of init."
             )
-
-
-# scikit-learn has wrapped the method when the class was made.
-MapEstimator.transform = uncontained(MapEstimator.transform)  # type: ignore[method-assign]

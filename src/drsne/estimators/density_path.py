@@ -7,7 +7,6 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from drsne import logs
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import path
 from drsne.estimators.drsne import DRSNE, report_early_end
@@ -65,10 +64,7 @@ def density_path(
         if params.get(name) is not None:
             raise TypeError(f"{name}={params[name]!r} cannot be passed to density_path. Pass {instead}.")
     model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
-    with model._on_device(X):
-        data, dtype = model._checked(X)
-        masses = model._checked_masses(sample_weight, data)
-        with logs.shown(model.verbose > 1), Workers(model.n_jobs) as workers:
-            maps, followed, _ = model._follow(data, dtype, listed, workers, masses)
+    with model._checked(X, sample_weight) as data, Workers(model.n_jobs) as workers:
+        maps, followed, _ = model._follow(data, listed, workers)
     report_early_end(followed, maps, f"the path ends at {maps.weights[-1]:g}")
     return maps

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from drsne.estimators import parameters
 from drsne.estimators.base import MapEstimator
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
-from drsne.placement.lazy import is_lazy, lazily
 from drsne.terms.log_radii import Correlation
 from drsne.terms.problem import Problem
 
@@ -160,6 +157,7 @@ class DenSNE(MapEstimator):
     True
     """
 
+    _KIND = "DenSNE"
     _NAME = "den-SNE"
     _TERM = "correlation"
     _LOWER = "learning_rate, density_weight"
@@ -230,21 +228,10 @@ class DenSNE(MapEstimator):
         ndarray of shape (n_rows,)
             The log radius of every row. For a Dask array or data frame, a lazy array or series.
         """
-        from drsne.placement.place import concentration
+        return self._concentration(X, "new_log_radii")
 
-        if is_lazy(X):
-            check_is_fitted(self, "embedding_")
-            return lazily(self, "new_log_radii", X, None)
-        reference, data = self._checked_new(X)
-        with self._placer() as placer:
-            return concentration(reference, data, placer, pca=self.pca_)
-
-    @staticmethod
-    def _defaults() -> dict[str, Any]:
-        return dict(DenSNE().get_params(deep=False))
-
-    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
-        parameters.check_densne(params, defaults)
+    def _weight(self, *, update: bool = False) -> float:
+        return float(self.density_weight)
 
     def _objective(self, weight: float) -> Correlation:
         return Correlation(variance_shift=float(self.variance_shift), precision=self.precision)

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from drsne import checks
 from drsne.anomaly import _detector
+from drsne.estimators import constraints
 from drsne.estimators.base import MapEstimator
 from drsne.estimators.drsne import DRSNE
 from drsne.terms.objective import NEIGHBORHOODS, Objective
@@ -108,8 +108,9 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         DRSNEDetector
             The fitted detector.
         """
+        constraints.check("DRSNEDetector", {name: getattr(self, name) for name in constraints.rows("DRSNEDetector")})
         chosen = _detector.find(self.detector)
-        share = self._share()
+        share = 0.1 if isinstance(self.contamination, str) else float(self.contamination)
         if not isinstance(self.estimator, MapEstimator | None):
             raise TypeError(
                 f"estimator must be a DRSNE, a DenSNE or None; got {type(self.estimator).__name__}. Pass None for the "
@@ -203,18 +204,6 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             -1 or 1.
         """
         return np.where(self.decision_function(X) < 0.0, -1, 1)
-
-    def _share(self) -> float:
-        if isinstance(self.contamination, str):
-            checks.choice("contamination", self.contamination, ("auto",), also=" or a number above 0")
-            return 0.1
-        share = checks.number("contamination", self.contamination, above=0)
-        if share > 0.5:
-            raise ValueError(
-                f"contamination must be at most 0.5; got {self.contamination!r}. Pass the fraction of rows that are "
-                "outliers."
-            )
-        return share
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

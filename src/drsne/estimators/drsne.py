@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from drsne import checks, logs
+from drsne import checks
 from drsne.backends.numba.threads import Workers
-from drsne.estimators import parameters
-from drsne.estimators.base import MapEstimator
+from drsne.estimators import constraints
+from drsne.estimators.base import Checked, MapEstimator
 from drsne.optimize.defaults import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
-from drsne.placement.lazy import is_lazy, lazily
 from drsne.preparation import prepared_together
 from drsne.terms.objective import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
 from drsne.terms.problem import Problem
@@ -217,6 +215,7 @@ class DRSNE(MapEstimator):
     True
     """
 
+    _KIND = "DRSNE"
     _NAME = "DR-SNE"
     _TERM = "concentration"
     _LOWER = "learning_rate, density_weight, density_exponent"
@@ -299,14 +298,7 @@ class DRSNE(MapEstimator):
         ndarray of shape (n_rows,)
             The concentration of every row. For a Dask array or data frame, a lazy array or series.
         """
-        from drsne.placement.place import concentration
-
-        if is_lazy(X):
-            check_is_fitted(self, "embedding_")
-            return lazily(self, "new_concentration", X, None)
-        reference, data = self._checked_new(X)
-        with self._placer() as placer:
-            return concentration(reference, data, placer, pca=self.pca_)
+        return self._concentration(X, "new_concentration")
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Embed ``X``.
@@ -329,11 +321,8 @@ class DRSNE(MapEstimator):
         DRSNE
             The fitted estimator.
         """
-        with self._unchanged_on_failure(X):
-            data, dtype = self._checked(X)
-            masses = self._checked_masses(sample_weight, data)
-            with logs.shown(self.verbose > 1):
-                self._fit(data, dtype, masses=masses)
+        with self._checked(X, sample_weight) as data:
+            self._fit(data)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Any:
@@ -361,20 +350,14 @@ class DRSNE(MapEstimator):
         The ``radii`` (n_samples,) of the rows in those data replace the radii among the rows in the target, in the
         scales and in the concentrations.
         """
-        with self._unchanged_on_failure(X):
-            data, dtype = self._checked(X)
-            masses = self._checked_masses(sample_weight, data)
-            with logs.shown(self.verbose > 1):
-                self._fit(data, dtype, masses=masses, radii=radii)
+        with self._checked(X, sample_weight) as data:
+            self._fit(data._replace(radii=radii))
         return self
 
-    def _checked_masses(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
-        """Return the masses of the rows, or None if all are 1."""
+    def _checked_masses(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         from sklearn.utils.validation import _check_sample_weight
 
-        if sample_weight is None:
-            return None
-        masses: NDArray[np.float64] = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        masses: NDArray[np.float64] = _check_sample_weight(sample_weight, np.empty(n_samples), dtype=np.float64)
         if not (masses > 0.0).all():
             raise ValueError(
                 f"sample_weight must be above 0 for every row; got {masses.min():g} in row {int(masses.argmin())}. "
@@ -400,51 +383,34 @@ class DRSNE(MapEstimator):
             )
         return masses
 
-    @staticmethod
-    def _defaults() -> dict[str, Any]:
-        return dict(DRSNE().get_params(deep=False))
+    def _weight(self, *, update: bool = False) -> float:
+        automatic = isinstance(self.density_weight, str)
+        return float(self.density_weight_ if automatic and update else self.density_weight)
 
-    def _check_parameters(self, params: dict[str, Any], defaults: dict[str, Any]) -> None:
-        parameters.check(params, defaults)
-
-    def _fit(
-        self,
-        X: Any,
-        dtype: type,
-        masses: NDArray[np.float64] | None = None,
-        radii: NDArray[np.float64] | None = None,
-    ) -> None:
-        if self._automatic:
-            self._fit_path(X, dtype, masses, radii)
+    def _fit(self, data: Checked) -> None:
+        if isinstance(self.density_weight, str):
+            self._fit_path(data)
         else:
-            super()._fit(X, dtype, masses, radii)
+            super()._fit(data)
 
     def _density_share(self, adaptive: bool) -> float:
         return ADAPTIVE_SHARE if adaptive else DENSITY_SHARE
 
-    def _fit_path(
-        self, X: Any, dtype: type, masses: NDArray[np.float64] | None, radii: NDArray[np.float64] | None
-    ) -> None:
+    def _fit_path(self, data: Checked) -> None:
         """Fit maps along a path of weights, and keep the best map that meets the constraint."""
         from drsne.estimators import path
 
         with Workers(self.n_jobs) as workers:
-            maps, followed, problem = self._follow(X, dtype, path.AUTO_WEIGHTS, workers, masses, radii)
+            maps, followed, problem = self._follow(data, path.AUTO_WEIGHTS, workers)
             chosen = path.automatic(maps, self.max_trustworthiness_drop)
             weight = float(maps.weights[chosen])
-            self._keep(followed.outcomes[chosen], problem, followed.state, dtype, weight, on_path=True)
+            self._keep(followed.outcomes[chosen], problem, followed.state, data.dtype, weight, on_path=True)
             self.path_: DensityPath | None
             self.path_, self.stopped_by_ = maps, maps.stopped_by or self.stopped_by_
         report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
-        self,
-        X: Any,
-        dtype: type,
-        weights: Sequence[float],
-        workers: Workers,
-        masses: NDArray[np.float64] | None = None,
-        radii: NDArray[np.float64] | None = None,
+        self, data: Checked, weights: Sequence[float], workers: Workers
     ) -> tuple[DensityPath, Followed, Problem]:
         """Fit the maps at lambda = 0 and at the ``weights``, and return them with their scores.
 
@@ -452,15 +418,15 @@ class DRSNE(MapEstimator):
         """
         from drsne.estimators import path
 
-        if self._precomputed and sp.issparse(X):
+        if self._precomputed and sp.issparse(data.X):
             raise ValueError(
                 "A path of density weights needs all distances to score its maps; got a sparse graph with "
                 "metric='precomputed'. Pass the data or a full distance matrix as X, or a number as density_weight."
             )
-        path.check_scorable(X, self.metric)
+        path.check_scorable(data.X, self.metric)
         objective = self._objective(1.0)
         schedules = path_schedules(
-            X.shape[0],
+            data.X.shape[0],
             max_iter=self.max_iter,
             adaptive=objective.adapts(1.0),
             n_iter_exaggeration=self.n_iter_exaggeration,
@@ -479,19 +445,21 @@ class DRSNE(MapEstimator):
         n_steps = len(positive) - len(fits) - len(last)
         with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
-            problems = prepared_together(self._settings(), X, distinct, 1.0, workers, masses, radii)
+            problems = prepared_together(self._settings(), data.X, distinct, 1.0, workers, data.masses, data.radii)
             at_zero = problems[objective]
             followed = path.follow(
                 {weight: problems[each] for weight, each in objectives.items()},
                 objective,
                 at_zero.initial,
                 schedules,
-                callbacks=parameters.callbacks(self.callbacks),
+                callbacks=constraints.callbacks(self.callbacks),
                 progress=bar,
             )
         if followed.outcomes[0].stopped_by == "overflow":
             self._report_early_end(followed.outcomes[0], "no map of the path is finished")
-        maps = path.scored(followed, weights, X, workers, metric=self.metric, near=at_zero.about.near, dtype=dtype)
+        maps = path.scored(
+            followed, weights, data.X, workers, metric=self.metric, near=at_zero.about.near, dtype=data.dtype
+        )
         contrasts = [_contrast(problems[objectives[weight]]) for weight in maps.weights.tolist()]
         maps = replace(maps, input_concentration=_in_data(at_zero), contrasts=np.array(contrasts))
         return maps, followed, at_zero

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from drsne import checks
 from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
-from drsne.estimators import parameters as _parameters
+from drsne.estimators import constraints
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM
 
 _BASE = 180 * 2**20  # bytes of the interpreter, numpy, scipy, scikit-learn, numba and the compiled kernels
@@ -79,10 +81,10 @@ def _on_processor(n: int, d: int, params: dict[str, Any]) -> int:
     calibration = graph + n * affinity * (real + 2 * (4 + real)) + matrix
     near = n * k * 4
     state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
-    if isinstance(params["density_weight"], str):
+    if constraints.on_path(params):
         state += 16 * n * int(params["n_components"]) * 8  # the maps of a path
         state += min(_SCORING_BYTES, 6144 * n) * Workers(params["n_jobs"]).n_threads
-    if _parameters.adapts(params):
+    if constraints.adapts(params):
         state += _adaptive(n, int(params["n_components"]), real)
     optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
     groups = graph + matrix + n * k * (4 + 3 * 8)  # ratios of distances, their logarithms, and repeated neighbours
@@ -124,14 +126,14 @@ def available() -> int | None:
         return None
 
 
-def shortage(X: Any, params: dict[str, Any]) -> tuple[int, int] | None:
+def shortage(shape: tuple[int, int], params: dict[str, Any], stored: int | None = None) -> tuple[int, int] | None:
     """Return the memory that a fit will need and the free memory, in bytes, or None if there is enough.
 
-    ``X`` is already in memory, so only what the fit adds is compared with the free memory. For a fit on a GPU, it is
-    the memory of the GPU.
+    The data are already in memory, so only what the fit adds is compared with the free memory. For a fit on a GPU, it
+    is the memory of the GPU. ``stored`` is the number of stored values of sparse data, which alone take memory.
     """
-    n, d = X.shape
-    d = max(1, X.nnz // n) if hasattr(X, "nnz") else d  # only the stored values of sparse data take memory
+    n, d = shape
+    d = d if stored is None else max(1, stored // n)
     device = _gpu(params)
     if device is not None:
         from torch import cuda
@@ -144,9 +146,9 @@ def shortage(X: Any, params: dict[str, Any]) -> tuple[int, int] | None:
     return None if total is None or needed <= total else (needed, total)
 
 
-def warn_if_short(X: Any, params: dict[str, Any]) -> None:
-    """Warn if a fit of ``X``, which is already in memory, will need more memory than is free."""
-    found = shortage(X, params)
+def warn_if_short(shape: tuple[int, int], params: dict[str, Any], stored: int | None = None) -> None:
+    """Warn if a fit will need more memory than is free. The arguments are those of :func:`shortage`."""
+    found = shortage(shape, params, stored)
     if found is not None:
         needed, free = found
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
@@ -155,3 +157,24 @@ def warn_if_short(X: Any, params: dict[str, Any]) -> None:
             f"This fit needs about {needed / 1e9:.1f} GB {of}; only {free / 1e9:.1f} GB are free. Lower {sizes}, "
             "pass pca_components if the data have many features, or fit a sample."
         )
+
+
+def is_exhausted(error: Exception) -> bool:
+    """Return whether a device has too little memory. The error is that of PyTorch, which need not be installed."""
+    return type(error).__name__ == "OutOfMemoryError"
+
+
+@contextmanager
+def on_device(shape: tuple[int, int], params: dict[str, Any]) -> Iterator[None]:
+    """Use the device of a fit of data of this shape during a block, after a check that it is there."""
+    with choice.current(params["backend"], params["device"]):
+        try:
+            yield
+        except Exception as error:
+            if not is_exhausted(error):
+                raise
+            raise MemoryError(
+                f"The device has too little memory for this fit, which needs about {on_gpu(*shape, params) / 1e9:.1f} "
+                f"GB ({str(error).split('. ')[0]}). Lower perplexity or density_neighbors, pass pca_components if the "
+                "data have many features, fit a sample, or omit device to use the processor."
+            ) from error

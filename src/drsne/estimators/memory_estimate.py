@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drsne import checks
-from drsne.estimators import memory, parameters
+from drsne.estimators import memory
 from drsne.estimators.drsne import DRSNE
 
 
@@ -33,6 +33,4 @@ def memory_estimate(n_samples: int, n_features: int, **params: Any) -> int:
     """
     n = checks.integer("n_samples", n_samples, at_least=1)
     d = checks.integer("n_features", n_features, at_least=1)
-    every = DRSNE(**params).get_params(deep=False)
-    parameters.check(every, DRSNE().get_params(deep=False))
-    return memory.estimate(n, d, every)
+    return memory.estimate(n, d, DRSNE(**params)._checked_parameters())

@@ -244,7 +244,7 @@ def _check_consistent(model: Any) -> None:
         raise ValueError("the map has another number of dimensions than the parameters")
     for name in ("precisions_", "pca_", "n_features_in_", "engine_", "kl_divergence_", "n_iter_", "history_"):
         getattr(model, name)
-    model._check_parameters({name: getattr(model, name) for name in model._defaults()}, model._defaults())
+    model._checked_parameters()
     if model.pca_ is not None:
         wanted = {"components_": (len(model.pca_.components_), model.n_features_in_), "mean_": (model.n_features_in_,)}
         for name, shape in wanted.items():

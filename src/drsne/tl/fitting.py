@@ -10,7 +10,6 @@ import numpy as np
 
 from drsne import checks
 from drsne.checks import package
-from drsne.estimators import parameters
 from drsne.estimators.drsne import DRSNE
 from drsne.tl import graph as graphs
 from drsne.tl.representation import Representation, choose
@@ -116,7 +115,7 @@ def fitted(
     model = DRSNE(**named)
     if model.metric is None:
         model.metric = built.get("metric", "euclidean")
-    parameters.check(model.get_params(deep=False), DRSNE().get_params(deep=False))
+    model._checked_parameters()
     representation = choose(adata, use_rep, n_pcs)
     if key_added == representation.use_rep:
         raise ValueError(

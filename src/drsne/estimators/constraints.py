@@ -1,0 +1,322 @@
+"""The parameters of the estimators: a table of what each of them may be, and the rules between several of them.
+
+The estimators check all their parameters when they are fitted. Commands and functions that have some of the parameters
+check these by the same table before they read data. Importing this module loads no compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from drsne import checks
+
+_BOTH, _DRSNE, _DENSNE, _DETECTOR = ("DRSNE", "DenSNE"), ("DRSNE",), ("DenSNE",), ("DRSNEDetector",)
+_ALL = (*_BOTH, *_DETECTOR)
+# Parameters that an Objective or a Schedule replaces. They must then be left at their defaults.
+_COVERED = {
+    "objective": ("density_exponent", "neighborhoods", "kernel"),
+    "schedule": ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate", "density_fraction"),
+}
+_PLAIN = "Pass 0 for plain t-SNE."
+# Names of our parameters in other packages, and other spellings.
+_OTHER_NAMES = {
+    "n_neighbors": "perplexity",
+    "n_iter": "max_iter",
+    "dens_lambda": "density_weight",
+    "lambda": "density_weight",
+    "neighbourhoods": "neighborhoods",
+    "density_neighbours": "density_neighbors",
+    "n_epochs": "max_iter",
+    "initialization": "init",
+    "exaggeration": "early_exaggeration",
+    "seed": "random_state",
+    "early_exaggeration_iter": "n_iter_exaggeration",
+}
+
+
+def _engine(value: Any) -> None:
+    from drsne import engines
+
+    checks.choice("engine", value, ("auto", *engines.names()))
+
+
+def _metric(value: Any) -> None:
+    from drsne.neighbors.search import check_metric
+
+    check_metric(value)
+
+
+def _neighbors(value: Any) -> None:
+    from drsne.neighbors.given import check_kind
+
+    check_kind(value)
+
+
+def _detector(value: Any) -> None:
+    from drsne.anomaly._detector import find
+
+    find(value)
+
+
+def _settings(name: str) -> Callable[[Any], None]:
+    """Return the rule of ``objective`` or ``schedule``: an object of drsne, or None."""
+
+    def check(value: Any) -> None:
+        import drsne
+
+        kind = getattr(drsne, name.capitalize())
+        if not isinstance(value, kind):
+            raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {value!r}. Omit it, or pass one.")
+
+    return check
+
+
+class Parameter(NamedTuple):
+    """A row of the table: a parameter, its default, the values that it may have, and the estimators that have it."""
+
+    name: str
+    default: Any
+    kind: str | Callable[[Any], Any]  # the kind of the values, or a function that raises an error for others
+    of: tuple[str, ...] = _BOTH
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    texts: tuple[str, ...] = ()  # texts that are allowed besides the kind
+    none: bool = False  # whether None is allowed
+    hint: str = ""  # how to fix the problem, if the default is not the best answer
+
+    def check(self, value: Any, hint: str = "") -> None:
+        """Raise an error if ``value`` is not allowed. It ends with ``hint``, or with that of the table."""
+        hint = hint or self.hint or f"The default is {self.default!r}."
+        if value is None and self.none:
+            return
+        if callable(self.kind):
+            self.kind(value)
+        elif self.kind == "text" or (self.texts and isinstance(value, str)):
+            checks.choice(self.name, value, self.texts, also=self._besides_texts())
+        elif self.kind == "number":
+            bounds = {"at_least": self.at_least, "above": self.above, "at_most": self.at_most}
+            checks.number(self.name, value, hint=hint, **bounds)
+        elif self.kind == "integer":
+            checks.integer(self.name, value, at_least=int(self.at_least or 0), hint=hint)
+
+    def _besides_texts(self) -> str:
+        """Return the end of the rule of a parameter that may be a text."""
+        if self.kind == "text":
+            return ""
+        what = f"an {self.kind}" if str(self.kind)[0] in "ai" else f"a {self.kind}"
+        if self.at_least is not None:
+            what += f" of at least {self.at_least:g}"
+        if self.above is not None:
+            what += f" above {self.above:g}"
+        return f", {what} or None" if self.none else f" or {what}"
+
+
+# In the order of the signatures. A test compares the defaults with those of the signatures.
+_AUTO = ("auto",)
+_KERNELS = ("auto", "adaptive", "fixed")
+TABLE = (
+    Parameter("estimator", None, "anything", _DETECTOR),
+    Parameter("detector", "knn", _detector, _DETECTOR),
+    Parameter(
+        "contamination", "auto", "number", _DETECTOR, above=0, at_most=0.5, texts=_AUTO,
+        hint="Pass the fraction of rows that are outliers.",
+    ),
+    Parameter("n_components", 2, "integer", at_least=1),
+    Parameter("perplexity", 30.0, "number", at_least=1),
+    Parameter("density_weight", 1.0, "number", _DRSNE, at_least=0, texts=_AUTO, hint=_PLAIN),
+    Parameter("density_weight", 0.1, "number", _DENSNE, at_least=0, hint=_PLAIN),
+    Parameter("density_neighbors", 30, "integer", _DRSNE, at_least=1),
+    Parameter("density_exponent", 1.0, "number", _DRSNE, above=0),
+    Parameter("neighborhoods", "both", "text", _DRSNE, texts=("both", "input", "embedding")),
+    Parameter("contrast", "auto", "number", _DRSNE, above=0, texts=_AUTO),
+    Parameter("kernel", "auto", "text", _DRSNE, texts=_KERNELS),
+    Parameter("max_trustworthiness_drop", 0.01, "number", _DRSNE, at_least=0),
+    Parameter("density_fraction", 0.5, "number", _DENSNE, at_least=0, at_most=1),
+    Parameter("variance_shift", 0.1, "number", _DENSNE, at_least=0),
+    Parameter("metric", "euclidean", _metric),
+    Parameter("init", "pca", "array", texts=("pca", "random")),
+    Parameter("neighbors", None, _neighbors, none=True),
+    Parameter(
+        "pca_components", None, "integer", at_least=1, texts=_AUTO, none=True, hint="Pass None for no reduction."
+    ),
+    Parameter("engine", "auto", _engine),
+    Parameter("engine_options", None, "anything"),
+    Parameter("max_iter", "auto", "integer", _DRSNE, at_least=1, texts=_AUTO),
+    Parameter("max_iter", 1000, "integer", _DENSNE, at_least=1),
+    Parameter("n_iter_exaggeration", 250, "integer", at_least=0),
+    Parameter("early_exaggeration", 12.0, "number", at_least=1),
+    Parameter("learning_rate", "auto", "number", above=0, texts=_AUTO),
+    Parameter("objective", None, _settings("objective"), _DRSNE, none=True),
+    Parameter("schedule", None, _settings("schedule"), none=True),
+    Parameter("precision", "single", "text", _DENSNE, texts=("single", "double")),
+    Parameter("keep_affinities", True, lambda value: checks.flag("keep_affinities", value)),
+    Parameter("callbacks", None, lambda value: callbacks(value)),
+    Parameter("n_jobs", None, checks.jobs, _ALL),
+    Parameter("backend", "numba", "anything"),
+    Parameter("device", None, "anything"),
+    Parameter("random_state", None, "anything", _ALL),
+    Parameter("verbose", 0, checks.verbosity),
+)  # fmt: skip
+
+
+def rows(kind: str) -> dict[str, Parameter]:
+    """Return the rows of the table for an estimator, by the names of the parameters."""
+    return {row.name: row for row in TABLE if kind in row.of}
+
+
+def refuse_unknown(kind: Any, names: Iterable[str], error: type[Exception] = TypeError) -> None:
+    """Raise an error for the first name that is not a parameter, and suggest the parameter that is probably meant."""
+    known = kind._get_param_names()
+    others = {other: ours for other, ours in _OTHER_NAMES.items() if ours in known}
+    for name in names:
+        if name not in known:
+            hint = checks.did_you_mean(name, [*known, *others])
+            for other, ours in others.items():
+                hint = hint.replace(repr(other), repr(ours))
+            raise error(f"{kind.__name__} has no parameter {name!r}. {hint or 'It has ' + ', '.join(known) + '.'}")
+
+
+def check_value(name: str, value: Any, *, shown: str = "", hint: str = "", kind: str = "DRSNE") -> None:
+    """Raise an error if a parameter of an estimator cannot have this value.
+
+    ``shown`` is another name of the parameter in the error, such as that of an option, and ``hint`` its end.
+    """
+    try:
+        rows(kind)[name].check(value, hint)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{shown or name}{str(error).removeprefix(name)}") from None
+
+
+def check(kind: str, params: Mapping[str, Any]) -> None:
+    """Raise an error for the first parameter of an estimator that is invalid regardless of the data."""
+    table = rows(kind)
+    for name, row in table.items():
+        row.check(params[name])
+    if kind not in _BOTH:
+        return
+    if kind == "DRSNE":
+        _check_weight(params)
+    for name, covered in _COVERED.items():
+        if params.get(name) is not None:
+            _check_covered(name, [table[each] for each in covered if each in table], params)
+    _check_precomputed(params)
+    _check_engine(params)
+
+
+def _check_weight(params: Mapping[str, Any]) -> None:
+    """Raise an error if the weight does not suit the contrast or the schedule."""
+    from drsne.terms.objective import PROFILE_WEIGHT
+
+    weight, contrast, objective = params["density_weight"], params["contrast"], params["objective"]
+    if isinstance(weight, str) and params["schedule"] is not None:
+        raise ValueError(
+            "schedule must be None with density_weight='auto', which has its own schedules for the path of weights. "
+            "Pass max_iter, or a number as density_weight."
+        )
+    if isinstance(contrast, str):
+        return
+    if objective is not None and objective.input_exponent is not None:
+        raise ValueError(
+            "contrast must be 'auto' if objective has an input_exponent, which also determines the contrast; got "
+            f"{contrast!r} and {objective.input_exponent!r}. Leave one of them out."
+        )
+    of_the_paper = objective is None and params["neighborhoods"] == "both"
+    if of_the_paper and not isinstance(weight, str) and weight > PROFILE_WEIGHT:
+        raise ValueError(
+            f"contrast must be 'auto' with a density_weight above {PROFILE_WEIGHT:g} and neighborhoods='both', where "
+            f"the density term is the paper's and the contrast is 1; got {contrast!r} and {weight!r}. Lower "
+            "density_weight, or leave contrast out."
+        )
+
+
+def _check_covered(name: str, covered: list[Parameter], params: Mapping[str, Any]) -> None:
+    """Raise an error if a parameter that ``objective`` or ``schedule`` replaces is not at its default."""
+    for row in covered:
+        if params[row.name] != row.default:
+            raise ValueError(
+                f"{row.name} must be left at its default if {name} is passed, which replaces it; got "
+                f"{params[row.name]!r}. Set it in {name}, or omit {name}."
+            )
+
+
+def _check_precomputed(params: Mapping[str, Any]) -> None:
+    if not isinstance(params["metric"], str) or params["metric"] != "precomputed":
+        return
+    reasons = {
+        "neighbors": "X already holds the distances",
+        "pca_components": "X holds distances, so it cannot be projected",
+    }
+    for name, reason in reasons.items():
+        if params[name] is not None:
+            raise ValueError(
+                f"{name} must be None with metric='precomputed', because {reason}. Omit one of the two, or pass the "
+                "data as X with another metric."
+            )
+
+
+def _check_engine(params: Mapping[str, Any]) -> None:
+    """Raise an error if the engine does not support its options, the dimensions, the backend or the kernel."""
+    from drsne import engines
+
+    engines.check_options(params["engine"], params["engine_options"])
+    engines.check_dimensions(params["engine"], int(params["n_components"]), backend_of(params))
+    if adapts(params):
+        engines.check_kernel(params["engine"])
+
+
+def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:
+    """Raise an error for parameters that do not suit the number of samples, before anything is computed."""
+    import numpy as np
+
+    from drsne import engines, initialization
+
+    d = int(params["n_components"])
+    engines.check_chosen(params["engine"], params["engine_options"], n_samples, d, adapts(params), backend_of(params))
+    if not isinstance(params["init"], str):
+        largest = float(abs(initialization.checked_init(params["init"], n_samples, d)).max())
+        if largest > float(np.finfo(dtype).max):
+            raise ValueError(
+                f"init must be within the range of {np.dtype(dtype).name}, the type of the data and of the map; got "
+                f"{largest:g}. Scale it down, or pass the data as float64."
+            )
+
+
+def backend_of(params: Mapping[str, Any]) -> str:
+    """Return the name of the backend of a fit. A CUDA device implies PyTorch."""
+    from drsne.backends import choice
+
+    return choice.named(params["backend"], params["device"])[0]
+
+
+def on_path(params: Mapping[str, Any]) -> bool:
+    """Return whether a fit with these parameters makes maps along a path of weights."""
+    return isinstance(params["density_weight"], str)
+
+
+def adapts(params: Mapping[str, Any]) -> bool:
+    """Return whether a fit with these parameters uses the adaptive kernel, at least at one weight of a path.
+
+    DenSNE never uses the adaptive kernel, because it does not have one.
+    """
+    from drsne.terms.objective import Objective
+
+    if "kernel" not in params:
+        return False
+    objective = Objective(kernel=params["kernel"]) if params["objective"] is None else params["objective"]
+    return bool(objective.adapts(1.0 if on_path(params) else float(params["density_weight"])))
+
+
+def callbacks(value: Any) -> list[Any]:
+    """Return the callbacks as a list, or raise an error if one is not callable."""
+    if value is None:
+        return []
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    for callback in listed:
+        if not callable(callback):
+            raise TypeError(
+                f"callbacks must be a callable or a list of callables; got {callback!r}. Pass functions that take "
+                "(iteration, embedding, losses)."
+            )
+    return listed

@@ -1,0 +1,245 @@
+"""What a fitted map does with new rows: their positions, their novelty, and how far rows move if they are placed again.
+
+:class:`NewRows` is the part of the estimators that uses a fitted map. ``base`` adds what fits one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import _check_feature_names, _check_n_features, check_array, check_is_fitted
+
+from drsne import checks, logs
+from drsne.backends import choice
+from drsne.backends.numba.threads import Workers
+from drsne.backends.placing import Placer
+from drsne.estimators import memory
+from drsne.pca import scores
+from drsne.placement.lazy import is_lazy, lazily, uncontained
+from drsne.placement.reference import Reference
+from drsne.progress import ProgressBar
+
+if TYPE_CHECKING:
+    from drsne.placement.place import Description
+
+
+class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A map in which new rows can be placed."""
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Place new rows in the map, which stays fixed.
+
+        The position of a row does not depend on the other rows of ``X``, on the number of threads or on the process,
+        bit for bit. A model with a ``device`` places rows there, with PyTorch. If the device is not there, numba places
+        them on the processor, so a model of a GPU can be used everywhere; its positions then differ slightly. A row
+        that equals a training row gets the position of that row. If several training rows are equal, it gets the
+        position of the first one, so ``transform(X)`` equals ``embedding_`` only if the training data have no
+        duplicates. Rows pass through ``pca_`` if the fit had one. A row that is unlike all training rows also gets a
+        position, so look at :meth:`novelty` as well. New rows do not repel each other, so novel rows of the same kind
+        are drawn in one or a few spots, which are not a dense group of the data. The model keeps the training data
+        without copying them, so do not change the array in place after the fit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The new rows. With ``metric="precomputed"``, their distances to the training rows, of shape (n_rows,
+            n_samples). A Dask array or data frame is placed block by block when it is computed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            The positions of the rows. For a Dask array or data frame, a lazy one with the same blocks of rows.
+
+        Raises
+        ------
+        ValueError
+            If the model keeps nothing to compare new rows with: it was fitted with given ``neighbors``, saved without
+            its data, or interrupted. Also if ``X`` has the wrong number of columns, other feature names or NaN.
+        """
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "transform", X, list(self.get_feature_names_out()))
+        places, _ = self._placed_and_known(X)
+        return places
+
+    def _placed_and_known(self, X: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Return the places of new rows, and the training rows that they equal, or -1."""
+        from drsne.placement.place import placed
+
+        reference, data = self._checked_new(X)
+        dtype = np.float32 if data.dtype == np.float32 else np.float64
+        with self._placing(data.shape[0]) as (placer, progress):
+            places, known = placed(reference, data, placer, pca=self.pca_, progress=progress)
+        return places.astype(dtype, copy=False), known
+
+    def _described(
+        self, X: ArrayLike, *, dtype: type | None = None, in_map: NDArray[np.float64] | None = None
+    ) -> Description:
+        """Return the places, the concentration and the novelty of new rows after one search for their neighbours.
+
+        ``dtype`` is the type of the places, or None for that of the rows. If ``in_map`` is ``concentration_``, the
+        concentration of the rows in the map is measured as well.
+        """
+        from drsne.placement.place import described
+
+        reference, data = self._checked_new(X)
+        dtype = dtype or (np.float32 if data.dtype == np.float32 else np.float64)
+        with self._placing(data.shape[0]) as (placer, progress):
+            found = described(reference, data, placer, pca=self.pca_, in_map=in_map, progress=progress)
+        return found._replace(places=found.places.astype(dtype, copy=False))
+
+    @contextmanager
+    def _placing(self, n_rows: int) -> Iterator[tuple[Placer, Callable[[int], None]]]:
+        """Yield what loops over new rows, and a function that shows how many of them are done."""
+        bar = ProgressBar(n_rows, "transform", visible=bool(self.verbose))
+        with logs.shown(self.verbose > 1), self._placer() as placer, bar:
+            yield placer, lambda done: bar(done, {})
+
+    def novelty(self, X: ArrayLike) -> Any:
+        """Return how far every new row is from the training rows.
+
+        This is the distance of the row to its nearest training row, in units of the radius of that training row. The
+        radius is the mean distance to its ``density_neighbors`` nearest training rows (for ``DenSNE``, the root of the
+        mean squared distance, weighted by the affinities), and never less than a small length. The novelty is 0 for a
+        row that equals a training row, and has no upper limit. Values up to about 1.5 are typical of the training data.
+        From 1.5 to 3, treat the position of the row with caution. Above 3, the row is unlike all training rows, so do
+        not interpret its exact position.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            The new rows, as in :meth:`transform`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The novelty of every row. For a Dask array or data frame, a lazy array or series.
+        """
+        from drsne.placement.place import novelty
+
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, "novelty", X, None)
+        reference, data = self._checked_new(X)
+        with self._placer() as placer:
+            return novelty(reference, data, placer, pca=self.pca_)
+
+    def _placed_again(self, rows: NDArray[np.intp], X: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the positions of training rows if each is left out of the map and placed as a new row.
+
+        ``X`` are other values of these rows, before a PCA. If None, the rows have their values of the fit.
+        """
+        from drsne.placement.place import placed_again
+
+        reference = self._with_rows()
+        with self._placer() as placer:
+            if X is not None and self.pca_ is not None:
+                X = scores(self.pca_, X, placer.workers)
+            return placed_again(reference, rows, placer, lambda done: None, X)
+
+    def _movements(self, rows: NDArray[np.intp], n_neighbors: int) -> NDArray[np.float64]:
+        """Return how far training rows move if each is left out and placed again, on average.
+
+        A row is placed again with its own values, and halfway to each of its nearest neighbours.
+        """
+        from drsne.placement.place import halfway, placed_again
+
+        reference = self._with_rows()
+        n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
+        moved = np.zeros(len(rows))
+        bar = ProgressBar((n_neighbors + 1) * len(rows), "reliability", visible=bool(self.verbose))
+        with self._placer() as placer, bar:
+            for turn in range(n_neighbors + 1):
+                X = halfway(reference, rows, turn - 1, placer) if turn else None
+                base = turn * len(rows)
+                places = placed_again(reference, rows, placer, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
+                moved += np.linalg.norm(places - reference.places[rows], axis=1)
+        return moved / (n_neighbors + 1)
+
+    def _with_rows(self) -> Reference:
+        """Return what new rows need, or raise an error if the training data are not there."""
+        check_is_fitted(self, "embedding_")
+        reference: Reference | None = getattr(self, "_reference", None)
+        if reference is None or reference.training.rows is None or reference.training.given:
+            raise ValueError(
+                "Placing training rows again needs a model that keeps its training data; this one was fitted with "
+                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the "
+                "data, or load it with drsne.load(path, X=...)."
+            )
+        return reference
+
+    def _concentration(self, X: ArrayLike, method: str) -> Any:
+        """Return the density of new rows in the data, in the unit of the estimator. ``method`` is the public name."""
+        from drsne.placement.place import concentration
+
+        if is_lazy(X):
+            check_is_fitted(self, "embedding_")
+            return lazily(self, method, X, None)
+        reference, data = self._checked_new(X)
+        with self._placer() as placer:
+            return concentration(reference, data, placer, pca=self.pca_)
+
+    @contextmanager
+    def _placer(self) -> Iterator[Placer]:
+        """Yield what loops over new rows: PyTorch on the device of this model, or numba if the device is not there."""
+        from drsne.backends.numba.placement import LIMITS, NumbaPlacer
+
+        backend, device = choice.at_hand(self.backend, self.device)
+        with Workers(self.n_jobs) as workers:
+            if backend == "numba":
+                yield NumbaPlacer(workers)
+                return
+            from drsne.backends.torch.placement import TorchPlacer
+
+            with choice.current(backend, device):
+                try:
+                    yield TorchPlacer(device, LIMITS, workers)
+                except Exception as error:
+                    if not memory.is_exhausted(error):
+                        raise
+                    raise MemoryError(
+                        f"The device has too little memory to place rows ({str(error).split('. ')[0]}). Free memory on "
+                        "the device, or call set_params(backend='numba', device=None) to use the processor."
+                    ) from error
+
+    def _checked_new(self, X: Any) -> tuple[Reference, Any]:
+        """Return what new rows need, and the new rows after their checks."""
+        check_is_fitted(self, "embedding_")
+        reference: Reference | None = getattr(self, "_reference", None)
+        if reference is None:
+            raise ValueError("This model keeps nothing for new rows: its fit was interrupted. Fit it again.")
+        reference.check_placeable()
+        return reference, self._checked_columns(X)
+
+    def _checked_columns(self, X: Any) -> Any:
+        """Return data that have the columns of the training data."""
+        return self._validated(X, reset=False, ensure_min_samples=0)
+
+    def _validated(self, X: Any, *, reset: bool, ensure_min_samples: int) -> Any:
+        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once."""
+        data = checks.refuse_other_data("X", X)
+        _check_feature_names(self, X, reset=reset)
+        data = check_array(
+            data,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_min_samples=ensure_min_samples,
+            estimator=self,
+            input_name="X",
+        )
+        _check_n_features(self, data, reset=reset)
+        return data
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+
+# scikit-learn has wrapped the method when the class was made.
+NewRows.transform = uncontained(NewRows.transform)  # type: ignore[method-assign]
