@@ -35,13 +35,13 @@ def test_a_wrong_value_is_named_before_the_data_are_read(name, kind):
 
 
 def test_a_path_reads_the_table():
-    with pytest.raises(ValueError, match="^perplexity must be .* of at least 1; got 0"):
+    with pytest.raises(ValueError, match=r"^perplexity must be .* of at least 1; got 0"):
         density_path("no data", perplexity=0)
 
 
 def test_a_distributed_fit_reads_the_table(tmp_path):
     pytest.importorskip("pyarrow")
-    with pytest.raises(ValueError, match="^density_exponent must be .* above 0; got -1"):
+    with pytest.raises(ValueError, match=r"^density_exponent must be .* above 0; got -1"):
         distributed.fit(tmp_path, tmp_path / "map", model=DRSNE(density_exponent=-1))
 
 

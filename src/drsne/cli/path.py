@@ -28,13 +28,14 @@ def run(options: argparse.Namespace) -> int:
     weights = _weights(options.weights)
     table = read_input(options)
     from drsne import density_path
+    from drsne.estimators import constraints
     from drsne.estimators.path import WEIGHTS
 
     if options.output is not None:
         check_names(table, options, _names(WEIGHTS if weights is None else weights))
     X, _ = scaled(table, options)
     params = components_of(table) | fit_parameters(options)
-    refuse_too_large(X, {**params, "density_weight": "auto"}, options)
+    refuse_too_large(X, {**params, **constraints.ON_PATH}, options)
     maps = density_path(X, weights, **params)
     _write(options, outputs, table, maps)
     return 130 if maps.stopped_by == "interrupt" else 0

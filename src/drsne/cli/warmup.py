@@ -32,20 +32,21 @@ def _cases(*, small: bool) -> list[tuple[str, Callable[[], Any]]]:
     import numpy as np
 
     from drsne import DRSNE, density_path
+    from drsne.estimators.constraints import PLAIN
 
     rng = np.random.default_rng(0)
     few, some, many = (rng.normal(size=(n, 8)) for n in (_FEW, _SOME, _MANY))
     options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "max_iter": 20, "n_iter_exaggeration": 5}
     cases: list[tuple[str, Callable[[], Any]]] = [
         ("small maps", lambda: DRSNE(**options).fit(few)),
-        ("small maps without a density term", lambda: DRSNE(density_weight=0, **options).fit(few)),
+        ("small maps without a density term", lambda: DRSNE(**PLAIN, **options).fit(few)),
         ("a path of weights", lambda: density_path(few, [0.0, 1.0, 100.0], **options)),
     ]
     if not small:
         cases += [
             ("maps of some thousand points", lambda: DRSNE(**options).fit(some)),
             ("large maps", lambda: DRSNE(**options).fit(many)),
-            ("large maps without a density term", lambda: DRSNE(density_weight=0, **options).fit(many)),
+            ("large maps without a density term", lambda: DRSNE(**PLAIN, **options).fit(many)),
         ]
     return cases
 

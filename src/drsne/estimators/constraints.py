@@ -18,7 +18,9 @@ _COVERED = {
     "objective": ("density_exponent", "neighborhoods", "kernel"),
     "schedule": ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate", "density_fraction"),
 }
-_PLAIN = "Pass 0 for plain t-SNE."
+_PLAIN_HINT = "Pass 0 for plain t-SNE."
+ON_PATH: dict[str, Any] = {"density_weight": "auto"}  # the parameter of a fit of maps along a path of weights
+PLAIN: dict[str, Any] = {"density_weight": 0.0}  # that of a fit without a density term
 # Names of our parameters in other packages, and other spellings.
 _OTHER_NAMES = {
     "n_neighbors": "perplexity",
@@ -125,8 +127,8 @@ TABLE = (
     ),
     Parameter("n_components", 2, "integer", at_least=1),
     Parameter("perplexity", 30.0, "number", at_least=1),
-    Parameter("density_weight", 1.0, "number", _DRSNE, at_least=0, texts=_AUTO, hint=_PLAIN),
-    Parameter("density_weight", 0.1, "number", _DENSNE, at_least=0, hint=_PLAIN),
+    Parameter("density_weight", 1.0, "number", _DRSNE, at_least=0, texts=_AUTO, hint=_PLAIN_HINT),
+    Parameter("density_weight", 0.1, "number", _DENSNE, at_least=0, hint=_PLAIN_HINT),
     Parameter("density_neighbors", 30, "integer", _DRSNE, at_least=1),
     Parameter("density_exponent", 1.0, "number", _DRSNE, above=0),
     Parameter("neighborhoods", "both", "text", _DRSNE, texts=("both", "input", "embedding")),

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from drsne.backends.numba.threads import Workers
-from drsne.estimators import path
+from drsne.estimators import constraints, path
 from drsne.estimators.drsne import DRSNE, report_early_end
 from drsne.estimators.path import DensityPath
 
@@ -55,15 +55,15 @@ def density_path(
     >>> int(path.select(max_trustworthiness_drop=0.05)) in (0, 1, 2)
     True
     """
-    if "density_weight" in params:
+    for name in constraints.ON_PATH.keys() & params.keys():
         raise TypeError(
-            f"density_weight={params['density_weight']!r} cannot be passed to density_path, which fits several "
-            "weights. Pass weights instead."
+            f"{name}={params[name]!r} cannot be passed to density_path, which fits several weights. Pass weights "
+            "instead."
         )
     for name, instead in (("schedule", "max_iter"), ("max_trustworthiness_drop", "it to select() of the path")):
         if params.get(name) is not None:
             raise TypeError(f"{name}={params[name]!r} cannot be passed to density_path. Pass {instead}.")
-    model, listed = DRSNE(density_weight="auto", **params), path.check_weights(weights)
+    model, listed = DRSNE(**constraints.ON_PATH, **params), path.check_weights(weights)
     with model._checked(X, sample_weight) as data, Workers(model.n_jobs) as workers:
         maps, followed, _ = model._follow(data, listed, workers)
     report_early_end(followed, maps, f"the path ends at {maps.weights[-1]:g}")

@@ -112,7 +112,8 @@ def as_model(source: Any, name: str = "source") -> Any:
         attribute: np.asarray(source.obs[column]) for attribute, column in names.items() if column in source.obs
     }
     results = source.uns.get("drsne", {})
-    known |= {f"{key}_": float(results[key]) for key in ("contrast", "density_weight") if key in results}
+    stored = {f"{name}_": value for name, value in results.items()}
+    known |= {name: float(stored[name]) for name in ("contrast_", "density_weight_") if name in stored}
     return Map(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known)
 
 

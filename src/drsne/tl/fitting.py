@@ -15,6 +15,7 @@ from drsne.tl import graph as graphs
 from drsne.tl.representation import Representation, choose
 
 MIN_CELLS = 3
+_RESULTS = ("density_weight_", "kl_divergence_", "concentration_loss_", "contrast_")  # numbers of a fitted model
 _NOT_STORED = ("pca_components", "keep_affinities", "verbose")  # n_pcs replaces the first one
 
 
@@ -50,10 +51,7 @@ def write_map(adata: Any, model: DRSNE, representation: Representation, key: str
     params = _plain({**own, "metric": metric, **used})
     results = {
         "params": params,
-        "density_weight": float(model.density_weight_),
-        "kl_divergence": float(model.kl_divergence_),
-        "concentration_loss": float(model.concentration_loss_),
-        "contrast": float(model.contrast_),
+        **{name.removesuffix("_"): float(getattr(model, name)) for name in _RESULTS},
         "n_iter": int(model.n_iter_),
     }
     columns = {"concentration": model.input_concentration_, "concentration_map": model.concentration_}
