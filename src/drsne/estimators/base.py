@@ -95,6 +95,10 @@ class MapEstimator(NewRows):
         estimator: Self = super().__new__(cls)
         return estimator
 
+    def _store(self, given: dict[str, Any]) -> None:
+        """Set the parameters to the local variables of ``__init__``, unchanged."""
+        self.__dict__.update({name: value for name, value in given.items() if name != "self"})
+
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, and raise an error with a suggestion if one is misspelt.
 

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.estimators.base import MapEstimator
+from drsne.estimators.docs import shared
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
 from drsne.terms.log_radii import Correlation
 from drsne.terms.problem import Problem
 
 
+@shared
 class DenSNE(MapEstimator):
     """den-SNE (Narayan, Berger and Cho, 2021): t-SNE with a correlation of local radii.
 
@@ -30,8 +32,7 @@ class DenSNE(MapEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of dimensions of the map.
+    {n_components}
     perplexity : float, default=30.0
         Effective number of neighbours in the KL term and in the radii. If the data have too few samples for this
         perplexity, it is lowered, and a warning is issued.
@@ -42,97 +43,39 @@ class DenSNE(MapEstimator):
     variance_shift : float, default=0.1
         Constant that is added to the variance of the log radii in the map (``var_shift``). Because of this constant,
         the objective improves if nearly equal radii in the map are spread out.
-    metric : str or callable, default="euclidean"
-        Metric of the distances between samples: any metric that scikit-learn's nearest neighbours accept, or
-        "precomputed" if ``X`` is a distance matrix or a sparse graph of distances to neighbours.
-    init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
-        Positions of the points before the first iteration. "pca" stands for the principal components of the data. With
-        ``metric="precomputed"``, it stands for the classical scaling of a distance matrix or for a diffusion map of a
-        graph. An array is used unchanged, so a fit can be continued from an earlier map.
-    neighbors : (indices, distances), sparse matrix or None, default=None
-        Precomputed neighbours of every sample, which replace the search for neighbours. Either two arrays of shape
-        (n_samples, m), or a sparse graph of distances, such as the result of :func:`sklearn.neighbors.kneighbors_graph`
-        with ``mode="distance"``. In the arrays, the neighbours of a sample can be in any order and may include the
-        sample itself; missing neighbours have index -1. If ``neighbors`` is given, ``metric`` is ignored.
-    pca_components : int, "auto" or None, default=None
-        Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
-        means 50 if ``X`` has more than 50 features, and no reduction otherwise. If None, ``X`` is not reduced.
-    engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
-        How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
-        ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
-        the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
-    engine_options : dict, default=None
-        Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
+    {metric, init, neighbors, pca_components, engine, engine_options}
     max_iter : int, default=1000
         Number of iterations. The density term is used in the last ``density_fraction`` of them.
     n_iter_exaggeration : int, default=250
         Number of iterations with early exaggeration. If it exceeds half of the number of iterations without the density
         term, it is lowered to that half.
-    early_exaggeration : float, default=12.0
-        Factor on the attractive forces during early exaggeration.
-    learning_rate : float or "auto", default="auto"
-        Learning rate of the iterations without the density term, in the units of scikit-learn. "auto" stands for
-        ``max(n_samples / exaggeration / 4, 50)``.
+    {early_exaggeration, learning_rate}
     schedule : Schedule, default=None
         Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
         ``early_exaggeration``, ``learning_rate`` and ``density_fraction``, which must then be left at their defaults.
     precision : {"single", "double"}, default="single"
         Floating-point precision of the terms of each pair of points. Sums over many pairs always have double precision.
-    keep_affinities : bool, default=True
-        Whether to keep ``affinities_``, which is by far the largest attribute.
+    {keep_affinities}
     callbacks : callable or list of callables, default=None
         Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
         the losses ``"kl"`` and ``"correlation"``. If a callback returns a true value, the optimisation stops.
-    n_jobs : int, default=None
-        Number of threads, as in joblib: None means 1, and -1 means all cores. The map does not depend on the number of
-        threads.
-    backend : {"numba", "torch"}, default="numba"
-        What computes the fit. "numba" uses the cores of the processor. "torch" uses PyTorch (``pip install
-        'drsne[torch]'``), on a GPU if there is one. Maps of the two are equally good but not the same.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch. A CUDA device implies ``backend="torch"``. None stands for the first GPU with
-        ``backend="torch"``, or for the processor if there is none. The same seed gives the same map on the same device.
-        New rows are placed on the same device, or by numba on a machine without it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the random numbers in the initial map. The same seed gives the same map.
-    verbose : int, default=0
-        If 1, a progress bar is shown on standard error. If 2, every step is also logged with the time that it took,
-        through :mod:`logging` under the name "drsne".
+    {n_jobs, backend, device, random_state, verbose}
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        The map.
-    affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, which sum to one. They are stored only if ``keep_affinities`` is True.
-    precisions_ : ndarray of shape (n_samples,)
-        Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
-        It is infinite for a sample whose neighbours are nearer than about 1e-154.
+    {embedding_, affinities_, precisions_}
     input_log_radii_, log_radii_ : ndarray of shape (n_samples,)
         Logarithms of the local radii (weighted means of *squared* distances) in the data, in the units of ``X``, and in
         the map.
     kl_divergence_, correlation_ : float
         The two terms of the loss at the final map. The correlation ``rho`` includes the variance shift. The loss is
         ``kl_divergence_ - 2 * density_weight * correlation_``.
-    n_iter_ : int
-        Number of iterations that were run.
-    stopped_by_ : {"callback", "interrupt", "overflow"} or None
-        What ended the fit early, or None if it was completed.
+    {n_iter_, stopped_by_}
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``correlation`` and ``gradient_norm``, the norm of the
         gradient, including early exaggeration. Every 50th iteration is recorded, or every 100th if there are at least
         20,000 samples.
-    engine_ : str
-        Name of the engine that was used.
-    knn_recall_ : float or None
-        With ``backend="torch"``, the fraction of the nearest neighbours that an approximate search found, measured on
-        1000 rows. None if the search was exact or was not done by PyTorch.
-    pca_ : sklearn.decomposition.PCA or None
-        The fitted PCA, or None if the data were not reduced.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of str
-        Names of the features seen during ``fit``, if ``X`` has feature names.
+    {engine_, knn_recall_, pca_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -190,30 +133,7 @@ class DenSNE(MapEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.density_weight = density_weight
-        self.density_fraction = density_fraction
-        self.variance_shift = variance_shift
-        self.metric = metric
-        self.init = init
-        self.neighbors = neighbors
-        self.pca_components = pca_components
-        self.engine = engine
-        self.engine_options = engine_options
-        self.max_iter = max_iter
-        self.n_iter_exaggeration = n_iter_exaggeration
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.precision = precision
-        self.keep_affinities = keep_affinities
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
-        self.backend = backend
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def new_log_radii(self, X: ArrayLike) -> Any:
         """Return the log local radii of new rows in the data, as in ``input_log_radii_``.

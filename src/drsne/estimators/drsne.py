@@ -14,6 +14,7 @@ from drsne import checks
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import constraints
 from drsne.estimators.base import Checked, MapEstimator
+from drsne.estimators.docs import shared
 from drsne.optimize.defaults import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _LARGEST_WEIGHT = 1e6  # largest weight of a row, and the inverse of the smallest one
 
 
+@shared
 class DRSNE(MapEstimator):
     """Density-regularised stochastic neighbour embedding.
 
@@ -43,8 +45,7 @@ class DRSNE(MapEstimator):
 
     Parameters
     ----------
-    n_components : int, default=2
-        Number of dimensions of the map.
+    {n_components}
     perplexity : float, default=30.0
         Effective number of neighbours in the KL term. If the data have too few samples for this perplexity, it is
         lowered, and a warning is issued.
@@ -85,27 +86,7 @@ class DRSNE(MapEstimator):
     max_trustworthiness_drop : float, default=0.01
         The largest loss of trustworthiness, and of continuity, that ``density_weight="auto"`` allows relative to the
         map at ``lambda = 0``.
-    metric : str or callable, default="euclidean"
-        Metric of the distances between samples: any metric that scikit-learn's nearest neighbours accept, or
-        "precomputed" if ``X`` is a distance matrix or a sparse graph of distances to neighbours.
-    init : {"pca", "random"} or array of shape (n_samples, n_components), default="pca"
-        Positions of the points before the first iteration. "pca" stands for the principal components of the data. With
-        ``metric="precomputed"``, it stands for the classical scaling of a distance matrix or for a diffusion map of a
-        graph. An array is used unchanged, so a fit can be continued from an earlier map.
-    neighbors : (indices, distances), sparse matrix or None, default=None
-        Precomputed neighbours of every sample, which replace the search for neighbours. Either two arrays of shape
-        (n_samples, m), or a sparse graph of distances, such as the result of :func:`sklearn.neighbors.kneighbors_graph`
-        with ``mode="distance"``. In the arrays, the neighbours of a sample can be in any order and may include the
-        sample itself; missing neighbours have index -1. If ``neighbors`` is given, ``metric`` is ignored.
-    pca_components : int, "auto" or None, default=None
-        Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
-        means 50 if ``X`` has more than 50 features, and no reduction otherwise. If None, ``X`` is not reduced.
-    engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
-        How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
-        ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
-        the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
-    engine_options : dict, default=None
-        Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
+    {metric, init, neighbors, pca_components, engine, engine_options}
     max_iter : int or "auto", default="auto"
         Number of iterations. "auto" stands for 700 with the adaptive kernel and for 1000 with the fixed one. The
         density term is used in the last seventh of the iterations, or in the last half with the fixed kernel.
@@ -114,11 +95,7 @@ class DRSNE(MapEstimator):
         term, it is lowered to that half. With the adaptive kernel, the exaggeration is released gradually during the
         last 70 % of these iterations, while the scales of the kernel grow. With the fixed kernel, the exaggeration ends
         abruptly. With 0, there is no exaggeration, and an adaptive kernel has its full scales from the first iteration.
-    early_exaggeration : float, default=12.0
-        Factor on the attractive forces during early exaggeration.
-    learning_rate : float or "auto", default="auto"
-        Learning rate of the iterations without the density term, in the units of scikit-learn. "auto" stands for
-        ``max(n_samples / exaggeration / 4, 50)``.
+    {early_exaggeration, learning_rate}
     objective : Objective, default=None
         Detailed settings of the objective. They replace ``density_exponent``, ``neighborhoods`` and ``kernel``, which
         must then be left at their defaults. If ``objective`` has an ``input_exponent``, the contrast is
@@ -126,36 +103,15 @@ class DRSNE(MapEstimator):
     schedule : Schedule, default=None
         Detailed settings of the optimisation. They replace ``max_iter``, ``n_iter_exaggeration``,
         ``early_exaggeration`` and ``learning_rate``, which must then be left at their defaults.
-    keep_affinities : bool, default=True
-        Whether to keep ``affinities_``, which is by far the largest attribute.
+    {keep_affinities}
     callbacks : callable or list of callables, default=None
         Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
         the losses ``"kl"`` and ``"concentration"``. If a callback returns a true value, the optimisation stops.
-    n_jobs : int, default=None
-        Number of threads, as in joblib: None means 1, and -1 means all cores. The map does not depend on the number of
-        threads.
-    backend : {"numba", "torch"}, default="numba"
-        What computes the fit. "numba" uses the cores of the processor. "torch" uses PyTorch (``pip install
-        'drsne[torch]'``), on a GPU if there is one. Maps of the two are equally good but not the same.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch. A CUDA device implies ``backend="torch"``. None stands for the first GPU with
-        ``backend="torch"``, or for the processor if there is none. The same seed gives the same map on the same device.
-        New rows are placed on the same device, or by numba on a machine without it.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed of the random numbers in the initial map. The same seed gives the same map.
-    verbose : int, default=0
-        If 1, a progress bar is shown on standard error. If 2, every step is also logged with the time that it took,
-        through :mod:`logging` under the name "drsne".
+    {n_jobs, backend, device, random_state, verbose}
 
     Attributes
     ----------
-    embedding_ : ndarray of shape (n_samples, n_components)
-        The map.
-    affinities_ : csr_matrix of shape (n_samples, n_samples)
-        Symmetric affinities ``p_ij``, which sum to one. They are stored only if ``keep_affinities`` is True.
-    precisions_ : ndarray of shape (n_samples,)
-        Precision ``beta_i`` of every sample, where ``p_j|i`` is proportional to ``exp(-beta_i d_ij^2)``.
-        It is infinite for a sample whose neighbours are nearer than about 1e-154.
+    {embedding_, affinities_, precisions_}
     input_concentration_, concentration_ : ndarray of shape (n_samples,)
         Log relative concentrations ``log c~_i`` in the data and in the map, in the same unit: 0 is average, and log 2
         is twice the average. In the map, they are measured over the neighbours in the data, or over the neighbours in
@@ -177,25 +133,12 @@ class DRSNE(MapEstimator):
         ``lambda`` of the map.
     path_ : DensityPath or None
         With ``density_weight="auto"``, all maps that were fitted and their scores. Otherwise None.
-    n_iter_ : int
-        Number of iterations that were run.
-    stopped_by_ : {"callback", "interrupt", "overflow"} or None
-        What ended the fit early, or None if it was completed.
+    {n_iter_, stopped_by_}
     history_ : dict of ndarray
         Losses during the optimisation: ``iteration``, ``kl``, ``concentration`` and ``gradient_norm``, the norm of the
         gradient, including early exaggeration. Every 50th iteration is recorded, or every 100th if there are at least
         20,000 samples.
-    engine_ : str
-        Name of the engine that was used.
-    knn_recall_ : float or None
-        With ``backend="torch"``, the fraction of the nearest neighbours that an approximate search found, measured on
-        1000 rows. None if the search was exact or was not done by PyTorch.
-    pca_ : sklearn.decomposition.PCA or None
-        The fitted PCA, or None if the data were not reduced.
-    n_features_in_ : int
-        Number of features seen during ``fit``.
-    feature_names_in_ : ndarray of str
-        Names of the features seen during ``fit``, if ``X`` has feature names.
+    {engine_, knn_recall_, pca_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -252,34 +195,7 @@ class DRSNE(MapEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.density_weight = density_weight
-        self.density_neighbors = density_neighbors
-        self.density_exponent = density_exponent
-        self.neighborhoods = neighborhoods
-        self.contrast = contrast
-        self.kernel = kernel
-        self.max_trustworthiness_drop = max_trustworthiness_drop
-        self.metric = metric
-        self.init = init
-        self.neighbors = neighbors
-        self.pca_components = pca_components
-        self.engine = engine
-        self.engine_options = engine_options
-        self.max_iter = max_iter
-        self.n_iter_exaggeration = n_iter_exaggeration
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.objective = objective
-        self.schedule = schedule
-        self.keep_affinities = keep_affinities
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
-        self.backend = backend
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+        self._store(locals())
 
     def new_concentration(self, X: ArrayLike) -> Any:
         """Return the natural logarithm of the relative concentration of new rows in the data.
