@@ -381,7 +381,7 @@ class DRSNE(MapEstimator):
         return maps, followed, at_zero
 
     def _objective(self, weight: float) -> Objective:
-        objective = self.objective
+        objective: Objective | None = self.objective
         if objective is None:
             weights = NEIGHBORHOODS[self.neighborhoods]
             objective = Objective(
