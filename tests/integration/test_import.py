@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -70,8 +73,28 @@ def test_public_names_are_there():
     for name in drsne.__all__:
         assert getattr(drsne, name) is not None
     assert set(drsne.__all__) <= set(dir(drsne))
-    with pytest.raises(AttributeError, match="no attribute 'TSNE'"):
+    with pytest.raises(AttributeError, match="TSNE"):
         drsne.TSNE  # noqa: B018
+
+
+def test_the_stub_has_the_public_names():
+    """Type checkers read the stub, and Python reads the tables beside it."""
+    stub = ast.parse(Path(drsne.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imported = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    found = {(node.module, alias.name) for node in imported for alias in node.names}
+    tables = {(module, name) for module, names in drsne._NAMES.items() for name in names}
+    assert found == tables | {(None, name) for name in drsne._MODULES}
+
+
+def test_works_from_a_zip_file(tmp_path):
+    """Nothing looks for files beside the source."""
+    folder = Path(drsne.__file__).parent
+    with zipfile.ZipFile(tmp_path / "drsne.zip", "w") as archive:
+        for path in [*folder.rglob("*.py"), *folder.rglob("*.pyi")]:
+            archive.write(path, path.relative_to(folder.parent))
+    code = "import drsne; print(drsne.__file__, drsne.Schedule.__name__, drsne.presets.__name__)"
+    done = run(code, PYTHONPATH=os.pathsep.join([str(tmp_path / "drsne.zip"), *sys.path]))
+    assert done.stdout.split() == [str(tmp_path / "drsne.zip" / "drsne" / "__init__.py"), "Schedule", "drsne.presets"]
 
 
 def test_works_where_no_cache_can_be_written(tmp_path):
