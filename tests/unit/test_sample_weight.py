@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_value
 from on_backends import DEVICE, TORCH
 from scipy.spatial.distance import cdist
 
@@ -48,16 +47,16 @@ def expanded_neighbors(distances, k):
     return indices
 
 
-@each_value(
-    {
-        "objective": [
-            Objective(precision="double", kernel="fixed", small_groups=False),
-            Objective(precision="double", kernel="adaptive"),
-            Objective(precision="double", kernel="adaptive", embedding_weight=0.7, distance_smoothing=0.2),
-        ],
-        "params": ALL_SUMS,
-    }
+@pytest.mark.parametrize(
+    "objective",
+    [
+        Objective(precision="double", kernel="fixed", small_groups=False),
+        Objective(precision="double", kernel="adaptive"),
+        Objective(precision="double", kernel="adaptive", embedding_weight=0.7, distance_smoothing=0.2),
+    ],
+    ids=["fixed", "adaptive", "both"],
 )
+@pytest.mark.parametrize("params", ALL_SUMS)
 def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, params, monkeypatch):
     monkeypatch.setattr(fields, "_THETA", 0.0)  # sums over all pairs
     weight = 1.7
@@ -207,7 +206,8 @@ def test_masses_of_one_change_nothing_and_others_are_checked(params):
         DRSNE(**short).fit(X, sample_weight=np.ones(3))
 
 
-@each_value({"params": BACKENDS, "pair": [(0.1, 0.3), (0.3, 0.9), (1.1, 3.3)]})
+@pytest.mark.parametrize("params", BACKENDS)
+@pytest.mark.parametrize("pair", [(0.1, 0.3), (0.3, 0.9), (1.1, 3.3)])
 def test_fractional_weights_place_rows_independently_of_the_batch(pair, params):
     rows = np.random.default_rng(5).normal(size=(150, 4))
     weights = np.where(np.arange(150) % 2, *pair)
