@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_value
+from covering import each_pair
 from on_backends import engine_of
 from scipy.spatial.distance import pdist, squareform
 
@@ -24,10 +24,8 @@ def X():
     return np.vstack([rng.normal(0, 0.3, (150, 5)), rng.normal(3, 1, (150, 5))])
 
 
-@each_value({"engine": engines.names(), "d": [1, 2]})
+@each_pair({"engine": engines.names(), "d": [1, 2]}, where=lambda engine, d: engines.load(engine).supports(d))
 def test_three_points(engine, d):
-    if not engines.load(engine).supports(d):
-        pytest.skip(f"{engine} has no {d}-D maps")
     with pytest.warns(UserWarning, match="Lowered"):
         Y = DRSNE(d, engine=engine, kernel=kernel_of(engine), max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])
     assert np.isfinite(Y).all()
