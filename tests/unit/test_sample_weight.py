@@ -61,7 +61,7 @@ def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, params, mon
     monkeypatch.setattr(fields, "_THETA", 0.0)  # sums over all pairs
     weight = 1.7
     with Workers(1) as workers:
-        problem = prepared(objective, weight, workers, **params).problem
+        problem = prepared(objective, weight, workers, **params)
         objective = problem.loss.terms[0].objective
         Y = np.random.default_rng(1).normal(size=(40, 2)) * 3
         found = problem.evaluate(Y, losses=True)
@@ -124,7 +124,7 @@ def test_affinities_and_radii_are_those_of_the_expanded_rows(params):
     assert found.affinities.P.sum() == pytest.approx(1.0)
     lists = expanded_neighbors(D, K)
     whole = prepared(Objective(precision="double", small_groups=False), 1.0, workers, **params)
-    np.testing.assert_allclose(whole.training.radii, np.take_along_axis(D, lists, axis=1).mean(axis=1))
+    np.testing.assert_allclose(whole.about.training.radii, np.take_along_axis(D, lists, axis=1).mean(axis=1))
 
 
 def test_the_engine_is_that_of_the_user():
