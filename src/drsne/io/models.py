@@ -25,6 +25,7 @@ _KINDS = "biufU"  # kinds of NumPy types that a file can hold
 _OF_PCA = (
     "n_components", "svd_solver", "random_state", "components_", "mean_", "explained_variance_", "singular_values_",
     "explained_variance_ratio_", "noise_variance_", "n_components_", "n_samples_", "n_features_in_",
+    "score_bits_",
 )  # fmt: skip
 _NOT_SAVED = ("callbacks", "neighbors")  # parameters that only matter during a fit
 

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks
-from drsne.affinities import Calibration
 from drsne.neighbors.precomputed import available
 
 Array = NDArray[np.float64]
@@ -36,7 +35,7 @@ class Sizes(NamedTuple):
 def adjusted(
     perplexity: float,
     density_neighbors: int,
-    calibration: Calibration,
+    calibration: Any,
     X: Any,
     *,
     precomputed: bool = False,
