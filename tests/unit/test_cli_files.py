@@ -65,7 +65,7 @@ def failed(done, *parts, code=1):
 WRONG = {
     "no_output": (["embed", "flowers.csv"], "Nothing would be written"),
     "path_without_output": (["path", "flowers.csv"], "Nothing would be written"),
-    "weight_of_text": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "much"], "--weight must be a finite number"),
+    "weight_of_text": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "much"], "--weight must be one of"),
     "negative_weight": (["embed", "flowers.csv", "-o", "o.csv", "--weight=-1"], "--weight must be a finite number"),
     "weight_nan": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "nan"], "--weight must be"),
     "weights_of_text": (["path", "flowers.csv", "-o", "o.csv", "--weights", "a,b"], "--weights must be numbers"),
