@@ -30,6 +30,8 @@ from typing import Any
 
 import numpy as np
 
+from drsne_paper.rows import machine_name
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 KEPT = ROOT / ".hashes"
@@ -361,8 +363,8 @@ def main() -> int:
     if options.record:
         row = {
             "old": git("rev-parse", "--short", options.revision),
-            "new": git("describe", "--always", "--dirty"),
-            "machine": platform.processor() or platform.machine(),
+            "commit": git("describe", "--always", "--dirty"),
+            "machine": machine_name(),
             "python": platform.python_version(),
             "equal": len(old) - len(set(moved) & set(old)),
             "cases": len(old),
