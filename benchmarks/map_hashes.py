@@ -304,8 +304,9 @@ def hashes_of(label: str, sources: Path, only: str) -> dict[str, str]:
     for path in sorted(sources.rglob("*.py")):
         own.update(path.relative_to(sources).as_posix().encode() + b"\0" + path.read_bytes())
     kept = KEPT / f"{own.hexdigest()[:16]}{only and '-' + only}.json"
-    if kept.exists():
-        return dict(json.loads(kept.read_text()))
+    for whole in (kept, KEPT / f"{own.hexdigest()[:16]}.json"):
+        if whole.exists():
+            return {name: value for name, value in json.loads(whole.read_text()).items() if only in name}
     environment = {**os.environ, "PYTHONPATH": str(sources)}
     command = [sys.executable, __file__, "--compute", "--only", only]
     found: dict[str, str] = {}
