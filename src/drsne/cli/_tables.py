@@ -106,7 +106,8 @@ def refuse_too_large(X: Any, params: dict[str, Any], options: argparse.Namespace
     from drsne import DRSNE
     from drsne.estimators import memory
 
-    found = None if options.force_memory else memory.shortage(X, DRSNE(**params).get_params(deep=False))
+    given = DRSNE(**params).get_params(deep=False)
+    found = None if options.force_memory else memory.shortage(X.shape, given, getattr(X, "nnz", None))
     if found is not None:
         needed, free = found
         raise ValueError(
