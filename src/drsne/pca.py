@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from drsne import checks
 from drsne.backends.numba.kernels import products as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.equal_rows import hashes
+from drsne.neighbors.queries import hashes
 from drsne.precision import NEARLY_DOUBLE, SINGLE, rounded, unit_scale
 
 _GRAIN = 64  # number of rows per block

@@ -20,10 +20,9 @@ from drsne.backends.arrays import host
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.logs import timed
-from drsne.neighbors.given import checked_neighbors
-from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.graph import KnnGraph, Sizes, adjusted
+from drsne.neighbors.precomputed import checked_neighbors
 from drsne.neighbors.search import nearest
-from drsne.neighbors.sizes import Sizes, adjusted
 from drsne.pca import reduced
 from drsne.placement.reference import CORRECTING, Training, spacings
 from drsne.precision import rounded

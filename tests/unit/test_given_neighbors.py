@@ -9,7 +9,7 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from drsne import DRSNE
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.given import checked_neighbors
+from drsne.neighbors.precomputed import checked_neighbors
 from drsne.neighbors.search import knn
 
 QUICK = {"perplexity": 8.0, "density_neighbors": 8, "max_iter": 40, "random_state": 0}

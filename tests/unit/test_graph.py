@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from covering import each_value, in_one_test
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
-from drsne.neighbors.precomputed import available
+from drsne.neighbors.graph import available
 from drsne.neighbors.search import knn
 
 

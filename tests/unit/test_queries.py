@@ -8,14 +8,12 @@ from covering import each_value
 
 from drsne.backends.numba.kernels import lists as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors import queries, tiles
 from drsne.neighbors.exact import Points
-from drsne.neighbors.inverted_file import Lists
+from drsne.neighbors.inverted_file import WIDTH, Lists, Tiles
 from drsne.neighbors.queries import search_among
-from drsne.neighbors.tiles import Tiles
 
 
-def groups(decades, n=24 * tiles.WIDTH, d=12, offset=0.0):
+def groups(decades, n=24 * WIDTH, d=12, offset=0.0):
     """Return rows in 30 groups, whose scales span some decades."""
     rng = np.random.default_rng(1)
     group = rng.integers(30, size=n)
@@ -31,7 +29,7 @@ def shells(n=2400, d=8):
     return rows * np.repeat([1.0, 2.0, 8.0], n // 3)[:, None] + np.repeat([0.0, 5.0, 9.0], n // 3)[:, None]
 
 
-def touching(n=20 * tiles.WIDTH):
+def touching(n=20 * WIDTH):
     """Return rows on a line, in which every list touches the next one."""
     return np.repeat(np.arange(n, dtype=float)[:, None], 3, axis=1) * [1.0, 1e-3, 0.0]
 
@@ -46,8 +44,8 @@ CASES = {
     "huge values": groups(2.0) * 1e200,
     "tiny values": groups(2.0) * 1e-200,
     "columns of different scales": groups(1.0) * np.logspace(-30, 0, 12),
-    "groups of three tiles": np.repeat(40.0 * RNG.normal(size=(8, 12)), 3 * tiles.WIDTH, axis=0)
-    + RNG.normal(size=(24 * tiles.WIDTH, 12)),
+    "groups of three tiles": np.repeat(40.0 * RNG.normal(size=(8, 12)), 3 * WIDTH, axis=0)
+    + RNG.normal(size=(24 * WIDTH, 12)),
     "shells": shells(),
     "touching lists": touching(),
     "one column": RNG.normal(size=(2000, 1)),
@@ -56,8 +54,8 @@ CASES = {
     "one row at many places": np.zeros((700, 5)),
     "distances too small for single precision": np.concatenate([RNG.normal(size=(900, 4)) * 1e-24, np.ones((2, 4))]),
     "an outlier": np.concatenate([RNG.normal(size=(900, 6)), np.full((1, 6), 1e9)]),
-    "one tile": RNG.normal(size=(tiles.WIDTH, 9)),
-    "one row more than a tile": RNG.normal(size=(tiles.WIDTH + 1, 9)),
+    "one tile": RNG.normal(size=(WIDTH, 9)),
+    "one row more than a tile": RNG.normal(size=(WIDTH + 1, 9)),
     "few rows": RNG.normal(size=(7, 3)),
     "one row": RNG.normal(size=(1, 3)),
 }
@@ -110,7 +108,7 @@ def shortlists(index, rows, k, probed=None):
     """Return the candidates of each row, and the bounds."""
     m = len(rows)
     probed = np.arange(len(index.centres), dtype=np.int32)[None] if probed is None else probed
-    names, filled, bound = np.empty((m, queries._room(k)), np.int32), np.empty(m, np.int32), np.empty(m)
+    names, filled, bound = np.empty((m, 2 * (k + k // 4 + 16)), np.int32), np.empty(m, np.int32), np.empty(m)
     with Workers(1) as workers:
         Q = np.ascontiguousarray(rows[:, index.columns])
         workers.run(kernels.shortlists, m, Q, *index[:-1], probed, k, names, filled, bound, grain=16)
@@ -163,7 +161,7 @@ def test_tiles_have_every_row_once_within_its_radius():
     index = Tiles.halved(Z)
     used = np.isfinite(index.tiles).all(axis=1)
     assert np.array_equal(np.sort(index.order[used.ravel()]), np.arange(len(Z)))
-    assert used.sum(axis=1)[:-1].min() == tiles.WIDTH  # only one tile has places without a row
+    assert used.sum(axis=1)[:-1].min() == WIDTH  # only one tile has places without a row
     for u, centre in enumerate(index.centres):
-        rows = Z[index.order[u * tiles.WIDTH : (u + 1) * tiles.WIDTH][used[u]]][:, index.columns]
+        rows = Z[index.order[u * WIDTH : (u + 1) * WIDTH][used[u]]][:, index.columns]
         assert np.linalg.norm(rows - centre, axis=1).max() <= index.radii[u]

@@ -10,8 +10,8 @@ from covering import in_one_test
 from drsne.backends.numba.kernels import descent as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors import descent, exact, inverted_file, search
+from drsne.neighbors.exact import is_little
 from drsne.neighbors.search import knn, nearest
-from drsne.neighbors.small import suits
 
 
 def clustered(n=4000, d=20, seed=0):
@@ -270,7 +270,7 @@ def test_little_data_without_compiled_code(n_jobs, ties):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (600, 3)).astype(float) if ties else rng.normal(size=(600, 7))
     with Workers(n_jobs) as workers:
-        assert suits(X)
+        assert is_little(X)
         found = nearest(X, 20, metric="euclidean", workers=workers, method="uncompiled")
     truth = knn(X, 20, method="exact")
     np.testing.assert_allclose(found.distances, truth.distances, rtol=1e-14)
@@ -284,7 +284,7 @@ def test_little_data_without_compiled_code(n_jobs, ties):
 
 
 def test_data_that_are_left_to_the_compiled_search():
-    assert not suits(np.ones((3000, 100)))  # too much work
-    assert not suits(sp.csr_matrix(np.ones((20, 3))))
-    assert not suits(np.full((20, 3), 1e200))  # squares would overflow
-    assert not suits(np.zeros((20, 3)))
+    assert not is_little(np.ones((3000, 100)))  # too much work
+    assert not is_little(sp.csr_matrix(np.ones((20, 3))))
+    assert not is_little(np.full((20, 3), 1e200))  # squares would overflow
+    assert not is_little(np.zeros((20, 3)))

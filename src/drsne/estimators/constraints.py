@@ -50,7 +50,7 @@ def _metric(value: Any) -> None:
 
 
 def _neighbors(value: Any) -> None:
-    from drsne.neighbors.given import check_kind
+    from drsne.neighbors.precomputed import check_kind
 
     check_kind(value)
 

@@ -5,6 +5,8 @@ feature by feature, so the result does not depend on the rounding of the product
 precision, and bounds on their errors prove that a shortlist is complete. If too many shortlists cannot be proved
 complete, the products are repeated in double precision. Rows with shortlists that still cannot be proved complete are
 searched in full.
+
+Little data can be searched by SciPy's distances between all rows, which needs no compiled code.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ Rows = NDArray[np.intp]
 TILE_ROWS, TILE_COLUMNS = 256, 4096
 _ORDINARY = 2.0**200  # scale of the data below which squared distances do not overflow in double precision
 _UNPROVED = 0.02  # largest fraction of the rows of a tile that is searched in full before the precision is raised
+_LITTLE_WORK = 4e8  # largest number of differences of features without compiled code, which take about 0.3 s
+_LARGEST = 1e100  # largest value whose squared differences cannot overflow
 
 
 class Points(NamedTuple):
@@ -34,9 +38,7 @@ class Points(NamedTuple):
     centred: Any  # (n, d), dense or sparse
     norms: NDArray[np.float64]  # squared norms of the centred points
     rank: Any  # the kernel that ranks shortlists
-    points: (
-        Any  # the points, as an argument of that kernel: an array, or the offsets, columns and values of a CSR matrix
-    )
+    points: Any  # the points as an argument of that kernel: an array, or the three arrays of a CSR matrix
     scale: tuple[float, float]  # factors that convert the distances of ``points`` to those of the data
     square: float  # ratio of the squared distances of ``points`` to those of the centred points
     origin: tuple[float, Any, float]  # (X / scale - mean) / second scale are the centred points
@@ -98,7 +100,7 @@ class Shortlists(NamedTuple):
 def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
     """Return the ``k`` nearest neighbours of ``rows`` among all rows of ``X``."""
     points = Points.of(X)
-    graph = KnnGraph(np.empty((len(rows), k), np.int32), np.empty((len(rows), k)))
+    graph = KnnGraph.empty(len(rows), k)
     factors = [points.centred if sp.issparse(X) else points.centred.astype(np.float32)]  # the last entry is in use
     step = max(1, TILE_ROWS * TILE_COLUMNS // len(points.norms)) if sp.issparse(X) else TILE_ROWS
 
@@ -109,7 +111,8 @@ def exact(X: Any, k: int, rows: Rows, workers: Workers) -> KnnGraph:
             if lists.value.dtype == np.float32 and _n_unproved(lists, bounds, points, some, k) > _UNPROVED * len(some):
                 factors.append(points.centred)
                 lists, bounds = _scanned(points, points.centred, some, k)
-            _rank(points, some, lists, bounds, KnnGraph(graph.indices[out], graph.distances[out]))
+            ranked = lists.names, lists.filled, bounds * points.square, graph.indices[out], graph.distances[out]
+            points.rank(points.points, points.points, some, some, *ranked, whole(len(some)))
 
     workers.run(work, -(-len(rows) // step), grain=1)
     return rescaled(graph, points)
@@ -144,14 +147,47 @@ def _n_unproved(lists: Shortlists, bounds: NDArray[np.float64], points: Points, 
     return int((kth + slack >= bounds).sum())
 
 
-def _rank(points: Points, some: Rows, lists: Shortlists, bounds: NDArray[np.float64], out: KnnGraph) -> None:
-    shortlists = lists.names, lists.filled, bounds * points.square
-    points.rank(points.points, points.points, some, some, *shortlists, *out, whole(len(some)))
-
-
 def rescaled(graph: KnnGraph, points: Points) -> KnnGraph:
     """Convert the distances to the units of the data, in place, and return the neighbours."""
     with np.errstate(over="ignore"):
         for factor in reversed(points.scale):
             graph.distances[...] *= factor
     return graph
+
+
+def is_little(X: Any) -> bool:
+    """Return whether the distances between all rows of ``X`` take less time than a compilation."""
+    if sp.issparse(X) or X.shape[0] ** 2 * float(X.shape[1]) > _LITTLE_WORK:
+        return False
+    largest = float(np.abs(X).max(initial=0.0))
+    return 1.0 / _LARGEST < largest < _LARGEST
+
+
+def uncompiled(X: NDArray[np.float64], k: int, workers: Workers) -> KnnGraph:
+    """Return the ``k`` nearest neighbours of every row of little data."""
+    from scipy.spatial.distance import cdist
+
+    def of(start: int) -> KnnGraph:
+        distances = cdist(X[start : start + TILE_ROWS], X)
+        own = np.arange(len(distances))
+        distances[own, start + own] = np.inf
+        return _nearest_columns(distances, k)
+
+    parts = workers.each(of, range(0, len(X), TILE_ROWS))
+    return KnnGraph(*(np.concatenate(some) for some in zip(*parts, strict=True)))
+
+
+def _nearest_columns(distances: NDArray[np.float64], k: int) -> KnnGraph:
+    """Return the columns of the ``k`` smallest values of every row. Ties are sorted by index."""
+    kth = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    among = distances <= kth
+    indices = np.empty((len(distances), k), np.int32)
+    counts = among.sum(axis=1)
+    usual = counts == k
+    indices[usual] = np.nonzero(among[usual])[1].reshape(-1, k)
+    for row in np.flatnonzero(~usual):  # several columns have the k-th smallest value
+        columns = np.flatnonzero(among[row])
+        indices[row] = columns[np.argsort(distances[row, columns], kind="stable")[:k]]
+    found = np.take_along_axis(distances, indices.astype(np.intp), axis=1)
+    order = np.argsort(found, axis=1, kind="stable")
+    return KnnGraph(np.take_along_axis(indices, order, axis=1), np.take_along_axis(found, order, axis=1))

@@ -35,6 +35,10 @@ _GOOD_RECALL = 0.96  # recall at which the neighbours are not refined
 _REFINED_RECALL = 0.953  # recall at which a refinement ends; a little above .95, because it is measured on few rows
 _LEAST_RECALL = 0.9  # smallest allowed recall after that
 _PART, _STEP = 512, 32_768  # largest number of rows that are compared at once, and whose candidates are in memory
+WIDTH = 128  # number of rows of a tile
+_SPREAD_SAMPLE = 256  # largest number of rows from which the column is chosen along which rows are divided
+_TILES_AT_ONCE = 64  # number of tiles that are filled at once
+_ROUNDING = 1.0 + 1e-6  # more than the rounding errors of a radius that is computed in single precision
 
 
 class Lists(NamedTuple):
@@ -65,15 +69,12 @@ class Lists(NamedTuple):
 
     def parts(self) -> NDArray[np.int64]:
         """Return (list, start, end) of parts of the lists that are small enough to be compared at once."""
-        edges = self.first.tolist()
-        return np.array(
-            [
-                (c, start, min(start + _PART, end))
-                for c, (begin, end) in enumerate(pairwise(edges))
-                for start in range(begin, end, _PART)
-            ],
-            np.int64,
-        )
+        parts = [
+            (c, start, min(start + _PART, end))
+            for c, (begin, end) in enumerate(pairwise(self.first.tolist()))
+            for start in range(begin, end, _PART)
+        ]
+        return np.array(parts, np.int64)
 
 
 class Checked(NamedTuple):
@@ -110,7 +111,7 @@ def approximate(X: NDArray[np.float64], k: int, workers: Workers, *, probes: int
         graph = _refined(points, graph.indices, k, order, checked, workers)
         recall = checked.recall(graph.distances[checked.rows])
     if recall >= _LEAST_RECALL:
-        return KnnGraph(np.ascontiguousarray(graph.indices[:, :k]), np.ascontiguousarray(graph.distances[:, :k]))
+        return KnnGraph(*map(np.ascontiguousarray, graph.first(k)))
     checks.warn(
         f"The approximate search found only {recall:.0%} of the neighbours of {len(checked.rows)} rows, so all rows "
         "were searched exactly, which takes longer. Pass precomputed neighbours to skip the search."
@@ -137,7 +138,7 @@ def enough_probes(lists: Lists, checked: Checked) -> tuple[int, bool]:
 def _searched(points: Points, lists: Lists, k: int, workers: Workers) -> KnnGraph:
     """Return the neighbours of every row in the lists that it probes."""
     parts, n = lists.parts(), len(lists.order)
-    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+    graph = KnnGraph.empty(n, k)
     room = list_kernels.room(k)
     begin = 0
     while begin < len(parts):
@@ -162,7 +163,7 @@ def _rank(
 ) -> None:
     """Write the nearest candidates of ``rows`` to the graph."""
     m, k = len(rows), graph.indices.shape[1]
-    out = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
+    out = KnnGraph.empty(m, k)
     # A row that was compared with fewer than k others is searched in full.
     bounds = np.where(filled < k, -np.inf, np.inf)
     workers.run(points.rank, m, points.points, points.points, rows, rows, candidates, filled, bounds, *out)
@@ -184,13 +185,12 @@ def _refined(
     def ranked(some: NDArray[np.int32], near: NDArray[np.int32], graph: KnnGraph) -> None:
         _rank(points, some, order[near], np.full(len(some), width, np.int32), graph, workers)
 
-    graph = KnnGraph(np.empty((n, k), np.int32), np.empty((n, k)))
+    graph = KnnGraph.empty(n, k)
 
     def recall(near: NDArray[np.int32]) -> float:
         ranked(checked.rows.astype(np.int32), near[position[checked.rows]], graph)
-        return checked.recall(
-            rescaled(KnnGraph(graph.indices[checked.rows], graph.distances[checked.rows]), points).distances
-        )
+        some = KnnGraph(graph.indices[checked.rows], graph.distances[checked.rows])
+        return checked.recall(rescaled(some, points).distances)
 
     descent.refined(rows, near, workers, recall, _REFINED_RECALL)
     for start in range(0, n, _STEP):
@@ -220,3 +220,77 @@ def _centres(rows: NDArray[np.float32], count: int, workers: Workers) -> NDArray
         sizes = np.bincount(label, minlength=len(centres))
         centres = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centres).astype(np.float32)
     return centres
+
+
+class Tiles(NamedTuple):
+    """Lists of training rows in tiles, with which new rows are compared.
+
+    A tile contains the values of its rows column by column, so that a new row is compared with all rows of a tile at
+    once. The columns with the largest variance come first, so that few columns suffice to tell that most tiles contain
+    no near row. ``kernels/lists.py`` compares the rows.
+    """
+
+    tiles: NDArray[np.float32]  # differences of the rows from the centres of their lists, (tiles, d, WIDTH)
+    order: NDArray[np.int32]  # the number of the row in each place of the tiles, (tiles * WIDTH,)
+    first: NDArray[np.int64]  # the first tile of each list, (lists + 1,)
+    centres: NDArray[np.float32]  # (lists, d)
+    radii: NDArray[np.float64]  # no row of a list is farther from its centre, (lists,)
+    columns: NDArray[np.intp]  # the columns of the data in the order of these arrays, (d,)
+
+    @classmethod
+    def halved(cls, Z: NDArray[np.float64]) -> Tiles:
+        """Return the tiles of rows that are divided in halves until each list has one tile."""
+        order = _halves(Z)
+        first = np.append(np.arange(0, len(Z), WIDTH), len(Z))
+        centres = np.stack([Z[order[lo:hi]].mean(axis=0) for lo, hi in pairwise(first)])
+        return cls._filled(Z, order, first, centres.astype(np.float32))
+
+    @classmethod
+    def of(cls, Z: NDArray[np.float64], lists: Lists) -> Tiles:
+        """Return the tiles of the lists of an inverted file."""
+        return cls._filled(Z, lists.order, lists.first, lists.centres)
+
+    @classmethod
+    def _filled(
+        cls, Z: NDArray[np.float64], order: NDArray[np.int32], first: NDArray[np.int64], centres: NDArray[np.float32]
+    ) -> Tiles:
+        """Return the tiles of rows that are sorted by list; the list c has the rows first[c] to first[c + 1]."""
+        sizes = np.diff(first)
+        tile = np.append(0, np.cumsum(-(-sizes // WIDTH)))
+        columns = np.argsort(-np.einsum("ij,ij->j", Z, Z), kind="stable")
+        tiles = np.empty((tile[-1], Z.shape[1], WIDTH), np.float32)
+        row = np.full(tile[-1] * WIDTH, -1, np.int32)  # -1 is a place without a row
+        row[np.repeat(tile[:-1] * WIDTH - first[:-1], sizes) + np.arange(len(Z))] = order
+        owner = np.repeat(np.arange(len(sizes)), np.diff(tile))
+        radii = np.zeros(len(sizes))
+        for start in range(0, len(tiles), _TILES_AT_ONCE):
+            some = slice(start, start + _TILES_AT_ONCE)
+            names, centre = (
+                row[start * WIDTH : (start + _TILES_AT_ONCE) * WIDTH].reshape(-1, WIDTH),
+                centres[owner[some]],
+            )
+            residual = (Z[names] - centre[:, None])[:, :, columns].astype(np.float32)
+            squares = np.einsum("tij,tij->ti", residual, residual, dtype=np.float64)
+            np.maximum.at(radii, owner[some], np.sqrt(np.where(names >= 0, squares, 0.0).max(axis=1)))
+            residual[names < 0] = np.inf
+            tiles[some] = residual.transpose(0, 2, 1)
+        return cls(tiles, row, tile, np.ascontiguousarray(centres[:, columns]), radii * _ROUNDING, columns)
+
+
+def _halves(Z: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return an order of the rows in which the rows of a tile are near each other.
+
+    A part is divided along its widest column, into two parts that are full tiles.
+    """
+    order = np.arange(len(Z), dtype=np.int32)
+    parts = [(0, len(Z))]
+    while parts:
+        lo, hi = parts.pop()
+        if hi - lo <= WIDTH:
+            continue
+        rows = order[lo:hi]
+        widest = int(Z[rows[:: -(-len(rows) // _SPREAD_SAMPLE)]].var(axis=0).argmax())
+        middle = -(-len(rows) // WIDTH) // 2 * WIDTH
+        order[lo:hi] = rows[np.argpartition(Z[rows, widest], middle)]
+        parts += [(lo, lo + middle), (lo + middle, hi)]
+    return order

@@ -7,6 +7,7 @@ are not used, and metrics of scikit-learn are computed for one row at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,14 @@ from numpy.typing import NDArray
 from drsne.backends.numba.kernels import lists as list_kernels
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.equal_rows import EqualRows
 from drsne.neighbors.exact import Points, rescaled
 from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.inverted_file import APPROXIMATE_FROM, PROBES, Checked, Lists, enough_probes
-from drsne.neighbors.precomputed import NOISE
-from drsne.neighbors.search import EUCLIDEAN, MANHATTAN, canonical, metric_options, unit_rows
-from drsne.neighbors.tiles import Tiles
-from drsne.precision import NEARLY_DOUBLE, rounded
+from drsne.neighbors.inverted_file import APPROXIMATE_FROM, PROBES, Checked, Lists, Tiles, enough_probes
+from drsne.neighbors.search import EUCLIDEAN, Distances, canonical, unit_rows
 
 Search = Callable[[Any, int, Workers], KnnGraph]
 _GRAIN = 16  # number of new rows per block
+_ROWS_AT_ONCE = 4096
 _FOR_CHECKS = 90  # number of neighbours for which the recall of the lists is measured
 
 
@@ -109,7 +107,7 @@ def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
         else:
             probed = np.empty((m, probes), np.int32)
             workers.run(list_kernels.probes, m, queries, centres, probed, grain=_GRAIN)
-        names, filled, bound = np.empty((m, _room(k)), np.int32), np.empty(m, np.int32), np.empty(m)
+        names, filled, bound = np.empty((m, 2 * (k + k // 4 + 16)), np.int32), np.empty(m, np.int32), np.empty(m)
         with np.errstate(over="ignore"):
             rows = np.ascontiguousarray(queries[:, tiles.columns])
             workers.run(list_kernels.shortlists, m, rows, *tiles[:-1], probed, k, names, filled, bound, grain=_GRAIN)
@@ -118,13 +116,9 @@ def _dense(X: NDArray[np.float64], workers: Workers) -> Search:
     return search
 
 
-def _room(k: int) -> int:
-    return 2 * (k + k // 4 + 16)
-
-
 def _ranked(points: Points, rows: Any, m: int, k: int, listed: tuple[Any, Any, Any], workers: Workers) -> KnnGraph:
     """Return the k nearest of the listed candidates of new rows, or of all rows if a list is not proved complete."""
-    graph = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
+    graph = KnnGraph.empty(m, k)
     every, none = np.arange(m, dtype=np.intp), np.full(m, -1, np.intp)
     workers.run(points.rank, m, rows, points.points, every, none, *listed, *graph, grain=_GRAIN)
     return rescaled(graph, points)
@@ -148,7 +142,7 @@ def _cosine(among_unit_rows: Search) -> Search:
 
     def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
         zero = np.asarray(abs(Q).max(axis=1).todense()).ravel() == 0 if sp.issparse(Q) else ~Q.any(axis=1)
-        parts = [_scaled_to_unit(Q[i : i + 1], alone=bool(zero[i])) for i in range(Q.shape[0])]
+        parts = [Q[i : i + 1] if zero[i] else unit_rows(Q[i : i + 1]) for i in range(Q.shape[0])]
         unit = sp.csr_matrix(sp.vstack(parts)) if sp.issparse(Q) else np.concatenate(parts)
         graph = among_unit_rows(unit, k, workers)
         distances = 0.5 * graph.distances**2
@@ -158,40 +152,16 @@ def _cosine(among_unit_rows: Search) -> Search:
     return search
 
 
-def _scaled_to_unit(row: Any, *, alone: bool) -> Any:
-    return row if alone else unit_rows(row)
-
-
 def _other(X: Any, metric: Any) -> Search:
-    """Return a search by a metric of scikit-learn or a callable."""
-    from sklearn.metrics import pairwise_distances
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
-
-    boolean, options = metric in PAIRWISE_BOOLEAN_FUNCTIONS, metric_options(X, metric)
-    X = canonical(X) if sp.issparse(X) else X
-    X = X.astype(bool) if boolean else X
-    equal = EqualRows(X)
-
-    def distances(row: Any, workers: Workers) -> NDArray[np.float64]:
-        if sp.issparse(row) and metric in MANHATTAN:
-            D = np.empty((1, X.shape[0]))
-            parts = ((A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data) for A in (canonical(row), X))
-            workers.run(kernels.sparse_manhattan, 1, *next(parts), *next(parts), np.zeros(1, np.intp), D)
-            return D
-        with np.errstate(all="ignore"):  # the caller checks that distances are finite
-            return np.asarray(pairwise_distances(row, X, metric=metric, **options), dtype=np.float64)
+    """Return a search by a metric of scikit-learn or a callable, for one row at a time."""
+    distances = Distances(X, metric)
+    equal = EqualRows(distances.rows)
 
     def search(Q: Any, k: int, workers: Workers) -> KnnGraph:
-        Q = canonical(Q) if sp.issparse(Q) else Q
-        Q = Q.astype(bool) if boolean else Q
-        graph = KnnGraph(np.empty((Q.shape[0], k), np.int32), np.empty((Q.shape[0], k)))
+        Q, graph = distances.converted(Q), KnnGraph.empty(Q.shape[0], k)
         for i in range(Q.shape[0]):
-            D = distances(Q[i : i + 1], workers)
-            if not callable(metric):
-                D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)
-            workers.run(
-                kernels.nearest_in_rows, 1, D, np.array([-1]), graph.indices[i : i + 1], graph.distances[i : i + 1]
-            )
+            out = graph.indices[i : i + 1], graph.distances[i : i + 1]
+            workers.run(kernels.nearest_in_rows, 1, distances.to(Q[i : i + 1], workers), np.array([-1]), *out)
         # By rounding, or by the definition of a metric, equal rows can have a distance.
         _put_first(equal.first(Q), np.arange(Q.shape[0]), graph)
         return graph
@@ -211,28 +181,39 @@ def _put_first(twins: NDArray[np.intp], some: NDArray[np.intp], graph: KnnGraph)
         indices[0], distances[0] = twin, 0.0
 
 
-def among_distances(D: Any, k: int, workers: Workers) -> KnnGraph:
-    """Return the nearest training rows of new rows from a matrix, or a sparse graph, of distances (m, n)."""
-    m = D.shape[0]
-    graph = KnnGraph(np.empty((m, k), np.int32), np.empty((m, k)))
-    smallest = D.data.min(initial=0.0) if sp.issparse(D) else D.min(initial=0.0)
-    if smallest < -NOISE:
-        raise ValueError(
-            f"X must hold non-negative distances with metric='precomputed'; got {smallest:g}. Pass distances, not "
-            "similarities."
-        )
-    if not sp.issparse(D):
-        workers.run(kernels.nearest_in_rows, m, np.maximum(D, 0.0), np.full(m, -1), *graph, grain=_GRAIN)
-        return graph
-    counts = np.diff(D.indptr)
-    if m and counts.min() < k:
-        raise ValueError(
-            f"X must list at least {k} training rows for every new row, as many as the fit used; row "
-            f"{int(counts.argmin())} lists {int(counts.min())}. Build the graph with n_neighbors={k}."
-        )
-    for i in range(m):
-        names, lengths = (part[D.indptr[i] : D.indptr[i + 1]] for part in (D.indices, D.data))
-        lengths = np.maximum(lengths, 0.0)
-        nearest = np.lexsort((names, lengths))[:k]
-        graph.indices[i], graph.distances[i] = names[nearest], lengths[nearest]
-    return graph
+def hashes(X: Any) -> NDArray[np.uint64]:
+    """Return a number for each row of dense data, or of sparse data in canonical format. Equal rows have equal ones."""
+    factors = 2 * np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64) + np.uint64(1)
+    out = np.empty(X.shape[0], np.uint64)
+    for start in range(0, len(out), _ROWS_AT_ONCE):
+        some = X[start : start + _ROWS_AT_ONCE]
+        bits = ((some.data if sp.issparse(some) else np.ascontiguousarray(some)) + 0.0).view(np.uint64)
+        bits ^= bits >> np.uint64(32)  # numbers with few digits differ only in their first bits
+        bits = sp.csr_matrix((bits, some.indices, some.indptr), some.shape) if sp.issparse(some) else bits
+        out[start : start + _ROWS_AT_ONCE] = bits @ factors
+    return out
+
+
+class EqualRows:
+    """The rows of dense float64 or boolean data, or of sparse data in canonical format, sorted by their hashes."""
+
+    def __init__(self, X: Any) -> None:
+        self._X = X
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        found = hashes(self._X)
+        order = np.argsort(found, kind="stable")
+        return found[order], order
+
+    def first(self, Q: Any) -> NDArray[np.intp]:
+        """Return the first row that equals each row of ``Q``, or -1."""
+        values, order = self._sorted
+        wanted, first = hashes(Q), np.full(Q.shape[0], -1, np.intp)
+        at, end = (np.searchsorted(values, wanted, side=side) for side in ("left", "right"))
+        while len(left := np.flatnonzero(at < end)):
+            rows = order[at[left]]
+            same = np.asarray((self._X[rows] != Q[left]).sum(axis=1)).ravel() == 0
+            first[left[same]] = rows[same]
+            at[left] = np.where(same, end[left], at[left] + 1)  # different rows can have the same hash
+        return first

@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from drsne import checks
 from drsne.backends.numba.kernels import neighbors as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.exact import exact
-from drsne.neighbors.graph import KnnGraph
+from drsne.neighbors.exact import exact, is_little, uncompiled
+from drsne.neighbors.graph import KnnGraph, available
 from drsne.neighbors.inverted_file import APPROXIMATE_FROM, approximate
-from drsne.neighbors.precomputed import NOISE, available, blocks, check_precomputed, from_graph, from_matrix
-from drsne.neighbors.small import small, suits
+from drsne.neighbors.precomputed import NOISE, blocks, check_precomputed, from_graph, from_matrix
 from drsne.precision import NEARLY_DOUBLE, rounded
 
 EUCLIDEAN = ("euclidean", "l2", "minkowski", "sqeuclidean")  # minkowski is used with its default, p = 2
@@ -127,8 +126,9 @@ def checked(graph: KnnGraph, metric: Any) -> KnnGraph:
 
 
 def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
+    every = np.arange(X.shape[0]) if rows is None else rows
     if isinstance(metric, str) and metric == "precomputed":
-        return from_graph(X, k, _every(X, rows)) if sp.issparse(X) else from_matrix(X, k, _every(X, rows), workers)
+        return from_graph(X, k, every) if sp.issparse(X) else from_matrix(X, k, every, workers)
     if metric in EUCLIDEAN:
         graph = _euclidean(canonical(X) if sp.issparse(X) else X, k, rows, method, workers)
         if metric != "sqeuclidean":
@@ -143,17 +143,17 @@ def _search(X: Any, k: int, metric: Any, rows: NDArray[np.intp] | None, method: 
             "method='approximate' needs a Euclidean or cosine metric, and no rows of zeros with cosine; got "
             f"metric={metric!r}. Pass method='exact'."
         )
-    return _by_blocks(X, k, metric, _every(X, rows), workers)
-
-
-def _every(X: Any, rows: NDArray[np.intp] | None) -> NDArray[np.intp]:
-    return np.arange(X.shape[0]) if rows is None else rows
+    distances, graph = Distances(X, metric), KnnGraph.empty(len(every), k)
+    for some, out in blocks(every, X.shape[0]):
+        D = distances.to(distances.rows[some], workers)
+        workers.run(kernels.nearest_in_rows, len(some), D, some, graph.indices[out], graph.distances[out])
+    return graph
 
 
 def _euclidean(X: Any, k: int, rows: NDArray[np.intp] | None, method: str, workers: Workers) -> KnnGraph:
     n = X.shape[0]
-    if method == "uncompiled" and rows is None and suits(X):
-        return small(X, k, workers)
+    if method == "uncompiled" and rows is None and is_little(X):
+        return uncompiled(X, k, workers)
     inexact = method == "approximate" or (method != "exact" and n >= APPROXIMATE_FROM and not sp.issparse(X))
     if inexact and rows is None:
         if sp.issparse(X):
@@ -187,44 +187,45 @@ def unit_rows(X: Any) -> Any:
     return normalize(sp.csr_matrix(sp.diags(1.0 / largest) @ X) if sp.issparse(X) else X / largest[:, None])
 
 
-def metric_options(X: Any, metric: Any) -> dict[str, Any]:
-    """Return the arguments of a metric that scikit-learn would compute from the data."""
-    if metric == "seuclidean":
-        return {"V": X.var(axis=0, ddof=1)}
-    if metric == "mahalanobis":
-        return {"VI": np.linalg.pinv(np.atleast_2d(np.cov(X.T)))}
-    return {}
-
-
-def _by_blocks(X: Any, k: int, metric: Any, rows: NDArray[np.intp], workers: Workers) -> KnnGraph:
-    """Return neighbours ranked by scikit-learn's distances, which are computed block by block.
+class Distances:
+    """Distances to the ``rows`` of some data, by a metric of scikit-learn or a callable.
 
     scikit-learn's own search is not used, because it runs on OpenMP, which does not survive a fork.
     """
-    from sklearn.metrics import pairwise_distances
-    from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
 
-    if sp.issparse(X):
-        X = canonical(X)
-        if not callable(metric) and metric not in _SPARSE:
+    def __init__(self, X: Any, metric: Any) -> None:
+        from sklearn.metrics.pairwise import PAIRWISE_BOOLEAN_FUNCTIONS
+
+        if sp.issparse(X) and not callable(metric) and metric not in _SPARSE:
             raise ValueError(f"metric must support sparse data if X is sparse; got {metric!r}. Pass X.toarray().")
-    if metric == "haversine" and X.shape[1] != 2:
-        raise ValueError(
-            f"metric='haversine' needs two columns, latitude and longitude in radians; got {X.shape[1]}. Pass these "
-            "two columns, or another metric."
-        )
-    options = metric_options(X, metric)
-    X = X.astype(bool) if metric in PAIRWISE_BOOLEAN_FUNCTIONS else X
-    indices, distances = np.empty((len(rows), k), np.int32), np.empty((len(rows), k))
-    for some, out in blocks(rows, X.shape[0]):
-        if sp.issparse(X) and metric in MANHATTAN:  # scikit-learn uses OpenMP here as well
-            D = np.empty((len(some), X.shape[0]))
-            parts = X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data
-            workers.run(kernels.sparse_manhattan, len(some), *parts, *parts, some, D)
+        if metric == "haversine" and X.shape[1] != 2:
+            raise ValueError(
+                "metric='haversine' needs two columns, latitude and longitude in radians; got "
+                f"{X.shape[1]}. Pass these two columns, or another metric."
+            )
+        self._metric, self._boolean = metric, metric in PAIRWISE_BOOLEAN_FUNCTIONS
+        self._options = {}  # the arguments of a metric that scikit-learn would compute from the data
+        if metric == "seuclidean":
+            self._options = {"V": X.var(axis=0, ddof=1)}
+        elif metric == "mahalanobis":
+            self._options = {"VI": np.linalg.pinv(np.atleast_2d(np.cov(X.T)))}
+        self.rows = self.converted(X)
+
+    def converted(self, rows: Any) -> Any:
+        """Return rows in the form that the metric needs."""
+        rows = canonical(rows) if sp.issparse(rows) else rows
+        return rows.astype(bool) if self._boolean else rows
+
+    def to(self, Q: Any, workers: Workers) -> NDArray[np.float64]:
+        """Return the distances of converted rows ``Q`` to all rows of the data."""
+        from sklearn.metrics import pairwise_distances
+
+        if sp.issparse(Q) and self._metric in MANHATTAN:  # scikit-learn uses OpenMP here as well
+            D = np.empty((Q.shape[0], self.rows.shape[0]))
+            parts = [(A.indptr.astype(np.int64), A.indices.astype(np.int32), A.data) for A in (Q, self.rows)]
+            workers.run(kernels.sparse_manhattan, len(D), *parts[0], *parts[1], np.arange(len(D)), D)
         else:
             with np.errstate(all="ignore"):  # the caller checks that distances are finite
-                D = np.asarray(pairwise_distances(X[some], X, metric=metric, **options), dtype=np.float64)
-        if not callable(metric):
-            D = rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)
-        workers.run(kernels.nearest_in_rows, len(some), D, some, indices[out], distances[out])
-    return KnnGraph(indices, distances)
+                D = pairwise_distances(Q, self.rows, metric=self._metric, **self._options)
+                D = np.asarray(D, dtype=np.float64)
+        return D if callable(self._metric) else rounded(np.where((D < 0) & (D > -NOISE), 0.0, D), NEARLY_DOUBLE)

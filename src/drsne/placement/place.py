@@ -13,7 +13,8 @@ from scipy.special import expit
 from drsne.affinities import conditional_affinities
 from drsne.backends.placing import Placer, Rows, Shared
 from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.queries import Search, among_distances, search_among
+from drsne.neighbors.precomputed import among_distances
+from drsne.neighbors.queries import Search, search_among
 from drsne.pca import scores
 from drsne.placement.reference import CORRECTING, Reference
 from drsne.terms.masses import slots

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from drsne import checks
 from drsne.affinities import DEFAULT_CALIBRATION
 from drsne.backends.numba.threads import Workers
-from drsne.neighbors.precomputed import available
+from drsne.neighbors.graph import available
 from drsne.neighbors.search import nearest
 from drsne.tl.representation import PCA_KEY, Representation
 
