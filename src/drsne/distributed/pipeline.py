@@ -204,7 +204,7 @@ def _checked_model(model: DRSNE | None, seed: int) -> DRSNE:
                 f"array as init in distributed.fit; got {name}={getattr(estimator, name)!r}. Reduce the columns of "
                 "the data before, and leave the others at their defaults."
             )
-    estimator._check_parameters(estimator.get_params(deep=False), estimator._defaults())
+    estimator._checked_parameters()
     return estimator
 
 
