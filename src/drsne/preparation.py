@@ -24,19 +24,17 @@ from drsne.neighbors.graph import KnnGraph, Sizes, adjusted
 from drsne.neighbors.precomputed import checked_neighbors
 from drsne.neighbors.search import nearest
 from drsne.pca import reduced
-from drsne.placement.reference import CORRECTING, Training, spacings
+from drsne.placement.reference import CORRECTING, Law, Training, spacings
 from drsne.precision import rounded
 from drsne.terms.concentration import Concentration
 from drsne.terms.contrast import Dimension, automatic, local_dimension
-from drsne.terms.kernel import log_scales
 from drsne.terms.kl import StoredPairs, stored
 from drsne.terms.log_radii import Correlation, LogRadii, input_log_radii, standardized
 from drsne.terms.masses import mean as weighted_mean
 from drsne.terms.masses import slots
-from drsne.terms.new_row import Law
 from drsne.terms.objective import Objective
-from drsne.terms.problem import Loss, Problem, Smoothings
-from drsne.terms.profile import added_length, group_neighbors, profile, repeated, winsorized
+from drsne.terms.problem import Loss, Problem
+from drsne.terms.profile import added_length, group_neighbors, log_scales, profile, repeated, winsorized
 
 Array = NDArray[np.float64]
 _MOST_SAMPLES_KEPT = 10_000  # largest number of samples for which the nearest neighbours are kept for scores
@@ -460,7 +458,8 @@ def problem_of(
         precision=objective.precision,
         engine=engine,
         backend=backend,
-        smoothings=Smoothings(delta, objective.distance_smoothing),
+        affinity_smoothing=delta,
+        distance_smoothing=objective.distance_smoothing,
         adaptation=adaptation,
         masses=masses,
     )

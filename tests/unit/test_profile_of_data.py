@@ -7,11 +7,12 @@ import pytest
 
 from drsne import DRSNE, Objective, Smoothing
 from drsne.neighbors.search import knn
-from drsne.terms.kernel import LARGEST_LOG_SCALE, log_scales
 from drsne.terms.profile import (
     DEFAULT_SMOOTHING,
+    LARGEST_LOG_SCALE,
     LEAST_GROUP,
     group_neighbors,
+    log_scales,
     profile,
     repeated,
     winsorized,

@@ -16,8 +16,7 @@ from drsne.estimators.path import AUTO_WEIGHTS
 from drsne.neighbors.graph import KnnGraph
 from drsne.terms import masses as weighted
 from drsne.terms.contrast import automatic, local_dimension
-from drsne.terms.kernel import log_scales
-from drsne.terms.profile import profile, winsorized
+from drsne.terms.profile import log_scales, profile, winsorized
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4)) * RNG.uniform(0.5, 3, (40, 1))

@@ -10,9 +10,9 @@ from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
 from drsne.preparation import problem_of
+from drsne.terms.concentration import NeighborTable
 from drsne.terms.contrast import local_dimension
 from drsne.terms.log_radii import correlation_and_slope, standardized
-from drsne.terms.neighborhoods import NeighborTable
 from drsne.terms.problem import Problem, Weighted
 from drsne.terms.profile import DEFAULT_SMOOTHING, loss_and_slope, profile
 

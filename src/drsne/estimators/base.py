@@ -37,9 +37,9 @@ from drsne.optimize.schedule import Schedule
 from drsne.placement.reference import Reference
 from drsne.preparation import Settings, prepared_together
 from drsne.progress import ProgressBar
-from drsne.terms.new_row import Density
 from drsne.terms.problem import Problem, State
 from drsne.terms.pull import OldPlaces
+from drsne.terms.term import Density
 
 _NEIGHBORS = 30  # number of neighbours in the map that determine a length, for models without density_neighbors
 

@@ -79,10 +79,10 @@ def _classes() -> dict[str, Any]:
     from drsne.affinities import Calibration
     from drsne.optimize.optimizers import Adam, Momentum
     from drsne.optimize.schedule import Phase, Schedule
-    from drsne.placement.reference import Training
-    from drsne.terms.new_row import Density, Law, MapTerm, RadiusTerm
+    from drsne.placement.reference import Law, Training
     from drsne.terms.objective import Objective
     from drsne.terms.profile import Smoothing
+    from drsne.terms.term import Density, MapTerm, RadiusTerm
 
     ours = (Adam, Calibration, Density, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
     return {kind.__name__: kind for kind in (*ours, Smoothing, Training, PCA)}

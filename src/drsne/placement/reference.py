@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,55 @@ from numpy.typing import NDArray
 from drsne.affinities import Calibration
 from drsne.backends.arrays import host
 from drsne.neighbors.graph import KnnGraph
-from drsne.terms.new_row import Density, Law
+from drsne.terms.profile import Profile
+from drsne.terms.term import Density
 
 Array = NDArray[np.float64]
-_CONSTANT = Law()
 CORRECTING = 10  # number of the nearest training rows whose mean correction applies to the radius of a new row
+_UNBOUNDED = 1e300  # larger than any logarithm
+
+
+class Law(NamedTuple):
+    """A clipped linear function of the log radius of a row, ``clip(slope log r + intercept, low, high) + shift``.
+
+    With a smoothing s, v becomes ``log(exp(v) + s)`` before it is clipped.
+    """
+
+    slope: float = 0.0
+    intercept: float = 0.0
+    low: float = -_UNBOUNDED
+    high: float = _UNBOUNDED
+    shift: float = 0.0
+    smoothing: float = 0.0
+
+    @classmethod
+    def of_profile(cls, found: Profile, exponent: float, smoothing: float) -> Law:
+        """Return the log relative concentration of a row among the rows of a profile."""
+        return cls(-exponent, -found.log_mean(exponent), smoothing=smoothing)
+
+    def within(self, log: Array, target: Array) -> Law:
+        """Return the law of the targets of new rows, which stay in the range of those of the training rows.
+
+        ``target`` is ``log`` after it was winsorised and normalised again.
+        """
+        middle = int(np.argsort(log)[len(log) // 2])
+        shift = float(target[middle] - log[middle])
+        return self._replace(low=float(target.min()) - shift, high=float(target.max()) - shift, shift=shift)
+
+    def times(self, factor: float) -> Law:
+        """Return ``factor`` times the function, for a factor that is not negative."""
+        slope, intercept, low, high, shift, smoothing = self
+        return Law(factor * slope, factor * intercept, factor * low, factor * high, factor * shift, smoothing)
+
+    def at(self, log_radii: Array) -> Array:
+        """Return the values of the function."""
+        values = self.slope * log_radii + self.intercept
+        if self.smoothing:
+            values = np.log(np.exp(values) + self.smoothing)
+        return np.asarray(np.clip(values, self.low, self.high) + self.shift)
+
+
+_CONSTANT = Law()
 
 
 def spacings(graph: KnnGraph, radii: Array) -> Array | None:

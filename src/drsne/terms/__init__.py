@@ -2,6 +2,5 @@
 
 Loops over pairs and points are left to a backend. ``term`` says what a term is, ``kl`` has the KL divergence of t-SNE,
 ``concentration`` the density term of DR-SNE, ``log_radii`` that of den-SNE, and ``pull`` the term of updates.
-``problem`` adds the terms up. ``profile``, ``contrast``, ``kernel`` and ``neighborhoods`` have the quantities that
-terms compare, and ``new_row`` the loss of one more row.
+``problem`` adds the terms up. ``profile`` and ``contrast`` have the quantities that terms compare.
 """

@@ -64,13 +64,6 @@ def _entropy(p: NDArray[Any], smoothing: float, block: int = 2**20) -> float:
     return total
 
 
-class KLValue(NamedTuple):
-    """The gradient of the KL term, and its value if losses were requested."""
-
-    gradient: Array  # (n, d)
-    kl: float | None
-
-
 def kl_term(
     Y: NDArray[Any],
     stored: StoredPairs,
@@ -83,8 +76,10 @@ def kl_term(
     inverse_scales: NDArray[Any] | None = None,
     losses: bool = False,
     factor: float = 1.0,
-) -> KLValue:
-    """Return ``factor`` times the gradient of the KL term, ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
+) -> tuple[Array, float | None]:
+    """Return ``factor`` times the gradient of the KL term, and its value if ``losses`` is True.
+
+    The gradient is ``4 a sum_j A_ij w_ij (y_i - y_j) - 4 (S / Z) F_i``.
 
     ``a`` is the exaggeration, ``S`` is the sum of the affinities, and ``repulsion`` holds ``Z`` and ``F``. ``F`` is
     overwritten. ``Y`` and ``inverse_scales`` (n,), those of the adaptive kernel, have the dtype used for pairwise
@@ -97,9 +92,9 @@ def kl_term(
     total = stored.mass if mass is None else mass
     gradient = backend.combined(gradient, forces, 4.0 * exaggeration, 4.0 * total / Z, factor)
     if not losses:
-        return KLValue(gradient, None)
+        return gradient, None
     energy = backend.energy(Y, stored.pairs, base, delta, inverse_scales)
-    return KLValue(gradient, stored.entropy + energy + stored.mass * float(np.log(Z)))
+    return gradient, stored.entropy + energy + stored.mass * float(np.log(Z))
 
 
 def stored(P: sp.csr_matrix | PairList, precision: str) -> sp.csr_matrix | PairList:

@@ -17,8 +17,7 @@ from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.backends import Backend, PairList
 from drsne.backends.arrays import cast, namespace
 from drsne.neighbors.graph import KnnGraph
-from drsne.terms.new_row import Density, RadiusTerm
-from drsne.terms.term import Moment, Term
+from drsne.terms.term import Density, Moment, RadiusTerm, Term
 
 Array = NDArray[np.float64]
 _LEAST_SHARE = 1e-6  # smallest radius in the data, relative to the median radius (both are squared lengths)

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from drsne import checks
 from drsne.affinities import DEFAULT_CALIBRATION, Calibration
 from drsne.terms.contrast import of_scales
-from drsne.terms.kernel import KERNELS, adaptation
 from drsne.terms.problem import LARGE_MAP
 from drsne.terms.profile import DEFAULT_QUANTILE, DEFAULT_SMOOTHING, Smoothing
 from drsne.terms.term import Term
 
+FULL_ADAPTATION = 0.1  # smallest density weight at which the automatic kernel adapts fully
 _LEAST_SAMPLE = 10  # smallest automatic number of neighbours in a share
 
 
@@ -124,47 +124,39 @@ class Objective:
         checks.choice("support", self.support, ("symmetric", "directed"))
         checks.choice("normalizer", self.normalizer, ("attached", "detached"))
         checks.choice("precision", self.precision, ("single", "double"))
-        checks.choice("kernel", self.kernel, KERNELS)
+        checks.choice("kernel", self.kernel, ("auto", "adaptive", "fixed"))
         checks.flag("small_groups", self.small_groups)
-        if checks.number("target_quantile", self.target_quantile, at_least=0) >= 0.5:
-            raise ValueError(
-                f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 for an unchanged target."
-            )
-        if self.input_exponent is not None:
-            checks.number(
-                "input_exponent", self.input_exponent, above=0, hint="Pass None for the estimator's contrast."
-            )
-        checks.number("embedding_exponent", self.embedding_exponent, above=0)
-        if self.max_contrast != math.inf:
-            checks.number("max_contrast", self.max_contrast, above=0, hint="Pass math.inf for the usual limits.")
-        if isinstance(self.scale_exponent, str):
-            checks.choice("scale_exponent", self.scale_exponent, ("auto",), also=", a number of at least 0 or None")
-        elif self.scale_exponent is not None:
-            checks.number("scale_exponent", self.scale_exponent, at_least=0, hint="Pass None for the default.")
-        for name in ("input_weight", "embedding_weight"):
+        for name in ("input_weight", "embedding_weight", "affinity_smoothing", "distance_smoothing"):
             checks.number(name, getattr(self, name), at_least=0)
         if not self.input_weight + self.embedding_weight:
             raise ValueError(
                 "input_weight and embedding_weight must not both be 0; got 0 and 0. Pass density_weight=0 for plain "
                 "t-SNE."
             )
+        if checks.number("target_quantile", self.target_quantile, at_least=0) >= 0.5:
+            raise ValueError(
+                f"target_quantile must be below 0.5; got {self.target_quantile!r}. Pass 0 for an unchanged target."
+            )
+        checks.number("embedding_exponent", self.embedding_exponent, above=0)
+        if self.input_exponent is not None:
+            hint = "Pass None for the estimator's contrast."
+            checks.number("input_exponent", self.input_exponent, above=0, hint=hint)
+        if self.max_contrast != math.inf:
+            checks.number("max_contrast", self.max_contrast, above=0, hint="Pass math.inf for the usual limits.")
+        if isinstance(self.scale_exponent, str):
+            checks.choice("scale_exponent", self.scale_exponent, ("auto",), also=", a number of at least 0 or None")
+        elif self.scale_exponent is not None:
+            checks.number("scale_exponent", self.scale_exponent, at_least=0, hint="Pass None for the default.")
         if isinstance(self.sampled_neighbors, str):
             checks.choice("sampled_neighbors", self.sampled_neighbors, ("auto",), also=", an integer or None")
         elif self.sampled_neighbors is not None:
             checks.integer("sampled_neighbors", self.sampled_neighbors, at_least=1, hint="Pass None for all.")
-        for name in ("affinity_smoothing", "distance_smoothing"):
-            checks.number(name, getattr(self, name), at_least=0)
-        for name, kind in (
-            ("input_smoothing", Smoothing),
-            ("embedding_smoothing", Smoothing),
-            ("calibration", Calibration),
-        ):
-            if not isinstance(getattr(self, name), kind):
+        kinds = {"input_smoothing": Smoothing, "embedding_smoothing": Smoothing, "calibration": Calibration}
+        for name, kind in kinds.items():
+            if not isinstance(value := getattr(self, name), kind):
                 raise TypeError(
-                    f"{name} must be a drsne.{kind.__name__}; got {getattr(self, name)!r}. Omit {name} to use "
-                    "the default."
+                    f"{name} must be a drsne.{kind.__name__}; got {value!r}. Omit {name} to use the default."
                 )
-
         if not isinstance(self.terms, tuple) or not all(callable(each) for each in self.terms):
             raise TypeError(f"terms must be a tuple of callables; got {self.terms!r}. Omit it for the usual loss.")
 
@@ -198,14 +190,13 @@ class Objective:
         The term compares the neighbours in the data only, without a contrast, and its target is not winsorised. The
         scales of the kernel do not change.
         """
-        weights = NEIGHBORHOODS["input"]
         scale_exponent = self.scale_exponent
         if scale_exponent is None:
             scale_exponent = "auto" if self.contrast is None else of_scales(self.contrast)
         return replace(
             self,
-            input_weight=weights.input,
-            embedding_weight=weights.embedding,
+            input_weight=1.0,
+            embedding_weight=0.0,
             input_exponent=self.embedding_exponent,
             scale_exponent=scale_exponent,
             target_quantile=0.0,
@@ -217,7 +208,7 @@ class Objective:
 
     def adaptation(self, weight: float) -> float:
         """Return the power to which the scales of the kernel are raised at a ``weight`` of the density term."""
-        return adaptation(self.kernel, weight)
+        return min(1.0, weight / FULL_ADAPTATION) if self.kernel == "auto" else float(self.kernel == "adaptive")
 
     def sample_of(self, k: int, n_samples: int) -> int | None:
         """Return how many of k density neighbours an iteration visits, or None for all."""

@@ -6,7 +6,10 @@ rates, clipping and Adam's eps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
+from operator import mul
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +20,7 @@ from drsne.backends.arrays import cast, host, namespace
 from drsne.engines import Engine
 from drsne.precision import pair_type
 from drsne.terms.kl import StoredPairs, kl_term
-from drsne.terms.new_row import Density
-from drsne.terms.term import Moment, Term
+from drsne.terms.term import Density, Moment, Term
 
 Array = NDArray[np.float64]
 LARGE_MAP = 8192  # smallest number of points for which maps are reordered and neighbours are summed in shares
@@ -48,40 +50,24 @@ class Loss(NamedTuple):
 
     def on(self, backend: Backend) -> Loss:
         """Return the loss with arrays of a backend."""
-        return Loss(
-            {name: stored.on(backend) for name, stored in self.pairs.items()},
-            tuple(term.on(backend) for term in self.terms),
-            None if self.log_scales is None else backend.received(self.log_scales),
-            self.order,
-        )
+        return self._converted(lambda part: part.on(backend), backend.received)
 
     def reordered(self, order: Order) -> Loss:
         """Return the loss with the points in a different order."""
-        return Loss(
-            {name: stored.reordered(order) for name, stored in self.pairs.items()},
-            tuple(term.reordered(order) for term in self.terms),
-            None if self.log_scales is None else order.reordered(self.log_scales),
-            order,
-        )
+        return self._converted(lambda part: part.reordered(order), order.reordered)._replace(order=order)
 
-    def memories(self) -> tuple[Any, ...]:
-        """Return what the terms remember at the start of an optimisation."""
-        return tuple(term.start() for term in self.terms)
+    def _converted(self, part: Callable[[Any], Any], values: Callable[[Array], Array]) -> Loss:
+        pairs = {name: part(stored) for name, stored in self.pairs.items()}
+        log_scales = None if self.log_scales is None else values(self.log_scales)
+        return Loss(pairs, tuple(part(term) for term in self.terms), log_scales, self.order)
 
 
-@dataclass
-class Scales:
-    """The scales of the adaptive kernel, raised to a power."""
+class Scales(NamedTuple):
+    """The scales of the adaptive kernel, raised to a power, in the current order of the points."""
 
     power: float
-    ordered: Array  # in the current order of the points
-    _inverse: NDArray[Any] | None = None
-
-    def inverse(self, dtype: Any) -> NDArray[Any]:
-        """Return the inverse scales in the current order of the points."""
-        if self._inverse is None or self._inverse.dtype != dtype:
-            self._inverse = cast(1.0 / self.ordered, dtype)
-        return self._inverse
+    values: Array
+    inverse: NDArray[Any]  # in the type of pairwise computations
 
 
 @dataclass
@@ -93,7 +79,7 @@ class State:
     engine: Any  # the state of the engine, with the errors of its last checks
     scales: Scales | None = None  # the last scales of the kernel
 
-    def scales_at(self, power: float, *, ones: bool = False) -> Scales | None:
+    def scales_at(self, power: float, dtype: Any, *, ones: bool = False) -> Scales | None:
         """Return the scales of the kernel, raised to a power, or None for the fixed kernel.
 
         With ``ones``, scales of 1 are returned for a power of 0.
@@ -101,8 +87,9 @@ class State:
         log_scales = self.loss.log_scales
         if log_scales is None or (not power and not ones):
             return None
-        if self.scales is None or self.scales.power != power:
-            self.scales = Scales(power, namespace(log_scales).exp(power * log_scales))
+        if self.scales is None or self.scales.power != power or self.scales.inverse.dtype != dtype:
+            values = namespace(log_scales).exp(power * log_scales)
+            self.scales = Scales(power, values, cast(1.0 / values, dtype))
         return self.scales
 
     def in_order(self, values: Array) -> Array:
@@ -112,13 +99,6 @@ class State:
     def restored(self, values: Array) -> Array:
         """Return values of the points, converted from the current order to the order of the data."""
         return values if self.loss.order is None else self.loss.order.restored(values)
-
-
-class Smoothings(NamedTuple):
-    """The small constants of the KL term."""
-
-    affinity: float = 0.0  # delta in log(q + delta)
-    distance: float = 0.0  # constant that is added to the squared distance
 
 
 class Problem:
@@ -134,8 +114,8 @@ class Problem:
         The engine that evaluates the repulsion.
     backend : Backend
         The backend that evaluates all other sums.
-    smoothings : Smoothings
-        The small constants of the KL term.
+    affinity_smoothing, distance_smoothing : float, default=0.0
+        The small constants of the KL term (:class:`drsne.Objective`).
     adaptation : float, default=1.0
         Power to which the scales of an adaptive kernel are raised.
     masses : ndarray of shape (n,), default=None
@@ -150,7 +130,8 @@ class Problem:
         precision: str,
         engine: Engine,
         backend: Backend,
-        smoothings: Smoothings = Smoothings(),  # noqa: B008
+        affinity_smoothing: float = 0.0,
+        distance_smoothing: float = 0.0,
         adaptation: float = 1.0,
         masses: Array | None = None,
     ) -> None:
@@ -159,7 +140,8 @@ class Problem:
         self.total = float(self.n_samples if masses is None else masses.sum())
         self.engine, self.backend = engine, backend
         self._masses = None if masses is None else backend.received(masses)
-        self._smoothings, self._adaptation = smoothings, adaptation
+        self._affinity_smoothing, self._distance_smoothing = affinity_smoothing, distance_smoothing
+        self._adaptation = adaptation
         self._received: Loss | None = None
         self.initial: Any = None  # the initial map, (n, d)
         self.affinities: Any = None  # drsne.affinities.Affinities
@@ -183,7 +165,7 @@ class Problem:
     def start(self) -> State:
         """Return the state of an optimisation that has not begun."""
         loss = self._on_backend()
-        return State(loss, loss.memories(), self.engine.start())
+        return State(loss, tuple(term.start() for term in loss.terms), self.engine.start())
 
     def _on_backend(self) -> Loss:
         """Return the loss in the order of the data, with arrays of the backend."""
@@ -237,17 +219,18 @@ class Problem:
         at = self._moment(Y, state, iteration=iteration, density=density, losses=losses)
         power = 0.0 if scale is None else scale * self._adaptation
         # For few points, scales of 1 replace the fixed kernel, whose functions then need not be compiled.
-        kernel = state.scales_at(power, ones=scale is not None and len(Y) < LARGE_MAP and Y.shape[1] == 2)
-        scales = None if kernel is None else kernel.ordered
+        ones = scale is not None and len(Y) < LARGE_MAP and Y.shape[1] == 2
+        kernel = state.scales_at(power, at.typed.dtype, ones=ones)
+        scales = None if kernel is None else kernel.values
         gradient, kl = kl_term(
             at.typed,
             state.loss.pairs_of(pairs),
-            self.engine.repulsion(Y, self._smoothings.distance, scales, state.engine),
+            self.engine.repulsion(Y, self._distance_smoothing, scales, state.engine),
             self.backend,
             exaggeration=exaggeration,
-            affinity_smoothing=self._smoothings.affinity,
-            distance_smoothing=self._smoothings.distance,
-            inverse_scales=None if kernel is None else kernel.inverse(at.typed.dtype),
+            affinity_smoothing=self._affinity_smoothing,
+            distance_smoothing=self._distance_smoothing,
+            inverse_scales=None if kernel is None else kernel.inverse,
             losses=losses,
             factor=self.total,
         )
@@ -258,18 +241,16 @@ class Problem:
                 values[term.name] = term.add_gradient(gradient, weight, memory, at)
         if self._masses is not None:
             gradient /= self._masses[:, None]
-        if not power:
-            scales = None
-        damping = None
-        for term in state.loss.terms:
-            own = term.damping(scales)
-            damping = own if damping is None else damping if own is None else damping * own
-        found: list[Any] = [gradient, scales, damping]
-        if not ordered:
-            found = [None if each is None else state.restored(each) for each in found]
-            if outside:
-                found = [None if each is None else host(each) for each in found]
-        return Evaluation(found[0], values if losses else None, found[1], found[2])
+        scales = scales if power else None
+        factors = [own for term in state.loss.terms if (own := term.damping(scales)) is not None]
+
+        def returned(array: Any) -> Any:
+            if array is None or ordered:
+                return array
+            return host(state.restored(array)) if outside else state.restored(array)
+
+        damping = returned(reduce(mul, factors) if factors else None)
+        return Evaluation(returned(gradient), values if losses else None, returned(scales), damping)
 
     def weighted(self, weight: float, *, power: float = 1.0) -> Weighted:
         """Return the problem at ``weight`` times the weight of its density term, with a power of its scales."""
@@ -279,9 +260,8 @@ class Problem:
         """Return what the terms compare with the data for every point of a map, by the names of the terms."""
         state = self.start() if state is None else state
         at = self._moment(state.in_order(self.backend.received(Y)), state)
-        found = {
-            term.name: term.of_points(memory, at) for term, memory in zip(state.loss.terms, state.memories, strict=True)
-        }
+        parts = zip(state.loss.terms, state.memories, strict=True)
+        found = {term.name: term.of_points(memory, at) for term, memory in parts}
         return {name: at.restored(values) for name, values in found.items() if values is not None}
 
     def of_new_row(self, Y: Array, state: State | None = None, *, density: float = 1.0) -> Density:
@@ -293,18 +273,10 @@ class Problem:
         others = [share for share in shares if share is not None and not isinstance(share, Density)]
         return main._replace(others=tuple(others))
 
-    def _moment(
-        self, Y: Array, state: State, *, iteration: int | None = None, density: float = 1.0, losses: bool = False
-    ) -> Moment:
-        pairs = state.loss.pairs["objective"].pairs
-        total, order = self.total, state.loss.order
-        typed = self.typed(Y)
-        return Moment(Y, typed, pairs, self.backend, total, self._masses, order, iteration, density, losses)
-
-    def typed(self, Y: Array) -> NDArray[Any]:
-        """Return a map converted to the dtype used for its pairwise computations."""
-        typed: NDArray[Any] = cast(Y, pair_type(Y, self.precision))
-        return typed
+    def _moment(self, Y: Array, state: State, **when: Any) -> Moment:
+        """Return the moment of a map that is in the order of the state."""
+        pairs, typed = state.loss.pairs["objective"].pairs, cast(Y, pair_type(Y, self.precision))
+        return Moment(Y, typed, pairs, self.backend, self.total, self._masses, state.loss.order, **when)
 
     @property
     def reordered_every(self) -> int | None:
@@ -317,11 +289,10 @@ class Problem:
 
         ``Y`` is in the order of the data.
         """
-        # The old order is freed before the new one is made.
         loss = self._on_backend()
-        state.loss, state.memories, state.scales = loss, loss.memories(), None
+        state.loss, state.memories, state.scales = loss, (), None  # the old order is freed before the new one is made
         state.loss = loss.reordered(self.backend.order(Y))
-        state.memories = state.loss.memories()
+        state.memories = tuple(term.start() for term in state.loss.terms)
         assert state.loss.order is not None
         return state.loss.order
 

@@ -1,4 +1,4 @@
-"""Relative concentration: profiles of data and map, and the loss between them (docs/theory.md, eqs. 15 to 24).
+"""Quantities of radii: profiles of data and map, the loss between them, and scales (docs/theory.md, eqs. 15 to 24, 49).
 
 The radius ``r_i`` is the mean distance of point i to its k neighbours plus a smoothing length, the concentration is
 ``c_i = r_i^-alpha``, and the profile is ``log(c_i / mean(c))``. ``L_conc`` is the mean squared difference of two
@@ -19,6 +19,8 @@ from drsne.terms import masses as weighted
 
 Array = NDArray[np.float64]
 _FOR_MEDIAN = 8192  # approximate number of radii from which a median is computed
+SCALE_QUANTILE = 0.005  # quantile beyond which the log scales are winsorised at either end
+LARGEST_LOG_SCALE = 12.0 * np.log(2.0)  # largest log scale; beyond it, products overflow in single precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +105,11 @@ class Profile(NamedTuple):
     relative: Array  # c~_i, (n,)
     radius: Array  # r_i with its smoothing, (n,)
 
+    def log_mean(self, exponent: float) -> float:
+        """Return the log of the mean concentration, ``log c_i - log c~_i``."""
+        top = int(self.relative.argmax())
+        return -float(np.log(self.relative[top]) + exponent * np.log(self.radius[top]))
+
 
 def profile(radii: Array, exponent: float, smoothing: Smoothing, masses: Array | None = None) -> Profile:
     """Return the profile of points with these ``radii``, the mean distances to their neighbours."""
@@ -163,6 +170,18 @@ def rescaled(log: Array, factor: float, *, again: bool = False, masses: Array | 
     scaled = factor * log
     top = scaled.max()
     return np.asarray(scaled - top - np.log(weighted.mean(np.exp(scaled - top), masses)))
+
+
+def log_scales(radii: Array, power: float, smoothing: Smoothing, masses: Array | None = None) -> Array:
+    """Return the log scales of the adaptive kernel, ``power (log r_i - mean log r)``, winsorised (eq. 49).
+
+    They are also bounded by ``LARGEST_LOG_SCALE`` at either end. ``r_i`` is the radius with the smoothing of the
+    target, so duplicates also have a scale.
+    """
+    log = np.log(profile(radii, 1.0, smoothing, masses).radius)
+    scale = power * (log - weighted.mean(log, masses))
+    low, high = weighted.quantiles(scale, (SCALE_QUANTILE, 1.0 - SCALE_QUANTILE), masses)
+    return np.asarray(np.clip(scale, max(low, -LARGEST_LOG_SCALE), min(high, LARGEST_LOG_SCALE)))
 
 
 def loss_and_slope(

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import Backend, Order, PairList
 from drsne.backends.arrays import host
-
-if TYPE_CHECKING:
-    from drsne.terms.new_row import Density, RowTerm
 
 Array = NDArray[np.float64]
 
@@ -97,3 +94,49 @@ class Term:
     def of_new_row(self, memory: Any, at: Moment) -> Density | RowTerm | None:
         """Return the share of the term in the loss of a new row in this map, or None if it has none."""
         return None
+
+
+class RowTerm(Protocol):
+    """The share of a term in the loss of a new row (docs/theory.md, section 12), which is half of n times the term.
+
+    While a row moves, its share is a pull to an anchor, ``stiffness / 2`` times the squared distance from it. The
+    anchor is found again in every round of a descent, so any term with a gradient and a positive curvature can be
+    written in this way: the anchor is the place minus the gradient divided by the curvature.
+    """
+
+    def pull(self, rows: Any, some: NDArray[np.intp], Y: Array) -> tuple[Array, Array, Array]:
+        """Return the shares (m,), anchors (m, d) and stiffness (m,) of the rows ``some`` at the places ``Y`` (m, d).
+
+        ``rows`` is a :class:`drsne.placement.place.NewRows`.
+        """
+        ...
+
+
+class MapTerm(NamedTuple):
+    """The density term over one kind of neighbours, with the concentration of the map."""
+
+    share: float = 0.0  # factor on the density weight
+    added: float = 0.0  # length that is added to each radius
+    log_mean: float = 0.0  # log of the mean concentration
+
+
+class RadiusTerm(NamedTuple):
+    """The density term of den-SNE, with the log radii of the map."""
+
+    share: float = 0.0
+    mean: float = 0.0
+    spread: float = 0.0  # standard deviation, with its shift
+    correlation: float = 0.0
+
+
+class Density(NamedTuple):
+    """The density terms of the loss of a new row, which placers compute. Terms with the share 0 are not used."""
+
+    weight: float = 0.0  # lambda
+    of_data: MapTerm = MapTerm()
+    of_map: MapTerm = MapTerm()
+    of_radii: RadiusTerm = RadiusTerm()
+    exponent: float = 1.0
+    squared_distance: float = 0.0  # constant that is added to squared distances
+    profile: float = 0.0  # constant that is added to relative concentrations
+    others: tuple[RowTerm, ...] = ()  # further terms
