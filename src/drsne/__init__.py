@@ -11,12 +11,10 @@ __version__ = "0.1.0"
 _MODULES = ("affinities", "anomaly", "distributed", "explorer", "metrics", "neighbors", "pl", "presets", "tl")
 _NAMES = {
     "affinities": ["Calibration"],
-    "estimators.density_path": ["density_path"],
     "estimators.densne": ["DenSNE"],
     "estimators.detector": ["DRSNEDetector"],
     "estimators.drsne": ["DRSNE"],
-    "estimators.load": ["load"],
-    "estimators.memory_estimate": ["memory_estimate"],
+    "estimators.functions": ["density_path", "load", "memory_estimate"],
     "estimators.path": ["DensityPath"],
     "io.models": ["ModelFileError"],
     "optimize.loop": ["minimize"],

@@ -1,11 +1,9 @@
 from . import affinities, anomaly, distributed, explorer, metrics, neighbors, pl, presets, tl
 from .affinities import Calibration
-from .estimators.density_path import density_path
 from .estimators.densne import DenSNE
 from .estimators.detector import DRSNEDetector
 from .estimators.drsne import DRSNE
-from .estimators.load import load
-from .estimators.memory_estimate import memory_estimate
+from .estimators.functions import density_path, load, memory_estimate
 from .estimators.path import DensityPath
 from .io.models import ModelFileError
 from .optimize.loop import minimize

@@ -37,11 +37,7 @@ def number(
     hint: str = "",
 ) -> float:
     """Return ``value`` as a float, or raise an error if it is not a finite number within its bounds."""
-    rule = "a finite number"
-    if at_least is not None:
-        rule += f" of at least {at_least:g}"
-    if above is not None:
-        rule += f" above {above:g}"
+    rule = f"a finite number{bounds(at_least, above)}"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(_message(name, rule, value, hint))
     try:
@@ -54,6 +50,11 @@ def number(
     if at_most is not None and result > at_most:
         raise ValueError(_message(name, f"at most {at_most:g}", value, hint))
     return result
+
+
+def bounds(at_least: float | None, above: float | None) -> str:
+    """Return lower bounds as the end of a rule."""
+    return ("" if at_least is None else f" of at least {at_least:g}") + ("" if above is None else f" above {above:g}")
 
 
 def integer(name: str, value: Any, *, at_least: int, hint: str = "") -> int:

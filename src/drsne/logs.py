@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from threading import Lock, get_ident
 
 LOGGER = logging.getLogger("drsne")
+_LOCK = Lock()
+_THREADS: list[int] = []  # the threads that show log records
+_UNDO = ExitStack()  # restores the logger after the last of them
 
 
 @contextmanager
@@ -19,50 +22,27 @@ def timed(message: str, *values: object) -> Iterator[None]:
     LOGGER.debug(f"{message} (%.2f s)", *values, time.perf_counter() - start)
 
 
-class _Shown:
-    """The handler that shows log records while at least one block asks for them."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._threads: list[int] = []
-        self._level = logging.NOTSET
-        self._handler: logging.Handler | None = None
-
-    def begin(self) -> None:
-        """Begin to show the log records of this thread."""
-        with self._lock:
-            if not self._threads:
-                self._level = LOGGER.level
-                if not LOGGER.hasHandlers():
-                    self._handler = logging.StreamHandler()
-                    self._handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-                    self._handler.addFilter(lambda record: record.thread in self._threads)
-                    LOGGER.addHandler(self._handler)
-                LOGGER.setLevel(logging.DEBUG)
-            self._threads.append(get_ident())
-
-    def end(self) -> None:
-        """Stop showing the log records of this thread, and restore the logger after the last block."""
-        with self._lock:
-            self._threads.remove(get_ident())
-            if not self._threads:
-                LOGGER.setLevel(self._level)
-                if self._handler is not None:
-                    LOGGER.removeHandler(self._handler)
-                    self._handler = None
-
-
-_SHOWN = _Shown()
-
-
 @contextmanager
 def shown(visible: bool) -> Iterator[None]:
-    """Show all log records during the block: on standard error, unless the program has its own handlers."""
+    """Show the log records of this thread during the block: on standard error, unless the program has handlers."""
     if not visible:
         yield
         return
-    _SHOWN.begin()
+    with _LOCK:
+        if not _THREADS:
+            _UNDO.callback(LOGGER.setLevel, LOGGER.level)
+            if not LOGGER.hasHandlers():
+                handler = logging.StreamHandler()
+                handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+                handler.addFilter(lambda record: record.thread in _THREADS)
+                LOGGER.addHandler(handler)
+                _UNDO.callback(LOGGER.removeHandler, handler)
+            LOGGER.setLevel(logging.DEBUG)
+        _THREADS.append(get_ident())
     try:
         yield
     finally:
-        _SHOWN.end()
+        with _LOCK:
+            _THREADS.remove(get_ident())
+            if not _THREADS:
+                _UNDO.close()

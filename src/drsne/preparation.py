@@ -1,6 +1,6 @@
 """From data to a problem: neighbours, affinities, target, scales and the initial map.
 
-:func:`prepare` is the public door. The estimators call :func:`prepared`, which it calls too.
+:func:`prepare` is public. It calls :func:`prepared`, as the estimators do.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ class Data(NamedTuple):
 class About(NamedTuple):
     """What is known of the data of a problem."""
 
-    pca: Any  # fitted sklearn.decomposition.PCA, or None
-    profile: Any  # log c~_i of the data before it is winsorised (DR-SNE), or log radii (den-SNE)
-    training: Training | None  # what new rows need
-    near: KnnGraph | None = None  # the nearest neighbours of the data, if there are few samples
-    recall: float | None = None  # the recall of an approximate search for neighbours
+    objective: Any  # with the exponents that were chosen for the data
+    profile: Array  # log c~_i of the data before it is winsorised (DR-SNE), or log radii (den-SNE)
+    training: Training  # what new rows need
     dimension: Dimension | None = None  # the local dimension of the data (DR-SNE)
-    objective: Any = None  # with the exponents that were chosen for the data
+    pca: Any = None  # fitted sklearn.decomposition.PCA, or None
+    recall: float | None = None  # the recall of an approximate search for neighbours
+    near: KnnGraph | None = None  # the nearest neighbours of the data, if there are few samples
 
 
 def prepare(
@@ -176,26 +176,12 @@ def prepare(
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3)
     masses = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
     chosen = Objective(embedding_weight=0.7) if objective is None else objective
-    given = Settings(density_neighbors=density_neighbors, **settings)
+    checked = Settings(density_neighbors=density_neighbors, **settings)
     with Workers(n_jobs) as workers:
-        return prepared(given, X, chosen, density_weight, workers, masses, affinities=affinities)
+        return prepared(checked, X, [chosen], density_weight, workers, masses, given=affinities)[chosen]
 
 
 def prepared(
-    settings: Settings,
-    X: Any,
-    objective: Objective | Correlation,
-    weight: float,
-    workers: Workers,
-    masses: Array | None = None,
-    radii: Array | None = None,
-    affinities: sp.csr_matrix | None = None,
-) -> Problem:
-    """Return the problem of one objective on checked data at a density weight."""
-    return prepared_together(settings, X, [objective], weight, workers, masses, radii, affinities)[objective]
-
-
-def prepared_together(
     settings: Settings,
     X: Any,
     objectives: Sequence[Any],
@@ -212,50 +198,37 @@ def prepared_together(
     """
     objective = objectives[0]
     data = _neighbors(settings, X, objective, workers, masses, radii)
-    own = _correlation_affinities if isinstance(objective, Correlation) else _affinities
+    correlates = isinstance(objective, Correlation)
     with timed("Calibrated affinities to the perplexity %g", data.sizes.perplexity):
-        data = data._replace(affinities=own(data, objective))
+        data = data._replace(affinities=(_correlation_affinities if correlates else _affinities)(data, objective))
     if given is not None:
         data = data._replace(affinities=data.known._replace(P=_checked_affinities(given, X.shape[0], objective)))
     with timed("Made the initial map"):
         start = _start(data)
     data.backend.forget()
-    kept = _kept(data)
-    problems = {}
+    near, problems = _near(data), {}
     for each in objectives:
-        problem = (_correlation_problem if isinstance(each, Correlation) else _problem)(data, each, weight)
+        problem, about = (_correlation_problem if correlates else _problem)(data, each, weight)
         for prepare_term in each.terms:
             problem.add(prepare_term(data))
         problem.initial, problem.affinities = start, data.known
-        problem.about = problem.about._replace(near=kept)
+        problem.about = about._replace(pca=data.pca, recall=data.recall, near=near)
         problems[each] = problem
     return problems
 
 
 def _neighbors(
-    settings: Settings,
-    X: Any,
-    objective: Any,
-    workers: Workers,
-    masses: Array | None,
-    radii: Array | None,
+    settings: Settings, X: Any, objective: Any, workers: Workers, masses: Array | None, radii: Array | None
 ) -> Data:
     """Return the nearest neighbours of the data, or of their principal components."""
     rng, backend = checks.random_numbers(settings.random_state), settings.computed_by(workers)
     pca, X = (None, X) if settings.pca_components is None else reduced(X, settings.pca_components, workers)
-    supplied = None
-    if settings.neighbors is not None:
-        supplied = checked_neighbors(settings.neighbors, X.shape[0], workers)
+    given = settings.neighbors
+    supplied = None if given is None else checked_neighbors(given, X.shape[0], workers)
     n_supplied = None if supplied is None else supplied.indices.shape[1]
+    wanted = settings.perplexity, settings.density_neighbors, objective.calibration
     sizes = adjusted(
-        settings.perplexity,
-        settings.density_neighbors,
-        objective.calibration,
-        X,
-        precomputed=settings.precomputed,
-        supplied=n_supplied,
-        masses=masses,
-        landmarks=radii is not None,
+        *wanted, X, precomputed=settings.precomputed, supplied=n_supplied, masses=masses, landmarks=radii is not None
     )
     k = sizes.searched(masses, X.shape[0] - 1 if n_supplied is None else n_supplied)
     recall = None
@@ -285,7 +258,7 @@ def _checked_affinities(given: Any, n_samples: int, objective: Any) -> sp.csr_ma
     return stored(P, objective.precision)
 
 
-def _kept(data: Data) -> KnnGraph | None:
+def _near(data: Data) -> KnnGraph | None:
     """Return the nearest neighbours of the data for scores, if there are few samples."""
     if data.X.shape[0] > _MOST_SAMPLES_KEPT or data.pca is not None or data.settings.neighbors is not None:
         return None
@@ -332,10 +305,9 @@ def _real(precision: str) -> type:
 
 
 def _engine(data: Data, precision: str, adaptive: bool = False) -> engines.Engine:
-    settings = data.settings
-    size = data.X.shape[0], int(settings.n_components)
-    options: dict[str, Any] = {"precision": precision, "adaptive": adaptive, "masses": data.masses}
-    return engines.chosen(settings.engine, settings.engine_options, data.backend, *size, **options)
+    settings, size = data.settings, (data.X.shape[0], int(data.settings.n_components))
+    own = settings.engine, settings.engine_options, data.backend
+    return engines.chosen(*own, *size, precision=precision, adaptive=adaptive, masses=data.masses)
 
 
 # DR-SNE
@@ -353,8 +325,8 @@ class _Radii(NamedTuple):
 
 
 def _affinities(data: Data, objective: Objective) -> Affinities:
-    found = data.of_affinities, data.sizes.perplexity, objective.calibration, data.workers
-    return affinities(*found, _real(objective.precision), data.masses)
+    searched = data.of_affinities, data.sizes.perplexity, objective.calibration, data.workers
+    return affinities(*searched, _real(objective.precision), data.masses)
 
 
 def _radii(data: Data, graph: KnnGraph, objective: Objective) -> _Radii:
@@ -373,8 +345,8 @@ def _radii(data: Data, graph: KnnGraph, objective: Objective) -> _Radii:
     return _Radii(data.radii, among_rows, kept, dimension, corrections, shift)
 
 
-def _problem(data: Data, objective: Objective, weight: float) -> Problem:
-    """Return the problem of DR-SNE."""
+def _problem(data: Data, objective: Objective, weight: float) -> tuple[Problem, About]:
+    """Return the problem of DR-SNE, and what is known of its data."""
     masses, smoothing = data.masses, objective.input_smoothing
     graph = slots(data.graph, masses, data.sizes.density_neighbors)
     found = _radii(data, graph, objective)
@@ -394,16 +366,16 @@ def _problem(data: Data, objective: Objective, weight: float) -> Problem:
     round_off = rounded if objective.precision == "single" else np.asarray
     problem = problem_of(
         objective,
-        P=data.known.P,
-        neighbors=graph.indices,
-        target=round_off(target),
-        weight=weight,
-        engine=_engine(data, objective.precision, log_scale is not None),
-        backend=data.backend,
-        masses=masses,
+        data.known.P,
+        graph.indices,
+        round_off(target),
+        weight,
+        _engine(data, objective.precision, log_scale is not None),
+        data.backend,
         log_scales=None if log_scale is None else round_off(log_scale),
         adaptation=objective.adaptation(weight),
         kept=found.kept,
+        masses=masses,
     )
     low = profile(radii, objective.embedding_exponent, smoothing, masses)
     training = _training(
@@ -424,20 +396,18 @@ def _problem(data: Data, objective: Objective, weight: float) -> Problem:
         mass=problem.loss.pairs["objective"].mass,
         directed=objective.support == "directed",
     )
-    about = About(data.pca, round_off(high.log), training, recall=data.recall)
-    problem.about = about._replace(dimension=found.dimension, objective=objective)
-    return problem
+    return problem, About(objective, round_off(high.log), training, found.dimension)
 
 
 def problem_of(
     objective: Objective,
-    *,
     P: sp.csr_matrix | PairList,
     neighbors: NDArray[np.int32],
     target: Array,
     weight: float,
     engine: engines.Engine,
     backend: Any,
+    *,
     log_scales: Array | None = None,
     adaptation: float = 1.0,
     kept: NDArray[np.int32] | None = None,
@@ -469,30 +439,23 @@ def problem_of(
 
 
 def _correlation_affinities(data: Data, objective: Correlation) -> Affinities:
-    graph = data.of_affinities
-    settings = data.sizes.perplexity, DEFAULT_CALIBRATION, data.workers, _real(objective.precision)
-    conditional, precisions = calibrated(graph, *settings)
-    own = offsets(graph.distances, conditional, precisions)
-    log_radii = input_log_radii(graph, conditional)
-    return Affinities(symmetrize(graph.indices, conditional, data.workers), precisions, own, log_radii)
+    graph, workers = data.of_affinities, data.workers
+    real = _real(objective.precision)
+    conditional, precisions = calibrated(graph, data.sizes.perplexity, DEFAULT_CALIBRATION, workers, real)
+    own, log_radii = offsets(graph.distances, conditional, precisions), input_log_radii(graph, conditional)
+    return Affinities(symmetrize(graph.indices, conditional, workers), precisions, own, log_radii)
 
 
-def _correlation_problem(data: Data, objective: Correlation, weight: float) -> Problem:
-    """Return the problem of den-SNE."""
-    log_radii = data.known.log_radii
+def _correlation_problem(data: Data, objective: Correlation, weight: float) -> tuple[Problem, About]:
+    """Return the problem of den-SNE, and what is known of its data."""
+    precision, log_radii = objective.precision, data.known.log_radii
     assert log_radii is not None
     target = standardized(log_radii)
-    term = LogRadii(
-        weight=weight,
-        target=rounded(target) if objective.precision == "single" else target,
-        variance_shift=objective.variance_shift,
-    )
-    problem = Problem(
-        Loss({"objective": StoredPairs.of(stored(data.known.P, objective.precision), 0.0)}, (term,)),
-        precision=objective.precision,
-        engine=_engine(data, objective.precision),
-        backend=data.backend,
-    )
+    compared = rounded(target) if precision == "single" else target
+    term = LogRadii(weight=weight, target=compared, variance_shift=objective.variance_shift)
+    pairs = {"objective": StoredPairs.of(stored(data.known.P, precision), 0.0)}
+    engine = _engine(data, precision)
+    problem = Problem(Loss(pairs, (term,)), precision=precision, engine=engine, backend=data.backend)
     spread = float(log_radii.std(ddof=1)) if target.any() else 1.0
     training = _training(
         data,
@@ -502,5 +465,4 @@ def _correlation_problem(data: Data, objective: Correlation, weight: float) -> P
         target=Law(2.0 / spread, -float(log_radii.mean()) / spread, float(target.min()), float(target.max())),
         concentration=Law(2.0),
     )
-    problem.about = About(data.pca, log_radii, training, recall=data.recall, objective=objective)
-    return problem
+    return problem, About(objective, log_radii, training)

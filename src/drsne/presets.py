@@ -7,6 +7,7 @@ objective as written in the paper, so ``density_weight = lam * n``.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -83,6 +84,16 @@ def paper(
             "authors' code. Pass variant='code'."
         )
     coded = variant == "code"
+    # The code minimises (KL + n lam L_conc) / n, and the loss in the paper is KL + lambda L_conc. Our gradients are
+    # those of n times the loss, so Adam's eps and the clip are scaled by the same factor.
+    scale = float(n) ** 2 if coded else float(n)
+    adam = Adam(rate=PAPER_RATE, betas=(0.9, 0.999), eps=PAPER_SMOOTHING * scale)
+    warmup, clip = min(PAPER_WARMUP, total), PAPER_CLIP * scale
+    factor, pairs = (1.0, "all") if coded else (PAPER_EXAGGERATION, "objective")
+    phases = (
+        Phase(n_iter=warmup, optimizer=adam, exaggeration=factor, pairs=pairs, clip=clip),
+        Phase(n_iter=total - warmup, optimizer=adam, density=True, clip=clip, carry=True),
+    )
     return {
         "n_components": 2,
         "perplexity": 30.0,
@@ -91,39 +102,18 @@ def paper(
         "init": "random",
         "engine": "exact",
         "objective": _coded_objective(neighbors, perplexity_search) if coded else _written_objective(),
-        "schedule": _coded_schedule(n, total) if coded else _written_schedule(n, total),
+        "schedule": Schedule(phases=phases, center=False),
     }
 
 
-def _coded_objective(k: int, search: str) -> Objective:
-    eps = PAPER_SMOOTHING
-    return Objective(
-        support="directed",
-        normalizer="detached",
-        input_exponent=1.0,
-        # c_high = k / (sum of distances + eps); both profiles use c / (mean + eps) and log(. + eps)
-        input_smoothing=Smoothing(relative=0.0, length=eps / k, mean=eps, profile=eps),
-        # c_low = k / sum of sqrt(squared distance + eps)
-        embedding_smoothing=Smoothing(relative=0.0, squared_distance=eps, mean=eps, profile=eps),
-        affinity_smoothing=eps,
-        distance_smoothing=eps,
-        kernel="fixed",
-        target_quantile=0.0,
-        small_groups=False,
-        calibration=Calibration(neighbors="all", search=search, shift=False, smoothing=eps),
-        precision="double",
-        sampled_neighbors=None,
-    )
-
-
 def _written_objective() -> Objective:
-    eps = Smoothing(relative=0.0, length=PAPER_SMOOTHING)
+    smoothing = Smoothing(relative=0.0, length=PAPER_SMOOTHING)
     return Objective(
         support="directed",
         normalizer="attached",
         input_exponent=1.0,
-        input_smoothing=eps,
-        embedding_smoothing=eps,
+        input_smoothing=smoothing,
+        embedding_smoothing=smoothing,
         kernel="fixed",
         target_quantile=0.0,
         small_groups=False,
@@ -133,27 +123,18 @@ def _written_objective() -> Objective:
     )
 
 
-def _coded_schedule(n: int, max_iter: int) -> Schedule:
-    # The code minimises (KL + n lam L_conc) / n, and we minimise n (KL + n lam L_conc). Our gradients are n^2 times as
-    # large, so Adam's eps and the clip are scaled by the same factor.
-    return _adam_schedule(max_iter, scale=float(n) ** 2, exaggeration=1.0, pairs="all")
-
-
-def _written_schedule(n: int, max_iter: int) -> Schedule:
-    # The loss in the paper is KL + lambda L_conc, and our gradients are those of n times the loss.
-    return _adam_schedule(max_iter, scale=float(n), exaggeration=PAPER_EXAGGERATION, pairs="objective")
-
-
-def _adam_schedule(max_iter: int, *, scale: float, exaggeration: float, pairs: str) -> Schedule:
-    adam = Adam(rate=PAPER_RATE, betas=(0.9, 0.999), eps=PAPER_SMOOTHING * scale)
-    warmup = min(PAPER_WARMUP, max_iter)
-    clip = PAPER_CLIP * scale
-    return Schedule(
-        phases=(
-            Phase(n_iter=warmup, optimizer=adam, exaggeration=exaggeration, pairs=pairs, clip=clip),
-            Phase(n_iter=max_iter - warmup, optimizer=adam, density=True, clip=clip, carry=True),
-        ),
-        center=False,
+def _coded_objective(k: int, search: str) -> Objective:
+    eps = PAPER_SMOOTHING
+    return replace(
+        _written_objective(),
+        normalizer="detached",
+        # c_high = k / (sum of distances + eps); both profiles use c / (mean + eps) and log(. + eps)
+        input_smoothing=Smoothing(relative=0.0, length=eps / k, mean=eps, profile=eps),
+        # c_low = k / sum of sqrt(squared distance + eps)
+        embedding_smoothing=Smoothing(relative=0.0, squared_distance=eps, mean=eps, profile=eps),
+        affinity_smoothing=eps,
+        distance_smoothing=eps,
+        calibration=Calibration(neighbors="all", search=search, shift=False, smoothing=eps),
     )
 
 
@@ -206,9 +187,7 @@ def densne(
     n = checks.integer("n_samples", n_samples, at_least=3)
     weight = checks.number("lam", lam, at_least=0)
     total = checks.integer("max_iter", max_iter, at_least=1)
-    fraction = checks.number("density_fraction", density_fraction, at_least=0)
-    if fraction > 1:
-        raise ValueError(f"density_fraction must be at most 1; got {density_fraction!r}. The default is 0.5.")
+    fraction = checks.number("density_fraction", density_fraction, at_least=0, at_most=1, hint="The default is 0.5.")
     checks.choice("start", start, ("given", "own"))
     return {
         "n_components": 2,
@@ -229,13 +208,9 @@ def _densne_schedule(n: int, max_iter: int, fraction: float, exaggeration: float
     for begin, end in pairwise(edges):
         early = begin < DENSNE_SWITCH
         descent = Momentum(rate=DENSNE_RATE / n, momentum=DENSNE_MOMENTA[not early], grow_from_rest=True)
-        phases.append(
-            Phase(
-                n_iter=end - begin,
-                optimizer=descent,
-                exaggeration=exaggeration if early else 1.0,
-                density=begin >= plain,
-                carry=begin > 0,
-            )
+        factor = exaggeration if early else 1.0
+        phase = Phase(
+            n_iter=end - begin, optimizer=descent, exaggeration=factor, density=begin >= plain, carry=begin > 0
         )
+        phases.append(phase)
     return Schedule(phases=tuple(phases))

@@ -18,7 +18,6 @@ from drsne.distributed.cluster import EXTRA, connected
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_files, parquet_parts
 from drsne.distributed.stages import Run, check_sizes, run_all
 from drsne.distributed.work import MANIFEST, Work
-from drsne.estimators import constraints
 from drsne.estimators.drsne import DRSNE
 
 _CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
@@ -151,8 +150,8 @@ def fit(
         "n_scored": checks.integer("n_scored", n_scored, at_least=10),
     }
     seed = checks.integer("random_state", random_state, at_least=0)
-    constraints.check_value("n_jobs", n_jobs)
-    constraints.check_value("verbose", verbose)
+    checks.jobs(n_jobs)
+    checks.verbosity(verbose)
     estimator = _checked_model(model, seed)
     _check_columns(columns, array=array is not None)
     _check_output(output, source)

@@ -12,7 +12,7 @@ from drsne.distributed.landmark_map import FILE
 from drsne.distributed.sources import Part, fingerprint
 from drsne.distributed.work import Work, reading, writing
 from drsne.estimators.drsne import DRSNE
-from drsne.estimators.load import load
+from drsne.estimators.functions import load
 from drsne.io.writing import replacing
 
 STAGE = "output"

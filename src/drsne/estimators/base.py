@@ -35,7 +35,7 @@ from drsne.optimize.defaults import (
 from drsne.optimize.loop import Outcome, minimize
 from drsne.optimize.schedule import Schedule
 from drsne.placement.reference import Reference
-from drsne.preparation import Settings, prepared_together
+from drsne.preparation import Settings, prepared
 from drsne.progress import ProgressBar
 from drsne.terms.problem import Problem, State
 from drsne.terms.pull import OldPlaces
@@ -44,37 +44,12 @@ from drsne.terms.term import Density
 _NEIGHBORS = 30  # number of neighbours in the map that determine a length, for models without density_neighbors
 
 
-def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray[np.intp]:
-    """Return the old numbers of rows, or raise an error that says what is wrong with them."""
-    rows = np.asarray(previous_rows)
-    if rows.shape != (n_samples,) or rows.dtype.kind not in "iu":
-        raise ValueError(
-            f"previous_rows must have one integer for each of the {n_samples} rows of X; got shape {rows.shape} of "
-            f"{rows.dtype}. Pass the number of each row in the old data, or -1 for new rows."
-        )
-    known = rows[rows >= 0]
-    if len(rows) and (rows.min() < -1 or rows.max() >= n_old):
-        raise ValueError(
-            f"previous_rows must be between -1 and {n_old - 1}, the last row of the old data; got values from "
-            f"{rows.min()} to {rows.max()}. Pass -1 for new rows."
-        )
-    if len(np.unique(known)) < len(known):
-        raise ValueError(
-            "previous_rows must name each row of the old data at most once; got "
-            f"{len(known) - len(np.unique(known))} repeated numbers. Pass -1 for copies of a row."
-        )
-    if not len(known):
-        raise ValueError(
-            "previous_rows must name at least one row of the old data; got only -1. Call fit for entirely new data."
-        )
-    return rows.astype(np.intp)
-
-
 class Checked(NamedTuple):
     """Data that were checked, and what else a fit is given."""
 
     X: Any  # as float64
     dtype: type  # of the returned map
+    settings: Settings
     masses: NDArray[np.float64] | None = None  # weights of the rows, or None if all are 1
     radii: NDArray[np.float64] | None = None  # radii in the data that the rows were sampled from
 
@@ -284,7 +259,7 @@ class MapEstimator(NewRows):
                 constraints.check_for(params, shape[0], dtype)
                 memory.warn_if_short(shape, params, getattr(data, "nnz", None))
                 masses = None if sample_weight is None else self._checked_masses(sample_weight, shape[0])
-                yield Checked(data, dtype, masses)
+                yield Checked(data, dtype, Settings.of(params), masses)
         except BaseException:
             if last is not None and self.__dict__.get("embedding_") is last:  # otherwise there is a new, unfinished map
                 for name in names:
@@ -302,15 +277,10 @@ class MapEstimator(NewRows):
             return sp.csr_matrix(X, dtype=np.float64, copy=False), dtype
         return np.require(X, dtype=np.float64, requirements=["C", "A", "W"]), dtype
 
-    def _settings(self, *, update: bool = False) -> Settings:
-        settings = Settings.of({name: getattr(self, name) for name in constraints.rows(self._KIND)})
-        return replace(settings, init="pca") if update and not isinstance(settings.init, str) else settings
-
     def _schedule(self, n_samples: int, weight: float, objective: Any, *, update: bool = False) -> Schedule:
         """Return the user's schedule, or the default schedule of a fit or an update."""
         if self.schedule is not None:
-            schedule: Schedule = self.schedule
-            return schedule
+            return self.schedule  # type: ignore[no-any-return]
         adaptive, density = objective.adapts(weight), weight > 0
         if update:
             return update_schedule(n_samples, density=density, momentum=MOMENTUM if adaptive else FIXED_MOMENTUM)
@@ -346,8 +316,7 @@ class MapEstimator(NewRows):
         objective = self._objective(weight)
         schedule = self._schedule(data.X.shape[0], weight, objective, update=old is not None)
         with Workers(self.n_jobs) as workers, self._progress(schedule.n_iter) as bar:
-            settings = self._settings(update=old is not None)
-            problems = prepared_together(settings, data.X, [objective], weight, workers, data.masses, data.radii)
+            problems = prepared(data.settings, data.X, [objective], weight, workers, data.masses, data.radii)
             problem = problems[objective]
             if old is not None:
                 old.applied(problem)
@@ -414,3 +383,30 @@ class MapEstimator(NewRows):
                 f"The gradient is no longer finite after {outcome.n_iter} iterations; {kept.format('finite ')}. Lower "
                 f"{self._LOWER} or the scale of init."
             )
+
+
+def _checked_previous(previous_rows: Any, n_samples: int, n_old: int) -> NDArray[np.intp]:
+    """Return the old numbers of rows, or raise an error that says what is wrong with them."""
+    rows = np.asarray(previous_rows)
+    if rows.shape != (n_samples,) or rows.dtype.kind not in "iu":
+        raise ValueError(
+            f"previous_rows must have one integer for each of the {n_samples} rows of X; got shape {rows.shape} of "
+            f"{rows.dtype}. Pass the number of each row in the old data, or -1 for new rows."
+        )
+    known = rows[rows >= 0]
+    repeated = len(known) - len(np.unique(known))
+    problem = ""
+    if len(rows) and (rows.min() < -1 or rows.max() >= n_old):
+        problem = (
+            f"be between -1 and {n_old - 1}, the last row of the old data; got values from {rows.min()} to "
+            f"{rows.max()}. Pass -1 for new rows."
+        )
+    elif repeated:
+        problem = (
+            f"name each row of the old data at most once; got {repeated} repeated numbers. Pass -1 for copies of a row."
+        )
+    elif not len(known):
+        problem = "name at least one row of the old data; got only -1. Call fit for entirely new data."
+    if problem:
+        raise ValueError(f"previous_rows must {problem}")
+    return rows.astype(np.intp)

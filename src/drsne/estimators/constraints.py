@@ -1,12 +1,13 @@
 """The parameters of the estimators: a table of what each of them may be, and the rules between several of them.
 
-The estimators check all their parameters when they are fitted. Commands and functions that have some of the parameters
-check these by the same table before they read data. Importing this module loads no compiled code.
+The estimators check all their parameters when they are fitted, and so do functions that have some of them, before they
+read data. Importing this module loads no compiled code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
 from drsne import checks
@@ -17,6 +18,11 @@ _ALL = (*_BOTH, *_DETECTOR)
 _COVERED = {
     "objective": ("density_exponent", "neighborhoods", "kernel"),
     "schedule": ("max_iter", "n_iter_exaggeration", "early_exaggeration", "learning_rate", "density_fraction"),
+}
+# Parameters that distances cannot have, and why.
+_NOT_PRECOMPUTED = {
+    "neighbors": "X already holds the distances",
+    "pca_components": "X holds distances, so it cannot be projected",
 }
 _PLAIN_HINT = "Pass 0 for plain t-SNE."
 ON_PATH: dict[str, Any] = {"density_weight": "auto"}  # the parameter of a fit of maps along a path of weights
@@ -43,31 +49,16 @@ def _engine(value: Any) -> None:
     checks.choice("engine", value, ("auto", *engines.names()))
 
 
-def _metric(value: Any) -> None:
-    from drsne.neighbors.search import check_metric
-
-    check_metric(value)
-
-
-def _neighbors(value: Any) -> None:
-    from drsne.neighbors.precomputed import check_kind
-
-    check_kind(value)
-
-
-def _detector(value: Any) -> None:
-    from drsne.anomaly._detector import find
-
-    find(value)
+def _rule(place: str) -> Callable[[Any], Any]:
+    """Return the check at a place, such as "module:function", which is imported when it is first needed."""
+    return lambda value: resolve_name(place)(value)
 
 
 def _settings(name: str) -> Callable[[Any], None]:
     """Return the rule of ``objective`` or ``schedule``: an object of drsne, or None."""
 
     def check(value: Any) -> None:
-        import drsne
-
-        kind = getattr(drsne, name.capitalize())
+        kind = resolve_name(f"drsne:{name.capitalize()}")
         if not isinstance(value, kind):
             raise TypeError(f"{name} must be a drsne.{kind.__name__} or None; got {value!r}. Omit it, or pass one.")
 
@@ -88,15 +79,15 @@ class Parameter(NamedTuple):
     none: bool = False  # whether None is allowed
     hint: str = ""  # how to fix the problem, if the default is not the best answer
 
-    def check(self, value: Any, hint: str = "") -> None:
-        """Raise an error if ``value`` is not allowed. It ends with ``hint``, or with that of the table."""
-        hint = hint or self.hint or f"The default is {self.default!r}."
+    def check(self, value: Any) -> None:
+        """Raise an error if ``value`` is not allowed."""
+        hint = self.hint or f"The default is {self.default!r}."
         if value is None and self.none:
             return
         if callable(self.kind):
             self.kind(value)
         elif self.kind == "text" or (self.texts and isinstance(value, str)):
-            checks.choice(self.name, value, self.texts, also=self._besides_texts())
+            checks.choice(self.name, value, self.texts, also="" if self.kind == "text" else self._besides_texts())
         elif self.kind == "number":
             bounds = {"at_least": self.at_least, "above": self.above, "at_most": self.at_most}
             checks.number(self.name, value, hint=hint, **bounds)
@@ -104,14 +95,9 @@ class Parameter(NamedTuple):
             checks.integer(self.name, value, at_least=int(self.at_least or 0), hint=hint)
 
     def _besides_texts(self) -> str:
-        """Return the end of the rule of a parameter that may be a text."""
-        if self.kind == "text":
-            return ""
-        what = f"an {self.kind}" if str(self.kind)[0] in "ai" else f"a {self.kind}"
-        if self.at_least is not None:
-            what += f" of at least {self.at_least:g}"
-        if self.above is not None:
-            what += f" above {self.above:g}"
+        """Return the end of the rule of a parameter that may be a text or something else."""
+        article = "an" if str(self.kind)[0] in "ai" else "a"
+        what = f"{article} {self.kind}{checks.bounds(self.at_least, self.above)}"
         return f", {what} or None" if self.none else f" or {what}"
 
 
@@ -120,7 +106,7 @@ _AUTO = ("auto",)
 _KERNELS = ("auto", "adaptive", "fixed")
 TABLE = (
     Parameter("estimator", None, "anything", _DETECTOR),
-    Parameter("detector", "knn", _detector, _DETECTOR),
+    Parameter("detector", "knn", _rule("drsne.anomaly:find"), _DETECTOR),
     Parameter(
         "contamination", "auto", "number", _DETECTOR, above=0, at_most=0.5, texts=_AUTO,
         hint="Pass the fraction of rows that are outliers.",
@@ -137,9 +123,9 @@ TABLE = (
     Parameter("max_trustworthiness_drop", 0.01, "number", _DRSNE, at_least=0),
     Parameter("density_fraction", 0.5, "number", _DENSNE, at_least=0, at_most=1),
     Parameter("variance_shift", 0.1, "number", _DENSNE, at_least=0),
-    Parameter("metric", "euclidean", _metric),
+    Parameter("metric", "euclidean", _rule("drsne.neighbors.search:check_metric")),
     Parameter("init", "pca", "array", texts=("pca", "random")),
-    Parameter("neighbors", None, _neighbors, none=True),
+    Parameter("neighbors", None, _rule("drsne.neighbors.precomputed:check_kind"), none=True),
     Parameter(
         "pca_components", None, "integer", at_least=1, texts=_AUTO, none=True, hint="Pass None for no reduction."
     ),
@@ -180,19 +166,10 @@ def refuse_unknown(kind: Any, names: Iterable[str], error: type[Exception] = Typ
             raise error(f"{kind.__name__} has no parameter {name!r}. {hint or 'It has ' + ', '.join(known) + '.'}")
 
 
-def check_value(name: str, value: Any, *, shown: str = "", hint: str = "", kind: str = "DRSNE") -> None:
-    """Raise an error if a parameter of an estimator cannot have this value.
-
-    ``shown`` is another name of the parameter in the error, such as that of an option, and ``hint`` its end.
-    """
-    try:
-        rows(kind)[name].check(value, hint)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{shown or name}{str(error).removeprefix(name)}") from None
-
-
 def check(kind: str, params: Mapping[str, Any]) -> None:
     """Raise an error for the first parameter of an estimator that is invalid regardless of the data."""
+    from drsne import engines
+
     table = rows(kind)
     for name, row in table.items():
         row.check(params[name])
@@ -200,11 +177,24 @@ def check(kind: str, params: Mapping[str, Any]) -> None:
         return
     if kind == "DRSNE":
         _check_weight(params)
-    for name, covered in _COVERED.items():
-        if params.get(name) is not None:
-            _check_covered(name, [table[each] for each in covered if each in table], params)
-    _check_precomputed(params)
-    _check_engine(params)
+    for settings, covered in _COVERED.items():
+        for name in covered:
+            if params.get(settings) is not None and name in table and params[name] != table[name].default:
+                raise ValueError(
+                    f"{name} must be left at its default if {settings} is passed, which replaces it; got "
+                    f"{params[name]!r}. Set it in {settings}, or omit {settings}."
+                )
+    if isinstance(params["metric"], str) and params["metric"] == "precomputed":
+        for name, reason in _NOT_PRECOMPUTED.items():
+            if params[name] is not None:
+                raise ValueError(
+                    f"{name} must be None with metric='precomputed', because {reason}. Omit one of the two, or pass "
+                    "the data as X with another metric."
+                )
+    engines.check_options(params["engine"], params["engine_options"])
+    engines.check_dimensions(params["engine"], int(params["n_components"]), backend_of(params))
+    if adapts(params):
+        engines.check_kernel(params["engine"])
 
 
 def _check_weight(params: Mapping[str, Any]) -> None:
@@ -231,41 +221,6 @@ def _check_weight(params: Mapping[str, Any]) -> None:
             f"the density term is the paper's and the contrast is 1; got {contrast!r} and {weight!r}. Lower "
             "density_weight, or leave contrast out."
         )
-
-
-def _check_covered(name: str, covered: list[Parameter], params: Mapping[str, Any]) -> None:
-    """Raise an error if a parameter that ``objective`` or ``schedule`` replaces is not at its default."""
-    for row in covered:
-        if params[row.name] != row.default:
-            raise ValueError(
-                f"{row.name} must be left at its default if {name} is passed, which replaces it; got "
-                f"{params[row.name]!r}. Set it in {name}, or omit {name}."
-            )
-
-
-def _check_precomputed(params: Mapping[str, Any]) -> None:
-    if not isinstance(params["metric"], str) or params["metric"] != "precomputed":
-        return
-    reasons = {
-        "neighbors": "X already holds the distances",
-        "pca_components": "X holds distances, so it cannot be projected",
-    }
-    for name, reason in reasons.items():
-        if params[name] is not None:
-            raise ValueError(
-                f"{name} must be None with metric='precomputed', because {reason}. Omit one of the two, or pass the "
-                "data as X with another metric."
-            )
-
-
-def _check_engine(params: Mapping[str, Any]) -> None:
-    """Raise an error if the engine does not support its options, the dimensions, the backend or the kernel."""
-    from drsne import engines
-
-    engines.check_options(params["engine"], params["engine_options"])
-    engines.check_dimensions(params["engine"], int(params["n_components"]), backend_of(params))
-    if adapts(params):
-        engines.check_kernel(params["engine"])
 
 
 def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from drsne.anomaly import _detector
+from drsne.anomaly import find
 from drsne.estimators import constraints
 from drsne.estimators.base import MapEstimator
 from drsne.estimators.drsne import DRSNE
@@ -109,7 +109,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             The fitted detector.
         """
         constraints.check("DRSNEDetector", {name: getattr(self, name) for name in constraints.rows("DRSNEDetector")})
-        chosen = _detector.find(self.detector)
+        chosen = find(self.detector)
         share = 0.1 if isinstance(self.contamination, str) else float(self.contamination)
         if not isinstance(self.estimator, MapEstimator | None):
             raise TypeError(
@@ -121,12 +121,12 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             estimator.set_params(random_state=self.random_state)
         self.estimator_ = estimator.fit(X)
         self.embedding_: Array = np.asarray(self.estimator_.embedding_, dtype=np.float64)
-        self.n_features_in_ = self.estimator_.n_features_in_
         self.__dict__.pop("feature_names_in_", None)
-        if hasattr(self.estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.estimator_.feature_names_in_
-        self._chosen = chosen
-        self.detector_, self.training_scores_ = chosen.fitted(self.embedding_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        novelty = {"novelty": True} if "novelty" in chosen.parameters() else {}  # the detector can score new points
+        self.detector_, self.training_scores_ = chosen.fitted(self.embedding_, novelty)
         self.offset_ = float(np.percentile(self.training_scores_, 100.0 * share))
         return self
 
@@ -172,7 +172,7 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         old = known >= 0
         scores[old] = self.training_scores_[known[old]]
         if (~old).any():
-            scores[~old] = self._chosen.scores_of_new(self.detector_, places[~old])
+            scores[~old] = self.detector_.score_samples(places[~old])
         return scores
 
     def decision_function(self, X: ArrayLike) -> Array:

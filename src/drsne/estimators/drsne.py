@@ -18,7 +18,7 @@ from drsne.estimators.docs import shared
 from drsne.optimize.defaults import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
-from drsne.preparation import prepared_together
+from drsne.preparation import prepared
 from drsne.terms.objective import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
 from drsne.terms.problem import Problem
 from drsne.terms.profile import rescaled
@@ -361,7 +361,7 @@ class DRSNE(MapEstimator):
         n_steps = len(positive) - len(fits) - len(last)
         with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
             distinct = list(dict.fromkeys(objectives.values()))
-            problems = prepared_together(self._settings(), data.X, distinct, 1.0, workers, data.masses, data.radii)
+            problems = prepared(data.settings, data.X, distinct, 1.0, workers, data.masses, data.radii)
             at_zero = problems[objective]
             followed = path.follow(
                 {weight: problems[each] for weight, each in objectives.items()},

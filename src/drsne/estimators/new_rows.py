@@ -19,7 +19,6 @@ from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
 from drsne.backends.placing import Placer
 from drsne.estimators import memory
-from drsne.pca import scores
 from drsne.placement.lazy import is_lazy, lazily, uncontained
 from drsne.placement.reference import Reference
 from drsne.progress import ProgressBar
@@ -64,18 +63,16 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if is_lazy(X):
             check_is_fitted(self, "embedding_")
             return lazily(self, "transform", X, list(self.get_feature_names_out()))
-        places, _ = self._placed_and_known(X)
-        return places
+        return self._placed_and_known(X)[0]
 
     def _placed_and_known(self, X: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Return the places of new rows, and the training rows that they equal, or -1."""
         from drsne.placement.place import placed
 
         reference, data = self._checked_new(X)
-        dtype = np.float32 if data.dtype == np.float32 else np.float64
         with self._placing(data.shape[0]) as (placer, progress):
             places, known = placed(reference, data, placer, pca=self.pca_, progress=progress)
-        return places.astype(dtype, copy=False), known
+        return places.astype(data.dtype, copy=False), known
 
     def _described(
         self, X: ArrayLike, *, dtype: type | None = None, in_map: NDArray[np.float64] | None = None
@@ -88,10 +85,9 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         from drsne.placement.place import described
 
         reference, data = self._checked_new(X)
-        dtype = dtype or (np.float32 if data.dtype == np.float32 else np.float64)
         with self._placing(data.shape[0]) as (placer, progress):
             found = described(reference, data, placer, pca=self.pca_, in_map=in_map, progress=progress)
-        return found._replace(places=found.places.astype(dtype, copy=False))
+        return found._replace(places=found.places.astype(dtype or data.dtype, copy=False))
 
     @contextmanager
     def _placing(self, n_rows: int) -> Iterator[tuple[Placer, Callable[[int], None]]]:
@@ -122,25 +118,7 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         from drsne.placement.place import novelty
 
-        if is_lazy(X):
-            check_is_fitted(self, "embedding_")
-            return lazily(self, "novelty", X, None)
-        reference, data = self._checked_new(X)
-        with self._placer() as placer:
-            return novelty(reference, data, placer, pca=self.pca_)
-
-    def _placed_again(self, rows: NDArray[np.intp], X: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the positions of training rows if each is left out of the map and placed as a new row.
-
-        ``X`` are other values of these rows, before a PCA. If None, the rows have their values of the fit.
-        """
-        from drsne.placement.place import placed_again
-
-        reference = self._with_rows()
-        with self._placer() as placer:
-            if X is not None and self.pca_ is not None:
-                X = scores(self.pca_, X, placer.workers)
-            return placed_again(reference, rows, placer, lambda done: None, X)
+        return self._numbers(novelty, "novelty", X)
 
     def _movements(self, rows: NDArray[np.intp], n_neighbors: int) -> NDArray[np.float64]:
         """Return how far training rows move if each is left out and placed again, on average.
@@ -177,12 +155,16 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Return the density of new rows in the data, in the unit of the estimator. ``method`` is the public name."""
         from drsne.placement.place import concentration
 
+        return self._numbers(concentration, method, X)
+
+    def _numbers(self, function: Callable[..., NDArray[np.float64]], method: str, X: ArrayLike) -> Any:
+        """Return one number for each new row, by a function of ``placement.place`` that a public method stands for."""
         if is_lazy(X):
             check_is_fitted(self, "embedding_")
             return lazily(self, method, X, None)
         reference, data = self._checked_new(X)
         with self._placer() as placer:
-            return concentration(reference, data, placer, pca=self.pca_)
+            return function(reference, data, placer, pca=self.pca_)
 
     @contextmanager
     def _placer(self) -> Iterator[Placer]:
@@ -214,14 +196,13 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if reference is None:
             raise ValueError("This model keeps nothing for new rows: its fit was interrupted. Fit it again.")
         reference.check_placeable()
-        return reference, self._checked_columns(X)
+        return reference, self._validated(X)
 
-    def _checked_columns(self, X: Any) -> Any:
-        """Return data that have the columns of the training data."""
-        return self._validated(X, reset=False, ensure_min_samples=0)
+    def _validated(self, X: Any, *, reset: bool = False, ensure_min_samples: int = 0) -> Any:
+        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once.
 
-    def _validated(self, X: Any, *, reset: bool, ensure_min_samples: int) -> Any:
-        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once."""
+        Unless ``reset`` is True, they must have the columns of the training data.
+        """
         data = checks.refuse_other_data("X", X)
         _check_feature_names(self, X, reset=reset)
         data = check_array(

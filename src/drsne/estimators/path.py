@@ -354,26 +354,6 @@ def scored(
     )
 
 
-def check_weights(weights: Any) -> tuple[float, ...]:
-    """Return the weights of a path as a tuple, or raise an error if they are not ascending numbers."""
-    if weights is None:
-        return WEIGHTS
-    rule = "weights must be a list of distinct non-negative numbers in ascending order"
-    hint = "Pass None for the default weights."
-    if isinstance(weights, (str, bytes, set, frozenset, dict)) or not hasattr(weights, "__iter__"):
-        raise TypeError(f"{rule}; got {weights!r}. {hint}")
-    listed = list(weights)
-    try:
-        numbers = [checks.number("weights", w, at_least=0) for w in listed]
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{rule}; got {listed!r}. {hint}") from error
-    if not numbers:
-        raise ValueError(f"{rule}; got none. {hint}")
-    if any(b <= a for a, b in pairwise(numbers)):
-        raise ValueError(f"{rule}; got {listed!r}. Pass sorted(set(weights)).")
-    return tuple(numbers)
-
-
 def check_scorable(X: Any, metric: Any) -> None:
     """Raise an error, before anything is computed, if the scores cannot be computed with this metric."""
     try:

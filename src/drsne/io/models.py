@@ -309,7 +309,7 @@ def _give_data(model: Any, X: Any) -> None:
     reference = model._reference
     if reference is None or model._precomputed:
         raise ValueError("X is not needed: this model places no new rows, or takes distances. Load it without X.")
-    rows = model._checked_columns(X)
+    rows = model._validated(X)
     rows = sp.csr_matrix(rows, dtype=np.float64) if sp.issparse(rows) else np.asarray(rows, dtype=np.float64)
     if model.pca_ is not None:
         with Workers(model.n_jobs) as workers:

@@ -36,7 +36,7 @@ def lazily(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
             f"{X.ndim} dimensions and {n_features} columns. Pass the same columns as in fit."
         )
     if not hasattr(X, "chunks"):
-        model._checked_columns(X._meta)  # names and types are known before anything is computed
+        model._validated(X._meta)  # names and types are known before anything is computed
     shared = dask.delayed(model, pure=True, traverse=False)
     return _of_array(shared, method, X, names) if hasattr(X, "chunks") else _of_frame(shared, method, X, names)
 
