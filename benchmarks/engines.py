@@ -24,7 +24,7 @@ from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.metrics import evaluate
 from drsne.neighbors.search import knn
-from drsne.preparation import prepared
+from drsne.preparation import Settings, prepared
 
 PHASES = {0: "start", 20: "opening", 60: "growing", 249: "exaggerated", 320: "let go", 999: "final"}
 
@@ -154,7 +154,8 @@ def iteration(quick: bool) -> str:
     with Workers(1) as workers:
         for mode in ("input", "both"):
             model = DRSNE(neighborhoods=mode, **settings)
-            problem = prepared(model._settings(), X.astype(np.float64), model._objective(1.0), 1.0, workers)
+            objective, settings = model._objective(1.0), Settings.of(model.get_params())
+            problem = prepared(settings, X.astype(np.float64), [objective], 1.0, workers)[objective]
             problem.engine = _Nothing()
 
             def steps(problem: Any = problem, **options: float) -> float:

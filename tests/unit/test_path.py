@@ -141,7 +141,7 @@ def test_settings_of_the_user_are_used_at_every_weight(X, options):
 def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkeypatch):
     from drsne.backends.numba.threads import Workers
     from drsne.estimators import path
-    from drsne.preparation import prepared
+    from drsne.preparation import Settings, prepared
 
     X, options = digits[:400], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 200, "random_state": 0}
     monkeypatch.setattr(path, "AUTO_WEIGHTS", (0.0, 5.0, 70.0))
@@ -154,7 +154,8 @@ def test_fitted_attributes_are_those_of_the_chosen_weight(digits, chosen, monkey
     np.testing.assert_array_equal(auto.scales_, fitted.scales_)
     np.testing.assert_array_equal(auto.input_concentration_, fitted.input_concentration_)
     with Workers(1) as workers:
-        problem = prepared(fitted._settings(), X, fitted._objective(chosen), chosen, workers)
+        objective = fitted._objective(chosen)
+        problem = prepared(Settings.of(fitted.get_params()), X, [objective], chosen, workers)[objective]
         evaluation = problem.evaluate(auto.embedding_, losses=True)
         assert evaluation.losses["concentration"] == pytest.approx(auto.concentration_loss_, rel=1e-6)
         assert evaluation.losses["kl"] == pytest.approx(auto.kl_divergence_, rel=1e-6)

@@ -33,8 +33,8 @@ ALL_SUMS = [
 
 
 def prepared(objective: Objective, weight: float, workers: Workers, **params):
-    settings = DRSNE(perplexity=PERPLEXITY, density_neighbors=K, random_state=0, **params)._settings()
-    return preparation.prepared(settings, X, objective, weight, workers, MASSES)
+    settings = preparation.Settings(perplexity=PERPLEXITY, density_neighbors=K, random_state=0, **params)
+    return preparation.prepared(settings, X, [objective], weight, workers, MASSES)[objective]
 
 
 def expanded_neighbors(distances, k):

@@ -11,7 +11,7 @@ from covering import each_value, in_one_test
 
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.threads import Workers
-from drsne.preparation import prepared
+from drsne.preparation import Settings, prepared
 from drsne.terms.pull import Pull
 
 SHORT = {"perplexity": 10, "density_neighbors": 10, "max_iter": 200, "random_state": 0}
@@ -46,9 +46,9 @@ def test_a_stiffer_pull_keeps_known_rows_nearer(model):
 
 
 def test_the_gradient_of_the_pull():
-    settings = DRSNE(perplexity=5, density_neighbors=5, random_state=0)._settings()
+    settings, objective = Settings(perplexity=5, density_neighbors=5, random_state=0), Objective(precision="double")
     with Workers(1) as workers:
-        problem = prepared(settings, X[:30], Objective(precision="double"), 1.0, workers)
+        problem = prepared(settings, X[:30], [objective], 1.0, workers)[objective]
         Y = RNG.normal(size=(30, 2))
         without = problem.evaluate(Y).gradient
         strength = np.where(np.arange(30) % 3, RNG.uniform(0.1, 2, 30), 0.0)

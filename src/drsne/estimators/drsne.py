@@ -7,10 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from drsne import checks
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import constraints
 from drsne.estimators.base import Checked, MapEstimator
@@ -274,15 +272,16 @@ class DRSNE(MapEstimator):
         from sklearn.utils.validation import _check_sample_weight
 
         masses: NDArray[np.float64] = _check_sample_weight(sample_weight, np.empty(n_samples), dtype=np.float64)
-        if not (masses > 0.0).all():
+        least, largest = masses.min(), masses.max()
+        if not least > 0.0:
             raise ValueError(
-                f"sample_weight must be above 0 for every row; got {masses.min():g} in row {int(masses.argmin())}. "
-                "Drop rows that should not count."
+                f"sample_weight must be above 0 for every row; got {least:g} in row {int(masses.argmin())}. Drop rows "
+                "that should not count."
             )
-        if masses.min() < 1.0 / _LARGEST_WEIGHT or masses.max() > _LARGEST_WEIGHT:
+        if least < 1.0 / _LARGEST_WEIGHT or largest > _LARGEST_WEIGHT:
             raise ValueError(
                 f"sample_weight must be between {1.0 / _LARGEST_WEIGHT:g} and {_LARGEST_WEIGHT:g}; got values from "
-                f"{masses.min():g} to {masses.max():g}. A weight is a number of rows, so rescale the weights."
+                f"{least:g} to {largest:g}. A weight is a number of rows, so rescale the weights."
             )
         if (masses == 1.0).all():
             return None
@@ -323,7 +322,7 @@ class DRSNE(MapEstimator):
             self._keep(followed.outcomes[chosen], problem, followed.state, data.dtype, weight, on_path=True)
             self.path_: DensityPath | None
             self.path_, self.stopped_by_ = maps, maps.stopped_by or self.stopped_by_
-        report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
+        path.report_early_end(followed, maps, f"embedding_ is the map at density_weight={weight:g}")
 
     def _follow(
         self, data: Checked, weights: Sequence[float], workers: Workers
@@ -334,12 +333,7 @@ class DRSNE(MapEstimator):
         """
         from drsne.estimators import path
 
-        if self._precomputed and sp.issparse(data.X):
-            raise ValueError(
-                "A path of density weights needs all distances to score its maps; got a sparse graph with "
-                "metric='precomputed'. Pass the data or a full distance matrix as X, or a number as density_weight."
-            )
-        path.check_scorable(data.X, self.metric)
+        path.check_scorable(data.X, self.metric, precomputed=self._precomputed)
         objective = self._objective(1.0)
         schedules = path_schedules(
             data.X.shape[0],
@@ -349,14 +343,13 @@ class DRSNE(MapEstimator):
             early_exaggeration=float(self.early_exaggeration),
             learning_rate=self.learning_rate,
         )
-        density = schedules.first is not None
-        share = ADAPTIVE_SHARE if density else DENSITY_SHARE
-        fit = schedules.plain if schedules.first is None else schedules.first
-        self._warn_if_lowered(most_exaggerated(fit.n_iter, density=density, share=share))
+        adaptive = schedules.first is not None
+        fit = schedules.first or schedules.plain
+        self._warn_if_lowered(most_exaggerated(fit.n_iter, density=adaptive, share=self._density_share(adaptive)))
         positive = [w for w in weights if w > 0]
         # Weights below 1 have the objective of 1. So does the map at 0, of which it determines only the density loss.
         objectives = {weight: self._objective(max(weight, 1.0)) for weight in (0.0, *positive)}
-        fits = path.own_fits(objective, positive) if schedules.first is not None else []
+        fits = path.own_fits(objective, positive) if adaptive else []
         last = [weight for weight in positive if weight not in fits and objectives[weight] != objective]
         n_steps = len(positive) - len(fits) - len(last)
         with self._progress(schedules.n_iter(len(fits), n_steps, len(last))) as bar:
@@ -376,7 +369,7 @@ class DRSNE(MapEstimator):
         maps = path.scored(
             followed, weights, data.X, workers, metric=self.metric, near=at_zero.about.near, dtype=data.dtype
         )
-        contrasts = [_contrast(problems[objectives[weight]]) for weight in maps.weights.tolist()]
+        contrasts = [problems[objectives[weight]].about.objective.contrast for weight in maps.weights.tolist()]
         maps = replace(maps, input_concentration=_in_data(at_zero), contrasts=np.array(contrasts))
         return maps, followed, at_zero
 
@@ -401,29 +394,12 @@ class DRSNE(MapEstimator):
 
     def _keep_density(self, outcome: Outcome, problem: Problem, of_points: NDArray[np.float64], weight: float) -> None:
         self.density_weight_ = weight
-        self.contrast_, self.input_concentration_ = _contrast(problem), _in_data(problem)
+        self.contrast_, self.input_concentration_ = problem.about.objective.contrast, _in_data(problem)
         self.intrinsic_dimension_, self.intrinsic_dimension_error_ = problem.about.dimension
         self.concentration_, self.concentration_loss_ = of_points, outcome.losses["concentration"]
         self.path_ = None
 
 
-def _contrast(problem: Problem) -> float:
-    return float(problem.about.objective.contrast)
-
-
 def _in_data(problem: Problem) -> NDArray[np.float64]:
     """Return the log relative concentration of the data, without the contrast of the map."""
-    return rescaled(problem.about.profile, 1.0 / _contrast(problem), masses=problem.masses)
-
-
-def report_early_end(followed: Followed, maps: DensityPath, kept: str) -> None:
-    """Warn if a path of weights ended early. ``kept`` says which maps are kept."""
-    if followed.stopped_by == "interrupt":
-        checks.warn(f"Interrupted after {followed.n_iter} iterations of a path of weights; {kept}.")
-    elif followed.stopped_by == "overflow":
-        checks.warn(
-            f"The gradient was no longer finite after {followed.n_iter} iterations of a path of weights; {kept}. Lower "
-            "the larger weights."
-        )
-    elif np.isnan(maps.baseline):
-        checks.warn(f"Interrupted while the maps of a path were being scored, so they have no scores; {kept}.")
+    return rescaled(problem.about.profile, 1.0 / problem.about.objective.contrast, masses=problem.masses)

@@ -13,8 +13,8 @@ from drsne import checks
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import constraints, memory
 from drsne.estimators.densne import DenSNE
-from drsne.estimators.drsne import DRSNE, report_early_end
-from drsne.estimators.path import WEIGHTS, DensityPath
+from drsne.estimators.drsne import DRSNE
+from drsne.estimators.path import WEIGHTS, DensityPath, report_early_end
 from drsne.io.models import loaded
 
 

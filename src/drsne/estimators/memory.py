@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from drsne import checks
 from drsne.backends import choice
@@ -42,73 +42,71 @@ def _gpu(params: dict[str, Any]) -> str | None:
     return device if device is not None and device.startswith("cuda") else None
 
 
+class _Sizes(NamedTuple):
+    """Numbers that both estimates need."""
+
+    n: int
+    d: int  # number of columns in which neighbours are searched
+    affinity: int  # number of neighbours that have an affinity
+    k: int  # number of density neighbours; DenSNE uses those that have an affinity
+    wanted: int  # number of neighbours that are searched for
+    n_components: int
+
+    @classmethod
+    def of(cls, n: int, d: int, params: dict[str, Any]) -> _Sizes:
+        perplexity = min(float(params["perplexity"]), max(1.0, n - 1.0))
+        objective, components = params.get("objective"), params["pca_components"]
+        affinity = min(n - 1, int(3 * perplexity + 0.5))
+        if objective is not None:
+            affinity = objective.calibration.n_neighbors(perplexity, n)
+        k = min(n - 1, int(params.get("density_neighbors", 0)))
+        if components is not None:
+            d = min(d, 50 if components == "auto" else int(components))
+        return cls(n, d, affinity, k, max(affinity, k), int(params["n_components"]))
+
+    def pairs(self, symmetric: float = _PAIRS) -> int:
+        """Return the number of pairs with an affinity, for ``symmetric`` pairs per directed pair."""
+        return int(self.n * self.affinity * min(symmetric, self.n / max(self.affinity, 1.0)))
+
+
 def on_gpu(n: int, d: int, params: dict[str, Any]) -> int:
     """Return the peak memory of a GPU: that of the search, of the symmetric affinities, or of the optimisation."""
-    if params["pca_components"] is not None:
-        d = min(d, 50 if params["pca_components"] == "auto" else int(params["pca_components"]))
-    affinity = min(n - 1, int(3 * min(float(params["perplexity"]), max(1.0, n - 1.0)) + 0.5))
-    k = min(n - 1, int(params.get("density_neighbors", 0)))
-    wanted = max(affinity, k)
+    _, d, affinity, k, wanted, n_components = sizes = _Sizes.of(n, d, params)
     rows = min(n, max(1, _DISTANCES // min(n, _DISTANCES)))
     measured = 24 * min(_DISTANCES, (n if n >= _INVERTED_FROM else rows) * (wanted + 8) * d)
     search = n * (20 * d + 16 * wanted) + _DISTANCE_BYTES * min(_DISTANCES, n * n) + measured
-    pairs = int(n * affinity * min(_PAIRS + 0.2, n / max(affinity, 1.0)))
+    pairs = sizes.pairs(_PAIRS + 0.2)
     symmetric = n * (8 * d + _PAIR_BYTES * affinity) + 8 * pairs + _SORTED_BYTES * min(_SORTED, 2 * n * affinity)
     optimisation = 16 * pairs + n * (12 * k + _POINT_BYTES)
-    if int(params["n_components"]) > 2:  # sums over all pairs by plain PyTorch
+    if n_components > 2:  # sums over all pairs by plain PyTorch
         optimisation += _ALL_PAIR_BYTES * min(_ALL_PAIRS, n * n)
     return int(max(search, symmetric, optimisation))
 
 
-def _on_processor(n: int, d: int, params: dict[str, Any]) -> int:
+def _on_processor(n: int, columns: int, params: dict[str, Any]) -> int:
     objective = params.get("objective")
-    double = (params.get("precision") if objective is None else objective.precision) == "double"
-    real = 8 if double else 4
-    perplexity = min(float(params["perplexity"]), max(1.0, n - 1.0))
-    affinity = min(n - 1, int(3 * perplexity + 0.5))
-    if objective is not None:
-        affinity = objective.calibration.n_neighbors(perplexity, n)
-    k = min(n - 1, int(params.get("density_neighbors", 0)))  # DenSNE uses the neighbours that have an affinity
-    wanted = max(affinity, k)
-    data = n * d * 8 * (2 if params["pca_components"] is None else 1)  # X, and our copy if X has another type
-    if params["pca_components"] is not None:
-        d = min(d, 50 if params["pca_components"] == "auto" else int(params["pca_components"]))
-        data += n * d * 8
+    real = 8 if (params.get("precision") if objective is None else objective.precision) == "double" else 4
+    _, d, affinity, k, wanted, n_components = sizes = _Sizes.of(n, columns, params)
+    data = n * 8 * (columns + d)  # X, and our copy if X has another type, or its components
     graph = n * wanted * (4 + 8)
-    search = _search(n, d, wanted, params)
-    pairs = int(n * affinity * min(_PAIRS, n / max(affinity, 1.0)))
-    matrix = pairs * (4 + real)
+    matrix = sizes.pairs() * (4 + real)
     calibration = graph + n * affinity * (real + 2 * (4 + real)) + matrix
-    near = n * k * 4
-    state = 12 * n * int(params["n_components"]) * 8 + _MESH_BYTES
+    state = 12 * n * n_components * 8 + _MESH_BYTES
     if constraints.on_path(params):
-        state += 16 * n * int(params["n_components"]) * 8  # the maps of a path
+        state += 16 * n * n_components * 8  # the maps of a path
         state += min(_SCORING_BYTES, 6144 * n) * Workers(params["n_jobs"]).n_threads
     if constraints.adapts(params):
-        state += _adaptive(n, int(params["n_components"]), real)
-    optimisation = (2 if n >= 8192 else 1) * (matrix + 3 * near) + state
+        state += n * (4 * 8 + real)  # log scales in two orders, scales, scales along the curve, and inverse scales
+        if n_components <= 3:  # coordinates and scales along the curve, codes and order, and the tree
+            state += int(n * (4 * real + 8 + 4) + 1.4 * n / _LEAF * _SUMMED * real + 4 * n / _LEAF * 4 * 8)
+    optimisation = (2 if n >= 8192 else 1) * (matrix + 12 * n * k) + state
     groups = graph + matrix + n * k * (4 + 3 * 8)  # ratios of distances, their logarithms, and repeated neighbours
-    return int(_BASE + data + max(search + graph, calibration, groups, optimisation))
-
-
-def _adaptive(n: int, n_components: int, real: int) -> int:
-    """Return the additional bytes of the adaptive kernel, for scales and a tree of points with scales."""
-    # Log scales in two orders of the points, scales, scales along the curve, and inverse scales.
-    scales = n * (4 * 8 + real)
-    if n_components > 3:
-        return scales
-    nodes = 1.4 * n / _LEAF
-    points = n * (4 * real + 8 + 4)  # coordinates and scales along the curve, codes and order
-    return int(scales + points + nodes * _SUMMED * real + 4 * n / _LEAF * 4 * 8)
-
-
-def _search(n: int, d: int, wanted: int, params: dict[str, Any]) -> int:
-    """Return the bytes of temporary arrays in the search for neighbours."""
     if params["neighbors"] is not None:
-        return n * wanted * 16
-    copies = n * d * (8 + 4)  # the centred data in double and in single precision
-    room = int(1.5 * (wanted + max(8, wanted // 4)))
-    return copies + (n * room * 8 if n >= APPROXIMATE_FROM else 64 * 2**20)
+        search = n * wanted * 16
+    else:  # the centred data in double and in single precision, and the shortlists
+        shortlists = n * int(1.5 * (wanted + max(8, wanted // 4))) * 8 if n >= APPROXIMATE_FROM else 64 * 2**20
+        search = n * d * (8 + 4) + shortlists
+    return int(_BASE + data + max(search + graph, calibration, groups, optimisation))
 
 
 def available() -> int | None:
@@ -148,8 +146,7 @@ def shortage(shape: tuple[int, int], params: dict[str, Any], stored: int | None 
 
 def warn_if_short(shape: tuple[int, int], params: dict[str, Any], stored: int | None = None) -> None:
     """Warn if a fit will need more memory than is free. The arguments are those of :func:`shortage`."""
-    found = shortage(shape, params, stored)
-    if found is not None:
+    if (found := shortage(shape, params, stored)) is not None:
         needed, free = found
         sizes = "perplexity or density_neighbors" if "density_neighbors" in params else "perplexity"
         of = "of memory" if _gpu(params) is None else "of the GPU"

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks
@@ -115,34 +116,34 @@ class DensityPath:
                 "The maps of this path have no scores, because the scoring was interrupted. Score the maps with "
                 "drsne.metrics.evaluate, or choose one of the embeddings yourself (plot then needs chosen=...)."
             )
-        least = -np.inf
+        least, needs = -np.inf, []
         if min_trustworthiness is not None:
             least = checks.number("min_trustworthiness", min_trustworthiness)
         if max_trustworthiness_drop is not None:
             drop = checks.number("max_trustworthiness_drop", max_trustworthiness_drop, at_least=0)
             least = max(least, self.baseline - drop)
+        if np.isfinite(least):
+            needs.append(f"a trustworthiness of at least {least:.4f}")
         trust = self.metrics["trustworthiness"]
-        allowed = trust >= least
+        allowed, best = trust >= least, int(np.argmax(trust))
+        reached = (
+            f"the largest trustworthiness is {trust[best]:.4f}, at density_weight={self.weights[best]:g} "
+            f"({self.baseline:.4f} at 0)"
+        )
         if max_continuity_drop is not None:
             drop = checks.number("max_continuity_drop", max_continuity_drop, at_least=0)
-            allowed &= self.metrics["continuity"] >= self.baseline_continuity - drop
-            if not allowed.any():
-                both = f"a trustworthiness of at least {least:.4f} and " if np.isfinite(least) else ""
-                most = self.metrics["continuity"][trust >= least].max(initial=-np.inf)
-                reachable = (
-                    f"the largest continuity of such maps is {most:.4f}"
-                    if np.isfinite(most)
-                    else "no map has that trustworthiness"
+            needs.append(
+                f"a continuity of at least {self.baseline_continuity - drop:.4f} (max_continuity_drop={drop:g})"
+            )
+            continuity = self.metrics["continuity"]
+            if allowed.any():
+                reached = (
+                    f"the largest continuity of maps with enough trustworthiness is {continuity[allowed].max():.4f}"
                 )
-                raise ValueError(
-                    f"No map of the path has {both}a continuity of at least {self.baseline_continuity - drop:.4f} "
-                    f"(max_continuity_drop={drop:g}); {reachable}. Relax the constraints, or add smaller weights."
-                )
+            allowed &= continuity >= self.baseline_continuity - drop
         if not allowed.any():
-            best = int(np.argmax(trust))
             raise ValueError(
-                f"No map of the path has a trustworthiness of at least {least:.4f}; the largest is {trust[best]:.4f}, "
-                f"at density_weight={self.weights[best]:g} ({self.baseline:.4f} at 0). Relax the constraint"
+                f"No map of the path has {' and '.join(needs)}; {reached}. Relax the constraints"
                 f"{'.' if self.weights[0] == 0 else ', or add smaller weights.'}"
             )
         score = self.score(criterion) * (-1.0 if criterion in _SMALLER_IS_BETTER else 1.0)
@@ -273,8 +274,9 @@ def follow(
             schedule = schedules.plain
         if weight in fitted and schedules.first is not None:
             Y, schedule = start, schedules.first
+        power = objective.adaptation(weight) if weight > 0.0 else 0.0  # the map at lambda = 0 has the fixed kernel
         last = minimize(
-            problem.weighted(weight, power=adaptation(objective, weight)),
+            problem.weighted(weight, power=power),
             Y,
             schedule,
             state=state,
@@ -289,14 +291,6 @@ def follow(
         if stopped_by is not None:
             break
     return Followed(outcomes, stopped_by, done, state)
-
-
-def adaptation(objective: Objective, weight: float) -> float:
-    """Return the power to which the scales of the kernel are raised at a weight of a path.
-
-    The map at lambda = 0 is always plain t-SNE, with the fixed kernel.
-    """
-    return objective.adaptation(weight) if weight > 0.0 else 0.0
 
 
 def own_fits(objective: Objective, weights: Sequence[float]) -> list[float]:
@@ -354,8 +348,13 @@ def scored(
     )
 
 
-def check_scorable(X: Any, metric: Any) -> None:
+def check_scorable(X: Any, metric: Any, *, precomputed: bool) -> None:
     """Raise an error, before anything is computed, if the scores cannot be computed with this metric."""
+    if precomputed and sp.issparse(X):
+        raise ValueError(
+            "A path of density weights needs all distances to score its maps; got a sparse graph with "
+            "metric='precomputed'. Pass the data or a full distance matrix as X, or a number as density_weight."
+        )
     try:
         space_of(X, metric).distances(np.arange(2))
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -363,3 +362,16 @@ def check_scorable(X: Any, metric: Any) -> None:
             f"A path of density weights needs all distances to score its maps, but metric={metric!r} does not give "
             f"them for such data ({error}). Pass a number as density_weight, or another metric."
         ) from error
+
+
+def report_early_end(followed: Followed, maps: DensityPath, kept: str) -> None:
+    """Warn if a path of weights ended early. ``kept`` says which maps are kept."""
+    if followed.stopped_by == "interrupt":
+        checks.warn(f"Interrupted after {followed.n_iter} iterations of a path of weights; {kept}.")
+    elif followed.stopped_by == "overflow":
+        checks.warn(
+            f"The gradient was no longer finite after {followed.n_iter} iterations of a path of weights; {kept}. Lower "
+            "the larger weights."
+        )
+    elif np.isnan(maps.baseline):
+        checks.warn(f"Interrupted while the maps of a path were being scored, so they have no scores; {kept}.")
