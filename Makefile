@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 # make test TORCH='torch==2.13.0 triton'. On Linux, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu chooses the
 # small build without CUDA.
 TORCH ?=
+DEV := $(VENV)/dev$(if $(TORCH),-torch)
 KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python compiles the modules that are imported, which are few of those that are installed.
+export PIP_NO_COMPILE := 1
 # Tests run in several processes. Without this, idle OpenMP threads of one process slow the others down by a factor of six.
 export OMP_WAIT_POLICY := PASSIVE
 # Compiled kernels are kept between runs, beside the packages that compiled them.
@@ -20,26 +23,26 @@ REPRODUCE := NUMBA_CACHE_DIR=$(CACHE) $(BIN)/drsne reproduce --quick
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
-$(VENV)/base: pyproject.toml
+$(VENV)/made:
 	$(PYTHON) -c 'import sys; sys.exit("drsne needs Python >= 3.11: make PYTHON=python3.11 ...") if sys.version_info < (3, 11) else 0'
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/base: $(VENV)/made pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[plot]'
 	touch $@
 
-$(VENV)/dev: $(VENV)/base paper/pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[dev]' -e ./paper
-	touch $@
+# One call for everything, because every call resolves all dependencies and builds the package.
+$(DEV): $(VENV)/made pyproject.toml paper/pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[dev,docs]' -e ./paper $(TORCH)
+	touch $@ $(VENV)/base $(VENV)/docs
 
-$(VENV)/torch: $(VENV)/dev
-	$(BIN)/python -m pip install --quiet $(TORCH)
-	touch $@
-
-$(VENV)/docs: $(VENV)/base
+$(VENV)/docs: $(VENV)/made pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@
 
 # numba recompiles a kernel when its file changes. It does not notice a change of the compiler options.
-$(VENV)/kernels: $(KERNELS)/_compile.py $(VENV)/dev $(if $(TORCH),$(VENV)/torch)
+$(VENV)/kernels: $(KERNELS)/_compile.py $(DEV)
 	rm -rf $(CACHE)
 	touch $@
 
@@ -50,17 +53,17 @@ check: lint types fast  ## lint, types and the fast tests: run it while you work
 
 test: lint types unit paper wheel docs  ## lint, types, all tests, the paper, the built wheel and the documentation
 
-lint: $(VENV)/dev  ## check style, which module imports which, and that all imported packages are declared
+lint: $(DEV)  ## check style, which module imports which, and that all imported packages are declared
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/deptry src
 
-format: $(VENV)/dev  ## fix formatting
+format: $(DEV)  ## fix formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-types: $(VENV)/dev  ## check types
+types: $(DEV)  ## check types
 	$(BIN)/mypy
 
 fast: $(VENV)/kernels  ## run the tests that are not marked slow
@@ -86,7 +89,7 @@ quick: $(VENV)/kernels  ## run the studies of the paper with few small runs, fro
 	@echo "quick studies: $$(cat $(VENV)/quick/*/rows.jsonl | wc -l) rows"
 	@! grep -h '"error": "' $(VENV)/quick/*/rows.jsonl
 
-wheel: $(VENV)/dev  ## build the wheel, and use it instead of the source
+wheel: $(DEV)  ## build the wheel, and use it instead of the source
 	rm -rf dist $(VENV)-wheel
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist . > /dev/null
 	$(BIN)/python -m pip install --quiet --no-deps --target $(VENV)-wheel dist/*.whl
