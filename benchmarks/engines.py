@@ -20,6 +20,7 @@ from data import gaussians50, is_available, large
 from runner import RESULTS, machine, table
 
 from drsne import DRSNE, engines
+from drsne.backends.numba import KIND
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.metrics import evaluate
@@ -115,8 +116,8 @@ def crossovers(quick: bool) -> str:
             row: list[Any] = [d, n]
             for name, adaptive in (("exact", 0), ("fft", 0), ("tree", 0), ("exact", 1), ("tree", 1)):
                 rho = random_scales(n) if adaptive else None
-                row.append(" / ".join(_by_threads(name, Y, rho)) if engines.load(name).supports(d) else "")
-            rows.append([*row, engines.resolve("auto", n, d), engines.resolve("auto", n, d, adaptive=True)])
+                row.append(" / ".join(_by_threads(name, Y, rho)) if engines.load(name).supports(d, KIND) else "")
+            rows.append([*row, engines.resolve("auto", n, d, KIND), engines.resolve("auto", n, d, KIND, adaptive=True)])
     header = ["dimensions", "n", "exact", "fft", "tree", "adaptive exact", "adaptive tree", "auto", "auto, adaptive"]
     return table(header, rows)
 

@@ -1,6 +1,6 @@
-"""Show the docstrings of classes with a decorator as they are when the program runs.
+"""Show the docstrings of objects with a decorator as they are when the program runs.
 
-griffe reads the source, where the docstrings of the estimators name the descriptions that they share.
+griffe reads the source, where the docstrings of the estimators and scores name the descriptions that they share.
 """
 
 from __future__ import annotations
@@ -12,9 +12,17 @@ import griffe
 
 
 class SharedDocstrings(griffe.Extension):
-    """Read the docstrings of classes with the decorator ``shared`` from the imported classes."""
+    """Read the docstrings of classes and functions with the decorator ``shared`` from the imported objects."""
 
     def on_class_instance(self, *, cls: griffe.Class, **_: Any) -> None:
         """Replace the docstring of a class."""
-        if cls.docstring is not None and any(str(decorator.value) == "shared" for decorator in cls.decorators):
-            cls.docstring.value = inspect.getdoc(griffe.dynamic_import(cls.path)) or ""
+        _replace(cls)
+
+    def on_function_instance(self, *, func: griffe.Function, **_: Any) -> None:
+        """Replace the docstring of a function."""
+        _replace(func)
+
+
+def _replace(named: griffe.Class | griffe.Function) -> None:
+    if named.docstring is not None and any(str(decorator.value) == "shared" for decorator in named.decorators):
+        named.docstring.value = inspect.getdoc(griffe.dynamic_import(named.path)) or ""

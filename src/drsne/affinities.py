@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from drsne import checks
-from drsne.backends import FEW, PairList
+from drsne.backends import FEW, DeviceBackend, PairList, choice
 from drsne.backends.arrays import host, same_kind
 from drsne.backends.numba.kernels import calibration as kernels
 from drsne.backends.numba.kernels import merging
@@ -128,8 +128,9 @@ def affinities(
 
     With ``masses``, the graph lists a neighbour of mass m up to m times.
     """
-    if not isinstance(graph.distances, np.ndarray):
-        return _on_device(graph, perplexity, workers)
+    device = choice.holding(graph.distances)
+    if device is not None:
+        return _on_device(device, graph, perplexity, workers)
     conditional, precisions = calibrated(graph, perplexity, calibration, workers, dtype)
     found = offsets(graph.distances, conditional, precisions)
     if masses is not None:
@@ -139,10 +140,8 @@ def affinities(
     return Affinities(symmetrize(graph.indices, conditional, workers), precisions, found)
 
 
-def _on_device(graph: KnnGraph, perplexity: float, workers: Workers) -> Affinities:
+def _on_device(device: DeviceBackend, graph: KnnGraph, perplexity: float, workers: Workers) -> Affinities:
     """Return the affinities of neighbours that are tensors. Unusual rows are calibrated on the CPU."""
-    from drsne.backends.torch import preparation as device
-
     indices: Any = graph.indices
     distances: Any = graph.distances
     conditional, *of_rows, rest = device.calibrated(distances, perplexity)

@@ -17,7 +17,6 @@ from drsne import checks, engines, initialization
 from drsne.affinities import DEFAULT_CALIBRATION, Affinities, affinities, calibrated, offsets, symmetrize
 from drsne.backends import PairList, choice
 from drsne.backends.arrays import host
-from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.logs import timed
 from drsne.neighbors.graph import KnnGraph, Sizes, adjusted
@@ -70,12 +69,7 @@ class Settings:
 
     def computed_by(self, workers: Workers) -> Any:
         """Return the backend; ``workers`` are the threads of numba."""
-        name, device = choice.resolve(self.backend, self.device)
-        if name == "numba":
-            return NumbaBackend(workers)
-        from drsne.backends.torch.backend import TorchBackend
-
-        return TorchBackend(device)
+        return choice.fitting(self.backend, self.device, workers)
 
 
 class Data(NamedTuple):

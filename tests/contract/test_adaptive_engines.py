@@ -11,6 +11,7 @@ from on_backends import ADAPTIVE_ENGINES, engine_of, supported
 from problems import small_problem, some_log_scales
 
 from drsne import DRSNE, Objective, engines
+from drsne.backends.numba import KIND
 from drsne.backends.numba.threads import Workers
 
 # In two dimensions the tree expands the field of far nodes around the leaf that reads it, also in the scales. Errors of
@@ -19,7 +20,7 @@ USUAL, HARD = (1.5e-2, 2.5e-3), (6e-2, 1e-2)
 HARD_MAPS = ("start", "opening", "tight clusters", "duplicates", "a line", "a ring")
 ROUNDING = 1e-20  # a GPU rounds the mean of equal coordinates, so the forces in "one place" are not quite zero
 ADAPTIVE = [name for name in engines.names() if engines.load(name).adaptive]
-SUPPORTED = [(name, d) for name in ADAPTIVE for d in (1, 2, 3) if engines.load(name).supports(d)]
+SUPPORTED = [(name, d) for name in ADAPTIVE for d in (1, 2, 3) if engines.load(name).supports(d, KIND)]
 
 
 def direct(Y, scales, smoothing=0.0):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from covering import each_pair
@@ -16,9 +21,10 @@ from problems import (
     with_,
 )
 
-from drsne import Adam, Momentum, Phase, Schedule
+from drsne import Adam, Momentum, Phase, Schedule, engines
 from drsne.backends import PairList
 from drsne.backends.arrays import host
+from drsne.backends.choice import KINDS
 from drsne.backends.numpy import NumpyBackend
 from drsne.optimize.loop import minimize
 from drsne.terms.profile import Smoothing, loss_and_slope, profile
@@ -59,6 +65,52 @@ def backend(request, few):
 def on_backends(fixture="backend", **lists):
     """Return a decorator that runs a test on every backend, with few cases of the values of its parameters."""
     return each_pair({f"{fixture}, few": WAYS, **lists}, indirect=[fixture, "few"])
+
+
+def implementations():
+    """Return the parts of the protocol with what implements them."""
+    from drsne.backends import protocol
+    from drsne.backends.numba.backend import NumbaBackend
+    from drsne.backends.numba.placement import NumbaPlacer
+    from drsne.backends.numba.tree import NumbaTree
+    from drsne.metrics import _on_processor
+
+    yield from ((protocol.Backend, made) for made in (NumpyBackend, NumbaBackend))
+    yield from ((protocol.Tree, NumbaTree), (protocol.Placer, NumbaPlacer), (protocol.Comparisons, _on_processor))
+    if TORCH:
+        from drsne.backends.torch.backend import TorchBackend
+        from drsne.backends.torch.placement import TorchPlacer
+        from drsne.backends.torch.tree import TorchTree
+
+        yield from ((protocol.DeviceBackend, TorchBackend), (protocol.Backend, TorchBackend))
+        yield from ((protocol.Tree, TorchTree), (protocol.Placer, TorchPlacer))
+        yield protocol.Comparisons, TorchBackend.comparisons
+
+
+def parameters(function):
+    found = inspect.signature(function).parameters.values()
+    return [each.name for each in found if each.name != "self" and not each.name.startswith("_")]
+
+
+def test_every_part_of_a_backend_has_what_the_protocol_declares():
+    for declared, made in implementations():
+        methods = {name: each for name, each in vars(declared).items() if inspect.isfunction(each) and name[0] != "_"}
+        assert methods
+        for name, method in methods.items():
+            if name == "divided_again" and not made.MOST_AGE:
+                continue
+            found = parameters(getattr(made, name))
+            assert set(parameters(method)) <= set(found) or "settings" in found, (made, name)
+
+
+def test_only_backends_are_compared_by_name():
+    """What a backend supports is an attribute of its kind, and ``choice`` makes it."""
+    package = Path(engines.__file__).parents[1]
+    for path in package.rglob("*.py"):
+        if package / "backends" not in path.parents:
+            compared = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Compare)]
+            texts = [ast.unparse(side) for node in compared for side in (node.left, *node.comparators)]
+            assert not [text for text in texts if re.match(rf"[\[({{]?'({'|'.join(KINDS)})'", text)], path
 
 
 @on_backends(d=DIMENSIONS, delta=[0.0, 0.01], adaptive=[False, True])

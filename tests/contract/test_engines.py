@@ -11,6 +11,7 @@ from on_backends import ADAPTIVE_ENGINES, ENGINES, engine_of, supported
 from problems import small_problem
 
 from drsne import Objective, engines
+from drsne.backends.numba import KIND
 from drsne.backends.numba.threads import Workers
 
 ROUNDING = 1e-20  # a GPU rounds the mean of equal coordinates, so the forces in "one place" are not quite zero
@@ -137,7 +138,7 @@ def test_all_pairs_to_the_last_digits(precision):
 
 
 @pytest.mark.parametrize(
-    ("name", "d"), [(name, d) for name in engines.names() for d in (1, 2, 3) if engines.load(name).supports(d)]
+    ("name", "d"), [(name, d) for name in engines.names() for d in (1, 2, 3) if engines.load(name).supports(d, KIND)]
 )
 def test_gradients_follow_the_exact_ones(name, d):
     """The whole gradient of a problem, in an exaggerated and in a plain evaluation."""
@@ -172,16 +173,16 @@ def same_at_any_n_jobs(name, Y):
 
 def test_auto_takes_the_fastest_for_the_size():
     for d, above in ((1, "fft"), (2, "fft"), (3, "tree"), (4, "exact")):
-        assert engines.resolve("auto", 500, d) == "exact"
-        assert engines.resolve("auto", 100_000, d) == above
-    assert engines.resolve("tree", 10, 2) == "tree"
+        assert engines.resolve("auto", 500, d, KIND) == "exact"
+        assert engines.resolve("auto", 100_000, d, KIND) == above
+    assert engines.resolve("tree", 10, 2, KIND) == "tree"
 
 
 def test_auto_depends_on_the_kernel():
     for d in (1, 2, 3):
-        n = engines.ADAPTIVE_CROSSOVER[d]
-        assert engines.resolve("auto", n, d, adaptive=True) == "exact"
-        assert engines.resolve("auto", n + 1, d, adaptive=True) != "exact"
+        n = KIND.crossover[True][d]
+        assert engines.resolve("auto", n, d, KIND, adaptive=True) == "exact"
+        assert engines.resolve("auto", n + 1, d, KIND, adaptive=True) != "exact"
 
 
 def test_a_mesh_that_turns_out_too_coarse_is_not_used_again_at_once():

@@ -9,6 +9,7 @@ from on_backends import engine_of
 from scipy.spatial.distance import pdist, squareform
 
 from drsne import DRSNE, Adam, Phase, Schedule, engines
+from drsne.backends.numba import KIND
 
 QUICK = {"perplexity": 5.0, "density_neighbors": 5, "max_iter": 60, "random_state": 0}
 
@@ -24,7 +25,7 @@ def X():
     return np.vstack([rng.normal(0, 0.3, (150, 5)), rng.normal(3, 1, (150, 5))])
 
 
-@each_pair({"engine": engines.names(), "d": [1, 2]}, where=lambda engine, d: engines.load(engine).supports(d))
+@each_pair({"engine": engines.names(), "d": [1, 2]}, where=lambda engine, d: engines.load(engine).supports(d, KIND))
 def test_three_points(engine, d):
     with pytest.warns(UserWarning, match="Lowered"):
         Y = DRSNE(d, engine=engine, kernel=kernel_of(engine), max_iter=60).fit_transform([[0.0, 1], [1, 0], [4, 5]])

@@ -11,6 +11,7 @@ import os
 import numpy as np
 
 from drsne import engines
+from drsne.backends.choice import KINDS
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.backends.numpy import NumpyBackend
@@ -18,16 +19,18 @@ from drsne.backends.numpy import NumpyBackend
 TORCH = importlib.util.find_spec("torch") is not None
 DEVICE = os.environ.get("DRSNE_TEST_DEVICE", "cpu")
 ENGINES = [
-    *(("numba", name) for name in engines.names()),
-    *(("torch", name) for name in engines.names() if TORCH and "torch" in engines.load(name).backends),
+    *((kind.name, name) for kind in KINDS.values() for name in engines.names() if kind.name == "numba" or TORCH),
     ("numpy", "exact"),
 ]
 
 
-def supported(on, d, *_):
+def supported(on, d=2, *_):
     """Return whether an engine on a backend, as in ``ENGINES``, supports maps of ``d`` dimensions."""
     backend, name = on
-    return engines.load(name).supports(d, "numba" if backend == "numpy" else backend)
+    return engines.load(name).supports(d, KINDS.get(backend, NumpyBackend.kind))
+
+
+ENGINES = [on for on in ENGINES if supported(on)]
 
 
 ADAPTIVE_ENGINES = [(backend, name) for backend, name in ENGINES if engines.load(name).adaptive]

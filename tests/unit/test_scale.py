@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix
 
 import drsne
 from drsne import DRSNE, Objective
+from drsne.backends.numba import KIND
 from drsne.backends.numba.ordering import Ordering, along_curve
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import memory
@@ -163,8 +164,8 @@ def test_wrong_options_are_refused(X, options, error, message, monkeypatch):
     monkeypatch.setattr(preparation, "nearest", lambda *a, **k: pytest.fail("too late"))
     if isinstance(options.get("init"), str):  # as if there were many samples
         options = {**options, "init": "pca"}
-        monkeypatch.setitem(drsne.engines.CROSSOVER, 2, 100)
-        monkeypatch.setitem(drsne.engines.ADAPTIVE_CROSSOVER, 2, 100)
+        for crossover in KIND.crossover:
+            monkeypatch.setitem(crossover, 2, 100)
     with pytest.raises(error, match=message):
         DRSNE(**{**QUICK, **options}).fit(X)
 

@@ -382,9 +382,9 @@ def test_cells_that_grow_are_listed_again():
 
 
 def test_many_points_in_three_dimensions(X, monkeypatch):
-    from drsne import engines
+    from drsne.backends.torch.backend import TorchBackend
 
-    monkeypatch.setattr(engines, "MANY_FOR_ALL_PAIRS", 100)
+    monkeypatch.setattr(TorchBackend, "kind", TorchBackend.kind._replace(slow_from=100))
     with pytest.warns(UserWarning, match="sums over all pairs of 300 points for n_components=3"):
         fitted(X, n_components=3, max_iter=5)
 

@@ -14,13 +14,11 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from drsne import metrics
 from drsne.backends import choice
-from drsne.metrics import _on_processor
 
 torch = pytest.importorskip("torch")
 
-from drsne.backends.torch import map_neighbors, queries  # noqa: E402
+from drsne.backends.torch import comparisons, map_neighbors, queries  # noqa: E402
 from drsne.backends.torch.forest import spanning  # noqa: E402
-from drsne.metrics import _on_device  # noqa: E402
 
 SCORES = (
     metrics.trustworthiness,
@@ -170,7 +168,7 @@ def test_small_blocks_give_the_same_scores(monkeypatch):
     X, Y = pair()
     options = {"max_samples": 70, "random_state": 0, "device": DEVICE}
     expected = metrics.evaluate(X, Y, **options)
-    monkeypatch.setattr(_on_device, "_BLOCK_BYTES", dict.fromkeys(("cpu", "cuda"), 3 * 8 * len(X)))
+    monkeypatch.setattr(comparisons, "_BLOCK_BYTES", dict.fromkeys(("cpu", "cuda"), 3 * 8 * len(X)))
     for module, name in ((queries, "_PRODUCTS"), (queries, "_DIFFERENCES"), (map_neighbors, "_DISTANCES")):
         monkeypatch.setattr(module, name, dict.fromkeys(("cpu", "cuda"), 3 * len(X)))
     assert metrics.evaluate(X, Y, **options) == pytest.approx(expected, abs=1e-12)
@@ -194,10 +192,6 @@ def test_edges_that_join_points_by_the_shortest_steps():
     expected, of_graph = connected_components(graph, directed=False)
     assert count == expected == n - len(a)
     np.testing.assert_array_equal(of_forest, of_graph)
-
-
-def test_both_modules_have_the_same_functions():
-    assert all(callable(getattr(_on_device, name)) for name in _on_processor.__all__)
 
 
 @in_one_test(

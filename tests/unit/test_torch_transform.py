@@ -20,7 +20,7 @@ from drsne.backends.numba import fields
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.backends.numba.placement import LIMITS, NumbaPlacer
 from drsne.backends.numba.threads import Workers
-from drsne.backends.placing import Rows, Shared
+from drsne.backends.protocol import Rows, Shared
 from drsne.neighbors.queries import search_among
 
 torch = pytest.importorskip("torch")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends import NeighborList, PairList
+from drsne.backends import Kind, NeighborList, PairList
 from drsne.backends.steps import adam_step, combined, momentum_step, moved
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ class NumpyOrder:
 class NumpyBackend:
     """The loops over pairs and points of :class:`drsne.backends.Backend`, in plain NumPy."""
 
-    name = "numpy"
+    kind = Kind("numpy")
     momentum_step = staticmethod(momentum_step)
     adam_step = staticmethod(adam_step)
     combined = staticmethod(combined)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from drsne.backends.choice import PROCESSOR
 from drsne.distributed.landmark_map import FILE
 from drsne.distributed.sources import Part, fingerprint
 from drsne.distributed.work import Work, reading, writing
@@ -36,7 +37,7 @@ def model_of(work: Work, n_jobs: Any) -> DRSNE:
     """
     path = work.folder / FILE
     model = _model(str(path), work.version(path))
-    model.set_params(n_jobs=n_jobs, backend="numba", device=None)
+    model.set_params(n_jobs=n_jobs, **PROCESSOR)
     return model
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends import Kind
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.kernels import coarse as kernels
 from drsne.backends.numba.threads import n_blocks
@@ -39,16 +40,15 @@ class CoarseEngine:
     OPTIONS = ("theta",)
     tolerance = (0.5, 0.2)
     adaptive = False
-    backends = ("numba",)
 
     def __init__(self, backend: NumbaBackend, *, precision: str = "single", theta: float = 0.5) -> None:
         self._workers = backend.workers
         self._theta = float(theta)
 
     @staticmethod
-    def supports(n_components: int, backend: str = "numba") -> bool:
-        """Return whether maps can have this number of dimensions: only two is allowed."""
-        return n_components == 2 and backend in CoarseEngine.backends
+    def supports(n_components: int, kind: Kind) -> bool:
+        """Return whether maps can have this number of dimensions: only two, with NumPy arrays."""
+        return n_components == 2 and kind.numpy_arrays
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends import Backend
+from drsne.backends import Backend, Kind
 
 Array = NDArray[np.float64]
 
@@ -26,15 +26,14 @@ class ExactEngine:
     OPTIONS = ()
     tolerance = (3e-4, 2e-5)  # for maps of thousands of units in single precision; errors on ordinary maps are 1e-6
     adaptive = True
-    backends = ("numba", "torch")
 
     def __init__(self, backend: Backend, *, precision: str = "single") -> None:
         self._backend, self._precision = backend, precision
 
     @staticmethod
-    def supports(n_components: int, backend: str = "numba") -> bool:
-        """Return True, because maps can have any number of dimensions."""
-        return n_components >= 1 and backend in ExactEngine.backends
+    def supports(n_components: int, kind: Kind) -> bool:
+        """Return True, because maps can have any number of dimensions, with every backend."""
+        return n_components >= 1
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends import Kind
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.kernels import mesh as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
@@ -109,7 +110,6 @@ class FFTEngine:
     OPTIONS = ("accuracy",)
     tolerance = (1.5e-2, 5e-4)
     adaptive = True
-    backends = ("numba",)
 
     def __init__(self, backend: NumbaBackend, *, precision: str = "single", accuracy: str = "normal") -> None:
         self._backend, self._workers, self._precision = backend, backend.workers, precision
@@ -117,9 +117,9 @@ class FFTEngine:
         self._tree = tree.TreeEngine(backend, precision=precision, theta=self._accuracy.theta)
 
     @staticmethod
-    def supports(n_components: int, backend: str = "numba") -> bool:
-        """Return whether maps can have this number of dimensions: only one and two are allowed."""
-        return n_components in (1, 2) and backend in FFTEngine.backends
+    def supports(n_components: int, kind: Kind) -> bool:
+        """Return whether maps can have this number of dimensions: one or two, with NumPy arrays."""
+        return n_components in (1, 2) and kind.numpy_arrays
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:

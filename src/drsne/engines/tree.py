@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne import checks
+from drsne.backends import Kind
 from drsne.engines._check import MARGIN, Indicators, Prediction, Sample, interval
 
 _LONGEST_PAUSE = 7  # largest number of evaluations that do not try the last cells after cells had grown too much
@@ -74,7 +75,6 @@ class TreeEngine:
     OPTIONS = ("theta",)
     tolerance = (1e-2, 5e-4)
     adaptive = True
-    backends = ("numba", "torch")
 
     def __init__(self, backend: Any, *, precision: str = "single", theta: float = 0.45) -> None:
         self._backend, self._tree = backend, backend.tree
@@ -84,9 +84,9 @@ class TreeEngine:
         self._allowed = tuple(bound * (self._theta / 0.45) ** 4 for bound in self.tolerance)
 
     @staticmethod
-    def supports(n_components: int, backend: str = "numba") -> bool:
-        """Return whether maps can have this number of dimensions: at most three, or two with PyTorch."""
-        return 1 <= n_components <= {"numba": 3, "torch": 2}.get(backend, 0)
+    def supports(n_components: int, kind: Kind) -> bool:
+        """Return whether maps can have this number of dimensions."""
+        return 1 <= n_components <= kind.tree_dimensions
 
     @staticmethod
     def check_options(options: dict[str, Any]) -> None:

@@ -230,7 +230,7 @@ def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:
     from drsne import engines, initialization
 
     d = int(params["n_components"])
-    engines.check_chosen(params["engine"], params["engine_options"], n_samples, d, adapts(params), backend_of(params))
+    engines.check_chosen(params["engine"], params["engine_options"], n_samples, d, backend_of(params), adapts(params))
     if not isinstance(params["init"], str):
         largest = float(abs(initialization.checked_init(params["init"], n_samples, d)).max())
         if largest > float(np.finfo(dtype).max):
@@ -240,11 +240,11 @@ def check_for(params: Mapping[str, Any], n_samples: int, dtype: type) -> None:
             )
 
 
-def backend_of(params: Mapping[str, Any]) -> str:
-    """Return the name of the backend of a fit. A CUDA device implies PyTorch."""
+def backend_of(params: Mapping[str, Any]) -> Any:
+    """Return what the backend of a fit supports."""
     from drsne.backends import choice
 
-    return choice.named(params["backend"], params["device"])[0]
+    return choice.kind_of(params["backend"], params["device"])
 
 
 def on_path(params: Mapping[str, Any]) -> bool:

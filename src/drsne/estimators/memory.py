@@ -35,11 +35,7 @@ def estimate(n: int, d: int, params: dict[str, Any]) -> int:
 
 
 def _gpu(params: dict[str, Any]) -> str | None:
-    """Return the name of the GPU of a fit, or None. Without a device, PyTorch uses the first GPU if there is one."""
-    backend, device = choice.named(params["backend"], params["device"])
-    if backend == "torch" and device is None:
-        device = choice.at_hand(backend, device)[1]
-    return device if device is not None and device.startswith("cuda") else None
+    return choice.gpu(params["backend"], params["device"])
 
 
 class _Sizes(NamedTuple):
@@ -134,10 +130,7 @@ def shortage(shape: tuple[int, int], params: dict[str, Any], stored: int | None 
     d = d if stored is None else max(1, stored // n)
     device = _gpu(params)
     if device is not None:
-        from torch import cuda
-
-        kept = cuda.memory_reserved(device) - cuda.memory_allocated(device)  # PyTorch keeps freed memory for later fits
-        needed, free = on_gpu(n, d, params), cuda.mem_get_info(device)[0] + kept
+        needed, free = on_gpu(n, d, params), choice.free_memory(device)
         return None if needed <= free else (needed, free)
     present = n * d * 8 * (2 if params["pca_components"] is None else 1)
     total, needed = available(), _on_processor(n, d, params) - _BASE - present
@@ -156,22 +149,16 @@ def warn_if_short(shape: tuple[int, int], params: dict[str, Any], stored: int | 
         )
 
 
-def is_exhausted(error: Exception) -> bool:
-    """Return whether a device has too little memory. The error is that of PyTorch, which need not be installed."""
-    return type(error).__name__ == "OutOfMemoryError"
-
-
 @contextmanager
 def on_device(shape: tuple[int, int], params: dict[str, Any]) -> Iterator[None]:
     """Use the device of a fit of data of this shape during a block, after a check that it is there."""
-    with choice.current(params["backend"], params["device"]):
-        try:
-            yield
-        except Exception as error:
-            if not is_exhausted(error):
-                raise
-            raise MemoryError(
-                f"The device has too little memory for this fit, which needs about {on_gpu(*shape, params) / 1e9:.1f} "
-                f"GB ({str(error).split('. ')[0]}). Lower perplexity or density_neighbors, pass pca_components if the "
-                "data have many features, fit a sample, or omit device to use the processor."
-            ) from error
+
+    def message(reason: str) -> str:
+        return (
+            f"The device has too little memory for this fit, which needs about {on_gpu(*shape, params) / 1e9:.1f} GB "
+            f"({reason}). Lower perplexity or density_neighbors, pass pca_components if the data have many features, "
+            "fit a sample, or omit device to use the processor."
+        )
+
+    with choice.using(params["backend"], params["device"], message):
+        yield

@@ -17,8 +17,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, ch
 from drsne import checks, logs
 from drsne.backends import choice
 from drsne.backends.numba.threads import Workers
-from drsne.backends.placing import Placer
-from drsne.estimators import memory
+from drsne.backends.protocol import Placer
 from drsne.placement.lazy import is_lazy, lazily, uncontained
 from drsne.placement.reference import Reference
 from drsne.progress import ProgressBar
@@ -169,25 +168,8 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     @contextmanager
     def _placer(self) -> Iterator[Placer]:
         """Yield what loops over new rows: PyTorch on the device of this model, or numba if the device is not there."""
-        from drsne.backends.numba.placement import LIMITS, NumbaPlacer
-
-        backend, device = choice.at_hand(self.backend, self.device)
-        with Workers(self.n_jobs) as workers:
-            if backend == "numba":
-                yield NumbaPlacer(workers)
-                return
-            from drsne.backends.torch.placement import TorchPlacer
-
-            with choice.current(backend, device):
-                try:
-                    yield TorchPlacer(device, LIMITS, workers)
-                except Exception as error:
-                    if not memory.is_exhausted(error):
-                        raise
-                    raise MemoryError(
-                        f"The device has too little memory to place rows ({str(error).split('. ')[0]}). Free memory on "
-                        "the device, or call set_params(backend='numba', device=None) to use the processor."
-                    ) from error
+        with Workers(self.n_jobs) as workers, choice.placing(self.backend, self.device, workers) as placer:
+            yield placer
 
     def _checked_new(self, X: Any) -> tuple[Reference, Any]:
         """Return what new rows need, and the new rows after their checks."""

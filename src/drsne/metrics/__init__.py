@@ -5,8 +5,7 @@ not evaluate itself. Every score has the parameters ``max_samples`` and ``random
 score is the mean over a random sample of points. Each point of the sample is still compared with all points.
 """
 
-from drsne.metrics.concentration import concentration_correlation
-from drsne.metrics.density import density_rank_correlation, group_density_correlation
+from drsne.metrics.density import concentration_correlation, density_rank_correlation, group_density_correlation
 from drsne.metrics.evaluation import evaluate
 from drsne.metrics.fragmentation import fragmentation
 from drsne.metrics.reliability import reliability

@@ -1,9 +1,10 @@
-"""Functions that the scores share: checks of the input, random samples, distances in blocks, and correlations."""
+"""What the scores share: descriptions and checks of parameters, random samples, neighbours, distances, correlations."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,18 +13,49 @@ from scipy.sparse import issparse
 from drsne import checks
 from drsne.backends import arrays, choice
 from drsne.backends.numba.threads import Workers
+from drsne.backends.protocol import Comparisons
 from drsne.metrics import _on_processor
+from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.precomputed import check_precomputed
-from drsne.neighbors.search import check_metric
+from drsne.neighbors.search import check_metric, checked
 from drsne.precision import unit_scale
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
+# Largest numbers of dimensions for which scikit-learn's tree finds the neighbours of a map, and their distances.
+_MAX_TREE_DIMENSIONS, _FEW_DIMENSIONS = 15, 3
 _MAX_BLOCK = 256  # largest number of rows in a block
 # Points are centred if their distance from the origin is more than this many times their extent. Otherwise, distances
 # computed from inner products would lose digits.
 _FAR_AWAY = 2.0**10
+_DESCRIPTIONS = {
+    "X, Y": """array-like of shape (n_samples, n_features) and (n_samples, n_components)
+        The data and the map.""",
+    "metric": """str or callable, default="euclidean"
+        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
+        distance matrix.""",
+    "max_samples": """int, default=None
+        Use a random sample of this many points, which are compared with all points. If None, use all points.""",
+    "random_state": """int, RandomState or Generator, default=None
+        Seed or generator used to draw the random sample.""",
+    "device": """{None, "cpu", "cuda", "cuda:1", ...}, default=None
+        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
+        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.""",
+}
+Score = TypeVar("Score", bound=Callable[..., Any])
+
+
+def shared(score: Score) -> Score:
+    """Replace lines such as ``{metric}`` in the docstring of a score by the descriptions of these parameters."""
+
+    def described(match: re.Match[str]) -> str:
+        names = [match[1]] if match[1] in _DESCRIPTIONS else match[1].split(", ")
+        return "\n".join(f"    {name} : {_DESCRIPTIONS[name]}" for name in names)
+
+    if score.__doc__ is not None:  # Python can leave docstrings out
+        score.__doc__ = re.sub(r"^    \{([\w, ]+)\}$", described, score.__doc__, flags=re.MULTILINE)
+    return score
 
 
 def check_pair(X: Any, Y: Any, metric: Any = "euclidean", device: Any = None) -> tuple[Any, Any]:
@@ -34,7 +66,13 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean", device: Any = None) ->
     from sklearn.utils import check_array
 
     check_metric(metric)
-    place = _checked_device(device, metric)
+    on = choice.comparing(device)
+    if on is not None and (not isinstance(metric, str) or metric not in (*_EUCLIDEAN, "cosine")):
+        allowed = ", ".join(repr(name) for name in _EUCLIDEAN)
+        raise ValueError(
+            f"metric must be {allowed} or 'cosine' if a device is given; got {metric!r} with "
+            f"device={str(on.device)!r}. Pass device=None to compute the scores on the processor."
+        )
     X, Y = checks.refuse_other_data("X", X), checks.refuse_other_data("Y", Y)
     X = check_array(X, accept_sparse="csr", dtype=np.float64, order="C", ensure_min_samples=3, input_name="X")
     Y = check_array(Y, dtype=np.float64, order="C", ensure_min_samples=3, input_name="Y")
@@ -50,34 +88,51 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean", device: Any = None) ->
                 "graph. Pass a full distance matrix, or pass the data with another metric."
             )
     Y = np.require(Y, requirements=["W"])
-    if place is None:
+    if on is None:
         return X, Y
-    from drsne.metrics import _on_device
-
-    return _on_device.received(X, metric, place), _on_device.received(Y, "euclidean", place)
+    return on.compared(X, metric), on.compared(Y, "euclidean")
 
 
-def _checked_device(device: Any, metric: Any) -> str | None:
-    """Return the name of a device, or raise an error if it is not there or does not support the metric."""
-    if device is None:
-        return None
-    _, place = choice.resolve("torch", device)
-    if not isinstance(metric, str) or metric not in (*_EUCLIDEAN, "cosine"):
-        allowed = ", ".join(repr(name) for name in _EUCLIDEAN)
-        raise ValueError(
-            f"metric must be {allowed} or 'cosine' if a device is given; got {metric!r} with device={place!r}. Pass "
-            "device=None to compute the scores on the processor."
-        )
-    return place
+def among(A: Any) -> Comparisons:
+    """Return what compares points with all others: on the device of a tensor, or on the processor."""
+    device = choice.holding(A)
+    return _on_processor if device is None else device.comparisons
 
 
-def among(A: Any) -> Any:
-    """Return the module that compares points with all others: on the device of a tensor, or on the processor."""
-    if isinstance(A, np.ndarray) or issparse(A):
-        return _on_processor
-    from drsne.metrics import _on_device
+def nearest(X: Any, k: int, metric: Any, rows: Rows | None, workers: Workers | None = None) -> KnnGraph:
+    """Return the k nearest neighbours of ``rows`` in the data. Without rows, the search may be approximate."""
+    with workers or Workers() as threads:
+        return checked(KnnGraph(*among(X).nearest(X, k, metric=metric, workers=threads, rows=rows)), metric)
 
-    return _on_device
+
+def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDArray[np.intp]:
+    """Return the k nearest neighbours of ``rows`` of ``A``, not counting the rows themselves.
+
+    On the processor, maps of few dimensions use scikit-learn's tree, which also determines the order of ties. Its
+    brute-force search for other data is not used, because it uses OpenMP, which hangs in a forked process.
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    plain = isinstance(metric, str) and metric == "euclidean"
+    if not isinstance(A, np.ndarray) or not plain or A.shape[1] > _MAX_TREE_DIMENSIONS:
+        return nearest(A, k, metric, rows).indices.astype(np.intp)
+    A = A / unit_scale(A)
+    tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A)
+    nearest_rows = tree.kneighbors(A[rows], return_distance=False)
+    own = nearest_rows == rows[:, None]
+    own[~own.any(axis=1), 0] = True  # with many duplicates, the result may not contain the row itself
+    return np.asarray(nearest_rows[~own].reshape(len(rows), k))
+
+
+def nearest_distances(Y: Any, k: int, rows: Rows) -> Array:
+    """Return the distances of ``rows`` of a map to their k nearest neighbours, (m, k), in any unit."""
+    from sklearn.neighbors import NearestNeighbors
+
+    Y = arrays.divided(Y, unit_scale(Y))
+    if not isinstance(Y, np.ndarray) or Y.shape[1] > _FEW_DIMENSIONS:
+        return nearest(Y, k, "euclidean", rows).distances
+    tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(Y)  # the first neighbour is the point itself
+    return np.asarray(tree.kneighbors(Y[rows])[0][:, 1:])
 
 
 def is_precomputed(metric: Any) -> bool:

@@ -1,6 +1,6 @@
 """Comparisons of points with all others on the processor, by numba, SciPy and scikit-learn.
 
-The scores are written once, on the functions of this module and their counterparts in ``_on_device``.
+The functions are those of :class:`drsne.backends.protocol.Comparisons`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from drsne.backends.numba.kernels.ranks import below
-from drsne.backends.numba.threads import Workers
-from drsne.neighbors.search import nearest
-from drsne.precision import unit_scale
-
-__all__ = [
-    "block_bytes",
-    "distances",
-    "edges",
-    "gaps",
-    "nearest",
-    "nearest_distances",
-    "own_neighbors",
-    "ranks",
-    "surroundings",
-]
+from drsne.neighbors.search import nearest as nearest  # one of the functions
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _BLOCK_BYTES = 16 * 2**20  # largest number of bytes for a block of distances
-# Largest numbers of dimensions for which a tree finds the neighbours of a map, and their distances.
-_MAX_TREE_DIMENSIONS, _FEW_DIMENSIONS = 15, 3
 
 
 def block_bytes(A: Any) -> int:
@@ -58,39 +41,6 @@ def distances(A: Any, metric: Any = "euclidean") -> Callable[[Rows], Array]:
             return np.asarray(pairwise_distances(A[rows], A, metric=metric, **options), dtype=np.float64)
 
     return of_rows
-
-
-def own_neighbors(A: Any, k: int, rows: Rows, metric: Any = "euclidean") -> NDArray[np.intp]:
-    """Return the k nearest neighbours of ``rows`` of ``A``, not counting the rows themselves.
-
-    Maps have few dimensions, so scikit-learn's tree is used, which also determines the order of ties. Data with more
-    dimensions use the exact search of this package. The brute-force search of scikit-learn uses OpenMP, which hangs in
-    a forked process.
-    """
-    from sklearn.neighbors import NearestNeighbors
-
-    plain = isinstance(metric, str) and metric == "euclidean"
-    if issparse(A) or not plain or A.shape[1] > _MAX_TREE_DIMENSIONS:
-        with Workers() as workers:
-            return nearest(A, k, metric=metric, workers=workers, rows=rows).indices.astype(np.intp)
-    A = A / unit_scale(A)
-    tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(A)
-    nearest_rows = tree.kneighbors(A[rows], return_distance=False)
-    own = nearest_rows == rows[:, None]
-    own[~own.any(axis=1), 0] = True  # with many duplicates, the result may not contain the row itself
-    return np.asarray(nearest_rows[~own].reshape(len(rows), k))
-
-
-def nearest_distances(Y: Array, k: int, rows: Rows) -> Array:
-    """Return the distances of ``rows`` of a map to their k nearest neighbours, (m, k), in any unit."""
-    from sklearn.neighbors import NearestNeighbors
-
-    Y = Y / unit_scale(Y)
-    if Y.shape[1] <= _FEW_DIMENSIONS:  # a tree is fast in few dimensions; the first neighbour is the point itself
-        tree = NearestNeighbors(n_neighbors=k + 1, algorithm="kd_tree").fit(Y)
-        return np.asarray(tree.kneighbors(Y[rows])[0][:, 1:])
-    with Workers() as workers:
-        return nearest(Y, k, metric="euclidean", workers=workers, rows=rows).distances
 
 
 def ranks(D: Array, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:

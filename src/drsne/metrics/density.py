@@ -1,4 +1,7 @@
-"""Rank correlations of densities: whether points (the paper's rho_S) and groups that look dense in a map are dense."""
+"""Correlations of densities: whether points and groups that look dense in a map are dense in the data.
+
+The paper's CC compares concentrations, and its rho_S compares the ranks of distances to the k-th neighbour.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,89 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, among, check_labels, check_neighbors, check_pair, pearson, sampled_rows
-from drsne.precision import rounded
+from drsne.backends.arrays import divided, taken
+from drsne.metrics._inputs import (
+    Array,
+    Rows,
+    among,
+    blocks,
+    check_labels,
+    check_neighbors,
+    check_pair,
+    nearest,
+    nearest_distances,
+    pearson,
+    sampled_rows,
+    shared,
+)
+from drsne.neighbors.graph import KnnGraph
+from drsne.precision import rounded, unit_scale
+
+_FLOOR = 1e-8  # smallest radius, as a fraction of the median radius; points with k duplicates have the radius 0
 
 
+@shared
+def concentration_correlation(
+    X: ArrayLike,
+    Y: ArrayLike,
+    n_neighbors: int = 30,
+    *,
+    metric: Any = "euclidean",
+    max_samples: int | None = None,
+    random_state: Any = None,
+    device: Any = None,
+) -> float:
+    """Return the Pearson correlation between the log concentrations in the data and in the map.
+
+    The concentration of a point is the inverse of the mean distance to its k neighbours. Its neighbours in the data are
+    used in both spaces. DR-SNE optimises this quantity; :func:`density_rank_correlation` is independent of it.
+
+    Parameters
+    ----------
+    {X, Y}
+    n_neighbors : int, default=30
+        The number of neighbours k, not counting the point itself. The main table of the paper uses 29.
+    {metric, max_samples, random_state, device}
+
+    Returns
+    -------
+    float
+        A number between -1 and 1, or nan if the concentration is constant in the data or in the map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from drsne.metrics import concentration_correlation
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> round(concentration_correlation(X, 2 * X, n_neighbors=5), 12)
+    1.0
+    """
+    data, low = check_pair(X, Y, metric, device)
+    k = check_neighbors(n_neighbors, len(low))
+    rows = sampled_rows(len(low), max_samples, random_state)
+    graph = nearest(data, k, metric, rows)
+    return concentrations(graph, low, rows)
+
+
+def concentrations(graph: KnnGraph, Y: Any, rows: Rows) -> float:
+    """Compute the score from the nearest neighbours of ``rows`` in the data. ``Y`` is an array or a tensor."""
+    Y = divided(Y, unit_scale(Y))
+    radii, start = np.empty(len(rows)), 0
+    for block in blocks(rows, graph.indices.shape[1] * Y.shape[1], among(Y).block_bytes(Y)):
+        stop = start + len(block)
+        neighbors = graph.indices[start:stop]
+        away = taken(Y, block)[:, None] - taken(Y, neighbors)
+        radii[start:stop] = np.sqrt((away**2).sum(axis=2)).mean(axis=1)
+        start = stop
+    return pearson(_log(graph.distances.mean(axis=1)), _log(radii))
+
+
+def _log(radii: Array) -> Array:
+    floor = max(_FLOOR * float(np.median(radii)), np.finfo(np.float64).tiny)
+    return np.log(np.maximum(radii, floor))
+
+
+@shared
 def density_rank_correlation(
     X: ArrayLike,
     Y: ArrayLike,
@@ -30,20 +111,10 @@ def density_rank_correlation(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     n_neighbors : int, default=30
         The number of neighbours k, not counting the point itself.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    max_samples : int, default=None
-        Use a random sample of this many points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -61,21 +132,15 @@ def density_rank_correlation(
     data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
-    with Workers() as workers:
-        graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
-    return correlation(graph.distances[:, -1], low, k, rows)
+    graph = nearest(data, k, metric, rows)
+    return of_distances(graph.distances[:, -1:], low, (k,), rows)[0]
 
 
-def correlation(radius: Array, Y: Any, k: int, rows: Rows) -> float:
-    """Compute the score from the distances of ``rows`` to their k-th neighbours in the data."""
-    return correlations(radius[:, None], Y, (k,), rows)[0]
-
-
-def correlations(radii: Array, Y: Any, ks: Sequence[int], rows: Rows) -> list[float]:
+def of_distances(radii: Array, Y: Any, ks: Sequence[int], rows: Rows) -> list[float]:
     """Return the score for each k in ``ks`` with one neighbour search. Column c of ``radii`` belongs to ``ks[c]``."""
     from scipy.stats import rankdata
 
-    distances = among(Y).nearest_distances(Y, max(ks), rows)
+    distances = nearest_distances(Y, max(ks), rows)
     # Equal distances may differ slightly if their terms were summed in a different order. Rounding makes them equal.
     return [
         pearson(rankdata(rounded(radii[:, c])), rankdata(rounded(np.ascontiguousarray(distances[:, k - 1]))))
@@ -83,6 +148,7 @@ def correlations(radii: Array, Y: Any, ks: Sequence[int], rows: Rows) -> list[fl
     ]
 
 
+@shared
 def group_density_correlation(
     X: ArrayLike,
     Y: ArrayLike,
@@ -102,22 +168,12 @@ def group_density_correlation(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     labels : array-like of shape (n_samples,)
         The group of each point. Points whose label is None or nan belong to no group.
     n_neighbors : int, default=30
         The number of neighbours k, not counting the point itself.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    max_samples : int, default=None
-        Use a random sample of this many points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -138,8 +194,7 @@ def group_density_correlation(
     k = check_neighbors(n_neighbors, len(low))
     groups = check_labels(labels, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
-    with Workers() as workers:
-        graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
+    graph = nearest(data, k, metric, rows)
     return of_groups(graph.distances, low, groups[rows], k, rows)
 
 
@@ -149,7 +204,7 @@ def of_groups(distances: Array, Y: Any, groups: Rows, k: int, rows: Rows) -> flo
 
     known = np.flatnonzero(groups >= 0)
     medians = []
-    for each in (distances, among(Y).nearest_distances(Y, k, rows)):
+    for each in (distances, nearest_distances(Y, k, rows)):
         with np.errstate(divide="ignore"):
             logs = np.log(each[:, :k].mean(axis=1))[known]
         found = np.array([np.median(logs[groups[known] == group]) for group in np.unique(groups[known])])

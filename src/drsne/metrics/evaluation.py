@@ -12,16 +12,18 @@ from numpy.typing import ArrayLike
 from drsne import checks
 from drsne.backends.arrays import host
 from drsne.backends.numba.threads import Workers
-from drsne.metrics import concentration, density
+from drsne.metrics import density
 from drsne.metrics._inputs import (
     Array,
     Rows,
-    among,
     check_labels,
     check_pair,
     euclidean,
     in_turn,
+    nearest,
+    own_neighbors,
     sampled_rows,
+    shared,
     space_of,
 )
 from drsne.metrics.fragmentation import N_NEIGHBORS, torn_share
@@ -44,6 +46,7 @@ _DENSITY_NEIGHBORS = 30  # number of neighbours for the concentration and densit
 _LOCAL_DENSITY_NEIGHBORS = 5  # number of neighbours for the local density correlation
 
 
+@shared
 def evaluate(
     X: ArrayLike,
     Y: ArrayLike,
@@ -60,20 +63,10 @@ def evaluate(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     labels : array-like of shape (n_samples,), default=None
         The labels for ``silhouette`` and ``group_density_correlation``. If None, these scores are not computed.
-    max_samples : int, default=None
-        Compare a random sample of this many points with all points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {max_samples, random_state, metric, device}
         The scores then differ only by rounding, and by the order of ties.
 
     Returns
@@ -101,8 +94,7 @@ def evaluate(
     if labels is not None:
         scores["silhouette"] = silhouette(host(low), labels, max_samples=max_samples, random_state=seed)
         names, k = check_labels(labels, len(low))[rows], min(_DENSITY_NEIGHBORS, len(low) - 1)
-        with Workers() as workers:
-            graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=rows)
+        graph = nearest(data, k, metric, rows)
         scores["group_density_correlation"] = density.of_groups(graph.distances, low, names, k, rows)
     return scores
 
@@ -126,7 +118,7 @@ def of_maps(
     n = X.shape[0]
     k, few = min(_DENSITY_NEIGHBORS, n - 1), max(1, min(_RANK_NEIGHBORS, (n - 1) // 2))
     if near is None or near.indices.shape[1] < k:
-        graph = among(X).nearest(X, k, metric=metric, workers=workers, rows=rows)
+        graph = nearest(X, k, metric, rows, workers)
     else:
         graph = KnnGraph(near.indices[rows, :k], near.distances[rows, :k])
     places = sampled_rows(len(rows), n_pairwise, 0)
@@ -136,10 +128,10 @@ def of_maps(
     edges = graph.first(N_NEIGHBORS)
 
     def of_map(Y: Any) -> tuple[Any, ...]:
-        neighbors = among(Y).own_neighbors(Y, few, rows)
+        neighbors = own_neighbors(Y, few, rows)
         continuity = kept(euclidean(Y), pairwise_neighbors, few, pairwise_rows)[0]
-        cc = concentration.correlation(graph, Y, rows)
-        return neighbors, continuity, cc, *density.correlations(radii, Y, ks, rows), torn_share(edges, Y, rows)
+        cc = density.concentrations(graph, Y, rows)
+        return neighbors, continuity, cc, *density.of_distances(radii, Y, ks, rows), torn_share(edges, Y, rows)
 
     neighbors, continuity, cc, rho, local_rho, torn = zip(*in_turn(workers, of_map, maps), strict=True)
     threads = None if callable(metric) else workers  # a function that the user passes may not be thread-safe

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from drsne.backends.arrays import divided, host, medians, namespace, taken
 from drsne.backends.numba.kernels import linkage
 from drsne.backends.numba.kernels._turns import whole
-from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, sampled_rows
+from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, nearest, sampled_rows, shared
 from drsne.neighbors.graph import KnnGraph
 from drsne.precision import unit_scale
 
@@ -34,6 +33,7 @@ _APART = 2.0
 _MAX_LINES, _MAX_PLACES = 50_000, 24  # largest number of lines checked for empty discs, and of places on each line
 
 
+@shared
 def fragmentation(
     X: ArrayLike,
     Y: ArrayLike,
@@ -57,20 +57,10 @@ def fragmentation(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     n_neighbors : int, default=10
         The number of neighbours k, not counting the point itself.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    max_samples : int, default=None
-        Use the neighbours of a random sample of this many points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -92,8 +82,7 @@ def fragmentation(
     k = check_neighbors(n_neighbors, len(low))
     rows = sampled_rows(len(low), max_samples, random_state)
     searched = rows if len(rows) < len(low) else None  # if None, an approximate search is allowed
-    with Workers() as workers:
-        graph = among(data).nearest(data, k, metric=metric, workers=workers, rows=searched)
+    graph = nearest(data, k, metric, searched)
     return torn_share(graph, low, rows)
 
 
@@ -111,8 +100,7 @@ def torn_pairs(X: ArrayLike, Y: ArrayLike, *, metric: Any = "euclidean") -> tupl
     """
     data, low = check_pair(X, Y, metric)
     rows = np.arange(len(low))
-    with Workers() as workers:
-        graph = among(data).nearest(data, check_neighbors(N_NEIGHBORS, len(low)), metric=metric, workers=workers)
+    graph = nearest(data, check_neighbors(N_NEIGHBORS, len(low)), metric, None)
     ends, torn, wide, scaled = _unconnected(graph, low, rows)
     others = np.flatnonzero(~torn)
     across, checked = _crossing(scaled, ends[0][others], ends[1][others], wide[others])

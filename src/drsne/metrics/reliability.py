@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.metrics._inputs import sampled_rows
+from drsne.metrics._inputs import sampled_rows, shared
 
 _HALFWAY = 3  # number of neighbours to which a row is moved halfway
 _NEIGHBORS = 30  # number of neighbours in the map that are the unit of length, for models without density_neighbors
 
 
+@shared
 def reliability(model: Any, *, max_samples: int | None = None, random_state: Any = None) -> NDArray[np.float64]:
     """Return how reliable the position of every training row in a map is, between 0 and 1.
 
@@ -29,10 +30,7 @@ def reliability(model: Any, *, max_samples: int | None = None, random_state: Any
     model : DRSNE or DenSNE
         A fitted model that has its training data. Models with ``metric="precomputed"`` or with given neighbours, and
         models that were saved without their data, are not supported.
-    max_samples : int, default=None
-        Use a random sample of this many rows. If None, use all rows.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
+    {max_samples, random_state}
 
     Returns
     -------

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from drsne.metrics._inputs import check_labels, sampled_rows
+from drsne.metrics._inputs import check_labels, sampled_rows, shared
 
 _WORKING_MEMORY = 16  # memory in MiB for a block of distances
 
 
+@shared
 def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = None, random_state: Any = None) -> float:
     """Return the mean silhouette of ``labels`` in the map. It is computed by scikit-learn with limited memory.
 
@@ -21,10 +22,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike, *, max_samples: int | None = Non
         The map.
     labels : array-like of shape (n_samples,)
         The label of each point. Points whose label is None or nan are left out.
-    max_samples : int, default=None
-        Use only a random sample of this many points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
+    {max_samples, random_state}
 
     Returns
     -------

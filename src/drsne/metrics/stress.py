@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from drsne.backends.arrays import divided, inner
 from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, Space, among, check_pair, in_turn, sampled_rows, space_of
+from drsne.metrics._inputs import Array, Rows, Space, among, check_pair, in_turn, sampled_rows, shared, space_of
 from drsne.precision import unit_scale
 
 
+@shared
 def stress(
     X: ArrayLike,
     Y: ArrayLike,
@@ -28,21 +29,11 @@ def stress(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     scaled : bool, default=False
         Whether to scale the map so that the stress is as small as possible. Without scaling, as in the paper, the score
         depends mostly on the size of the map.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    max_samples : int, default=None
-        Use the distances from a random sample of this many points to all points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {metric, max_samples, random_state, device}
 
     Returns
     -------

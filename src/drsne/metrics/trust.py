@@ -17,11 +17,14 @@ from drsne.metrics._inputs import (
     check_pair,
     euclidean,
     in_turn,
+    own_neighbors,
     sampled_rows,
+    shared,
     space_of,
 )
 
 
+@shared
 def trustworthiness(
     X: ArrayLike,
     Y: ArrayLike,
@@ -39,20 +42,10 @@ def trustworthiness(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     n_neighbors : int, default=10
         The number of neighbours k. It must be less than half of the number of samples.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    max_samples : int, default=None
-        Average over a random sample of this many points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -70,9 +63,10 @@ def trustworthiness(
     data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low), half=True)
     rows = sampled_rows(len(low), max_samples, random_state)
-    return float(kept(space_of(data, metric), among(low).own_neighbors(low, k, rows), k, rows)[0])
+    return float(kept(space_of(data, metric), own_neighbors(low, k, rows), k, rows)[0])
 
 
+@shared
 def continuity(
     X: ArrayLike,
     Y: ArrayLike,
@@ -89,20 +83,10 @@ def continuity(
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_components)
-        The data and the map.
+    {X, Y}
     n_neighbors : int, default=10
         The number of neighbours k. It must be less than half of the number of samples.
-    metric : str or callable, default="euclidean"
-        The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
-        distance matrix.
-    max_samples : int, default=None
-        Average over a random sample of this many points. If None, use all points.
-    random_state : int, RandomState or Generator, default=None
-        Seed or generator used to draw the random sample.
-    device : {None, "cpu", "cuda", "cuda:1", ...}, default=None
-        Device of PyTorch on which points are compared, or None for the processor without PyTorch. A device needs dense
-        data and the metric "euclidean" or "cosine". Ties go to the smallest row number.
+    {metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -120,7 +104,7 @@ def continuity(
     data, low = check_pair(X, Y, metric, device)
     k = check_neighbors(n_neighbors, len(low), half=True)
     rows = sampled_rows(len(low), max_samples, random_state)
-    return float(kept(euclidean(low), among(data).own_neighbors(data, k, rows, metric), k, rows)[0])
+    return float(kept(euclidean(low), own_neighbors(data, k, rows, metric), k, rows)[0])
 
 
 def kept(space: Space, neighbors: NDArray[Any], k: int, rows: Rows, workers: Workers | None = None) -> Array:

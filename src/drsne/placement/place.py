@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from drsne.affinities import conditional_affinities
-from drsne.backends.placing import Placer, Rows, Shared
+from drsne.backends.protocol import Placer, Rows, Shared
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.precomputed import among_distances
 from drsne.neighbors.queries import Search, search_among

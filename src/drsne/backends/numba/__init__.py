@@ -1,6 +1,16 @@
 """The backend that fits use: compiled loops over rows, run by threads.
 
 The results do not depend on the number of threads. ``threads`` runs a kernel over fixed blocks of rows, ``kernels`` has
-the compiled functions, and ``backend`` calls them from the methods of :class:`drsne.backends.Backend`. ``ordering``,
-``cells`` and ``map_neighbors`` are shared by several of these.
+the compiled functions, and ``backend`` calls them from the methods of :class:`drsne.backends.Backend`.
 """
+
+from drsne.backends.protocol import Kind
+
+# In two dimensions the tree is already faster from about 1,500 points on, but by less than a millisecond, and it takes
+# seconds to compile in a first fit (benchmarks/engines.py).
+KIND = Kind(
+    "numba",
+    tree_dimensions=3,
+    large={1: "fft", 2: "fft", 3: "tree"},
+    crossover=({1: 2000, 2: 2500, 3: 2500}, {1: 1500, 2: 2500, 3: 1500}),
+)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from drsne.backends import FEW, NeighborList, PairList
 from drsne.backends import steps as formulas
-from drsne.backends.numba import map_neighbors
+from drsne.backends.numba import KIND, map_neighbors
 from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
 from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
 from drsne.backends.numba.threads import Workers, n_blocks
@@ -34,7 +34,7 @@ class NumbaBackend:
     vectorised.
     """
 
-    name = "numba"
+    kind = KIND
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from drsne.backends.numba.fields import field_tree
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.backends.numba.threads import Workers
-from drsne.backends.placing import Limits, Rows, Shared
+from drsne.backends.protocol import Limits, Rows, Shared
 
 Array = NDArray[np.float64]
 _GRAIN = 16  # number of new rows per block
@@ -27,7 +27,7 @@ LIMITS = Limits(
 
 
 class NumbaPlacer:
-    """The loops over new rows by numba (see :class:`drsne.backends.placing.Placer`)."""
+    """The loops over new rows by numba (see :class:`drsne.backends.protocol.Placer`)."""
 
     name = "numba"
     chunk = 4096  # number of new rows that are placed at once

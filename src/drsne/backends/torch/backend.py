@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from drsne.backends import NeighborList, PairList, arrays
-from drsne.backends.torch import map_neighbors, neighbors, preparation, steps
+from drsne.backends.torch import KIND, comparisons, map_neighbors, neighbors, preparation, steps
 from drsne.backends.torch.cells import compiled
 from drsne.backends.torch.kernels import FUSED
 from drsne.backends.torch.ranges import row_ranges
@@ -71,7 +71,10 @@ class TorchOrder:
 class TorchBackend:
     """The loops over pairs and points on a ``device`` of PyTorch."""
 
-    name = "torch"
+    kind = KIND
+    comparisons = comparisons
+    calibrated = staticmethod(preparation.calibrated)
+    symmetrized = staticmethod(preparation.symmetrized)
     momentum_step = staticmethod(steps.momentum_step)
     adam_step = staticmethod(steps.adam_step)
     combined = staticmethod(steps.combined)
@@ -89,6 +92,10 @@ class TorchBackend:
     def received(self, values: Any) -> Tensor:
         """Return an array as a tensor on the device."""
         return torch.as_tensor(values, device=self.device)
+
+    def compared(self, X: Any, metric: Any) -> Tensor:
+        """Return data or a map as points that ``comparisons`` takes."""
+        return comparisons.received(X, metric, str(self.device))
 
     def session(self) -> AbstractContextManager[Any]:
         """Return a context in which loops run."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from drsne.backends import arrays
-from drsne.backends.placing import Limits, Rows, Shared
+from drsne.backends.protocol import Limits, Rows, Shared
 from drsne.backends.torch import map_neighbors, queries
 from drsne.backends.torch.row_losses import Field, loss, row_sums
 
@@ -26,7 +26,7 @@ _VALUES = 2**26  # largest number of values of the rows of a chunk, unless it ha
 
 
 class TorchPlacer:
-    """The loops over new rows on a ``device`` (see :class:`drsne.backends.placing.Placer`)."""
+    """The loops over new rows on a ``device`` (see :class:`drsne.backends.protocol.Placer`)."""
 
     chunk: int | None = None  # number of rows that are placed together, or None for that of the device
 

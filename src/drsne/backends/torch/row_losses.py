@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from drsne.backends.placing import Limits, Rows, Shared
+from drsne.backends.protocol import Limits, Rows, Shared
 from drsne.backends.torch.cells import TRITON
 from drsne.backends.torch.kernels import FUSED
 from drsne.backends.torch.tree import TorchTree

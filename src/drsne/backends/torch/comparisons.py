@@ -1,8 +1,7 @@
 """Comparisons of points with all others on a device of PyTorch, in double precision.
 
-Points are tensors, and all other arguments and results are NumPy arrays, unless they have an entry for each pair.
-Neighbours at the same distance are sorted by their number, and so are ranks. With ``metric="cosine"``, points have unit
-length. The functions are those of ``_on_processor``.
+The functions are those of :class:`drsne.backends.protocol.Comparisons`. Points are tensors. Neighbours at the same
+distance are sorted by their number, and so are ranks. With ``metric="cosine"``, points have unit length.
 """
 
 from __future__ import annotations
@@ -21,8 +20,6 @@ from drsne.backends.torch.forest import spanning
 from drsne.backends.torch.map_neighbors import MapIndex, nearest_in_map
 from drsne.backends.torch.neighbors import full_precision, unit_rows
 from drsne.backends.torch.queries import Among, sent
-from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.search import checked
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -67,8 +64,10 @@ def distances(A: Tensor, metric: str = "euclidean") -> Callable[[Rows], Tensor]:
     return of_rows
 
 
-def nearest(X: Tensor, k: int, *, metric: str = "euclidean", workers: Any = None, rows: Rows | None = None) -> KnnGraph:
-    """Return the k nearest neighbours of ``rows``, or of all rows, without the rows themselves."""
+def nearest(
+    X: Tensor, k: int, *, metric: str = "euclidean", workers: Any = None, rows: Rows | None = None
+) -> tuple[NDArray[np.int32], Array]:
+    """Return the numbers and distances of the k nearest neighbours of ``rows``, without the rows themselves."""
     own = torch.arange(len(X), device=X.device) if rows is None else sent(rows, X.device)
     among = Among(X)
     with full_precision():
@@ -77,21 +76,8 @@ def nearest(X: Tensor, k: int, *, metric: str = "euclidean", workers: Any = None
     others = found != own[:, None]
     others[others.all(dim=1), k] = False
     lengths = among.restored(squares[others].reshape(-1, k).sqrt())
-    graph = KnnGraph(
-        host(found[others].reshape(-1, k).to(torch.int32)),
-        host(0.5 * lengths**2 if metric == "cosine" else lengths),
-    )
-    return checked(graph, metric)
-
-
-def own_neighbors(A: Tensor, k: int, rows: Rows, metric: str = "euclidean") -> NDArray[np.intp]:
-    """Return the k nearest neighbours of ``rows`` of ``A``, not counting the rows themselves."""
-    return nearest(A, k, metric=metric, rows=rows).indices.astype(np.intp)
-
-
-def nearest_distances(Y: Tensor, k: int, rows: Rows) -> Array:
-    """Return the distances of ``rows`` of a map to their k nearest neighbours, (m, k)."""
-    return nearest(Y, k, rows=rows).distances
+    indices = host(found[others].reshape(-1, k).to(torch.int32))
+    return indices, host(0.5 * lengths**2 if metric == "cosine" else lengths)
 
 
 def ranks(D: Tensor, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:
