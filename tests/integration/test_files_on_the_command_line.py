@@ -337,12 +337,12 @@ def test_bad_input_gives_one_line_and_loses_nothing(folder, case):
 BAD_OUTPUT = {
     "exists": (["-o", "old.csv"], ["old.csv exists already", "--force"]),
     "is_the_input": (["-o", "flowers.csv", "--force"], ["must not be the input"]),
-    "wrong_page": (["--plot", "a.png", "--explore", "a.png", "--force"], ["a.png must end with .html"]),
+    "wrong_page": (["--plot", "a.png", "--explore", "a.png", "--force"], ["a.png must end with one of .html"]),
     "twice": (["-o", "a.csv", "--model", "./a.csv", "--force"], ["--model must not be the same file as --output"]),
     "same_file": (["--explore", "a.html", "--model", "a.html"], ["same file as --explore"]),
     "no_folder": (["-o", "nowhere/out.csv"], ["does not exist", "Create it first"]),
     "unknown_extension": (["-o", "out.xyz"], ["must end with one of .csv"]),
-    "picture": (["--plot", "out.gif"], ["must end with .png"]),
+    "picture": (["--plot", "out.gif"], ["must end with one of .png"]),
 }
 
 
@@ -386,7 +386,7 @@ BAD_OTHERS = {
     "other_columns": (["transform", "model.drsne", "map.csv", "-o", "o.csv"], ["lacks 3 of the 3 columns", "'length'"]),
     "path_of_text": (["path", "notes.csv", "-o", "o.csv"], ["no columns of numbers"]),
     "path_of_nothing": (["path", "flower.csv", "-o", "o.csv"], ["Did you mean 'flowers.csv'?"]),
-    "path_to_a_picture": (["path", "flowers.csv", "--plot", "o.gif"], ["must end with .png"]),
+    "path_to_a_picture": (["path", "flowers.csv", "--plot", "o.gif"], ["must end with one of .png"]),
     "scores_of_nothing": (["evaluate", "flowers.csv", "nothing.csv"], ["nothing.csv does not exist"]),
     "scores_of_text": (["evaluate", "flowers.csv", "notes.csv"], ["not clear which are the map"]),
     "scores_of_fewer_rows": (["evaluate", "flowers.csv", "short.npy"], ["has 59 rows", "has 60"]),

@@ -205,8 +205,8 @@ def test_a_matrix_has_only_numbers_of_the_map(folder, run):
 def test_only_embed_writes_h5ad(folder, run):
     pytest.importorskip("anndata", reason="H5AD files need anndata")
     succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
-    failed(run("transform", "m.drsne", "flowers.csv", "-o", "o.h5ad"), "H5AD")
-    failed(run("path", "flowers.csv", "-o", "o.h5ad"), "H5AD")
+    failed(run("transform", "m.drsne", "flowers.csv", "-o", "o.h5ad"), "must end with one of .csv")
+    failed(run("path", "flowers.csv", "-o", "o.h5ad"), "must end with one of .csv")
 
 
 PACKAGES = {"--plot": ("a.png", "matplotlib", "plot"), "-o": ("a.parquet", "pyarrow", "files")}
@@ -448,11 +448,11 @@ def test_both_commands_compute_the_components_that_they_announce(folder, run, mo
     adata.write_h5ad("cells.h5ad")
     seen = []
 
-    def refuse(X, params, options):
+    def refuse(shape, params, stored):
         seen.append(params["pca_components"])
         raise ValueError("stopped")
 
-    monkeypatch.setattr(f"drsne.cli.{command}.refuse_too_large", refuse)
+    monkeypatch.setattr(memory, "shortage", refuse)
     code, _, err = run(command, "cells.h5ad", "-o", "o.csv", *FAST)
     assert code == 1
     assert "50 principal components of adata.X" in err

@@ -15,7 +15,7 @@ pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 
 import drsne  # noqa: E402
 from drsne import cli  # noqa: E402
-from drsne.cli import _outputs  # noqa: E402
+from drsne.cli import _files  # noqa: E402
 from drsne.explorer.columns import DATA, MAP, RESIDUAL  # noqa: E402
 
 FAST = ["--perplexity", "8", "--neighbors", "8", "--iterations", "60", "--jobs", "1", "--quiet"]
@@ -75,7 +75,7 @@ def test_a_page_has_the_label_by_its_name_and_all_columns(iris):
 
 
 def test_a_page_has_only_some_of_many_columns(iris, monkeypatch, capsys):
-    monkeypatch.setattr(_outputs, "_MOST_COLUMNS", 2)
+    monkeypatch.setattr(_files, "_MOST_COLUMNS", 2)
     words = ["embed", "iris.csv", "--explore", "p.html", *(word for word in FAST if word != "--quiet")]
     assert cli.main(words) == 0
     assert set(NAMES) & set(Unpacked("p.html").names) == set(NAMES[:2])

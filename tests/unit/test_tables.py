@@ -116,7 +116,7 @@ def test_a_header_after_a_hash_is_used(tmp_path):
 
 @pytest.mark.parametrize("text", ["a,b\n1,2,3,4\n5,6,7,8\n", ",a,b\nr1,1,2,3\nr2,4,5,6\n", "title\na,b,c\n1,2,3\n"])
 def test_a_header_with_too_few_names_is_refused(tmp_path, text):
-    with pytest.raises(tables.TableError, match=r"line 2 has \d fields, but the header in line 1 has \d name"):
+    with pytest.raises(tables.TableError, match=r"line 2 has \d fields, but line 1 has \d"):
         read(tmp_path, text)
 
 
@@ -137,7 +137,7 @@ def test_names_of_rows_and_separators_at_the_end(tmp_path):
 
 def test_a_late_value_after_the_last_name_is_refused(tmp_path):
     text = "a,b\n" + "1,2,\n" * 150 + "1,2,3\n"
-    with pytest.raises(tables.TableError, match="line 152 has 3 values"):
+    with pytest.raises(tables.TableError, match="line 152 has 3 fields"):
         read(tmp_path, text)
 
 

@@ -42,11 +42,6 @@ OF_THE_PAPER = ("datasets", "methods", "report", "reproduce")  # commands of the
 COMMANDS = ("demo", "doctor", "embed", "evaluate", "explore", "path", "transform", "warmup")
 
 
-def names() -> list[str]:
-    """Return the names of the commands of this package."""
-    return list(COMMANDS)
-
-
 def load(name: str) -> Command:
     """Return the command of this package with this name."""
     found: Command = import_module(f"drsne.cli.{name}").COMMAND
@@ -97,13 +92,12 @@ def note(text: str) -> None:
 
 
 @contextmanager
-def checked_options(option_of: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Turn errors of checks into errors of the command line, with the options that ``option_of`` parameters have."""
+def checked_options(parameter: str = "", option: str = "") -> Iterator[None]:
+    """Turn errors of checks into errors of the command line, which name the option instead of the parameter."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        name, _, rest = str(error).partition(" ")
-        raise UsageError(f"{(option_of or {}).get(name, name)} {rest}") from error
+        raise UsageError(f"{option}{str(error).removeprefix(parameter)}") from error
 
 
 def _one_line(error: BaseException) -> str:

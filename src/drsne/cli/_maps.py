@@ -22,7 +22,7 @@ _CONTRAST = "contrast"  # the column of the contrast, which has the same value i
 class MapFile(NamedTuple):
     """What a file with a map holds: the map or the path of maps, the columns that it is made of, and the rest."""
 
-    found: Any  # a Map or a DensityPath
+    found: Any  # a Map, a DensityPath or a model
     used: list[str]
     columns: dict[str, Any]
     names: Any
@@ -34,50 +34,40 @@ def read_map(source: Source, wanted: list[str] | None = None, use_rep: str | Non
     ``wanted`` are the columns that are the map. If None, they are found by their names. ``use_rep`` is the
     representation of an H5AD file that is the map. If None, it is ``obsm["X_drsne"]``.
     """
-    from drsne.io.tables import column_of
+    import numpy as np
+
+    from drsne.io.tables import TableError, column_of, known_column
 
     content = _content(source, use_rep or KEY)
     own = {name: column_of(content.values, place) for place, name in enumerate(content.names)}
-    rest = {str(name): values for name, values in content.others.items()}
     numbers = [name for name, values in own.items() if values.dtype.kind in "biuf"]
-    weights = _weights(numbers) if wanted is None else {}
+    weights: dict[float, list[str]] = {}  # the columns of the maps along a path, by their weights
+    for name in numbers:
+        match = _OF_PATH.fullmatch(name)
+        if match and wanted is None:
+            weights.setdefault(float(match[2]), []).append(name)
+    weights = dict(sorted(weights.items()))
+    used = [name for names in weights.values() for name in names]
+    used = used or wanted or _coordinates(content, numbers, source.name)
+    for name in used:
+        known_column(name, numbers, f"numbers in {source.name}", "--map-columns")
+    Y = np.column_stack([np.asarray(own[name], dtype=np.float64) for name in used])
+    wrong = (~np.isfinite(Y)).sum(axis=0)
+    if wrong.any():
+        counts = ", ".join(f"{count:,} in {name!r}" for name, count in zip(used, wrong, strict=True) if count)
+        raise TableError(
+            f"{source.name} has missing or infinite coordinates: {counts}. Leave these rows out of the map and of the "
+            "data."
+        )
+    columns = {name: values for name, values in own.items() if name not in used}
+    columns |= {str(name): values for name, values in content.others.items()}
+    found: Any = Map(embedding_=Y)
     if weights:
-        used = [name for names in weights.values() for name in names]
-    else:
-        used = wanted or _coordinates_in(content, numbers, source.name)
-    _check_known(used, numbers, source.name)
-    Y = _stacked(own, used, source.name)
-    columns = {name: values for name, values in own.items() if name not in used} | rest
-    contrast = None
-    if content.document is not None:
-        contrast = content.document.adata.uns.get("drsne", {}).get("contrast")
-    if weights:
-        found: Any = _path(Y, weights, columns)
+        found = _path(Y, weights, columns)
     elif used[0].startswith("drsne") or (content.document is not None and (use_rep or KEY) == KEY):
-        found = _with_concentrations(Y, columns, contrast)
-    else:
-        found = Map(embedding_=Y)
+        known = {} if content.document is None else content.document.adata.uns.get("drsne", {})
+        found = _with_concentrations(Y, columns, known.get("contrast"))
     return MapFile(found, used, columns, content.index)
-
-
-def coordinates(names: list[str]) -> list[str]:
-    """Return the columns that are the coordinates of a map, judged by their names.
-
-    These are numbered columns with the same beginning, such as drsne1 and drsne2 or UMAP_1 and UMAP_2, or x and y. If
-    there are none, all columns are the map if there are at most three.
-    """
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        match = re.fullmatch(r"(.*?)[ _.-]?([0-9]{1,2})", name)
-        if match:
-            groups.setdefault(match[1].lower(), []).append(name)
-    numbered = [group for group in groups.values() if 2 <= len(group) <= _MOST]
-    if len(numbered) == 1 or (numbered and "drsne" in groups):
-        return groups.get("drsne", numbered[0])
-    lower = {name.lower(): name for name in names}
-    if {"x", "y"} <= set(lower):
-        return [lower[each] for each in ("x", "y", "z") if each in lower]
-    return names if len(names) <= _MOST else []
 
 
 def _content(source: Source, use_rep: str) -> Any:
@@ -96,58 +86,34 @@ def _content(source: Source, use_rep: str) -> Any:
         ) from error
 
 
-def _coordinates_in(content: Any, numbers: list[str], file: str) -> list[str]:
-    """Return the columns that are the map, or raise an error if this is not clear."""
+def _coordinates(content: Any, numbers: list[str], file: str) -> list[str]:
+    """Return the columns that are the map, judged by their names, or raise an error if this is not clear.
+
+    These are numbered columns with the same beginning, such as drsne1 and drsne2 or UMAP_1 and UMAP_2, or x and y. If
+    there are none, all columns are the map if there are at most three.
+    """
     from drsne.io.tables import TableError
 
-    if content.document is not None and len(numbers) <= _MOST:
-        return numbers
-    if not content.has_names and len(numbers) == _WRITTEN:
+    if not content.is_frame and content.columns is None and len(numbers) == _WRITTEN:
         return numbers[:2]
-    used = coordinates(numbers) if content.document is None else []
-    if not used:
+    groups: dict[str, list[str]] = {}
+    for name in numbers:
+        match = re.fullmatch(r"(.*?)[ _.-]?([0-9]{1,2})", name)
+        if match:
+            groups.setdefault(match[1].lower(), []).append(name)
+    numbered = [group for group in groups.values() if 2 <= len(group) <= _MOST]
+    lower = {name.lower(): name for name in numbers}
+    if content.document is None and (len(numbered) == 1 or (numbered and "drsne" in groups)):
+        return groups.get("drsne", numbered[0])
+    if content.document is None and {"x", "y"} <= set(lower):
+        return [lower[each] for each in ("x", "y", "z") if each in lower]
+    if not numbers or len(numbers) > _MOST:
         shown = ", ".join(numbers[:6]) + (", ..." if len(numbers) > 6 else "")
         raise TableError(
             f"{file} has {len(numbers)} columns of numbers, and it is not clear which are the map"
             f"{f': {shown}' if shown else ''}. Choose them with --map-columns."
         )
-    return used
-
-
-def _check_known(used: list[str], numbers: list[str], file: str) -> None:
-    from drsne.checks import did_you_mean
-    from drsne.io.tables import TableError
-
-    missing = [name for name in used if name not in numbers]
-    if missing:
-        hint = did_you_mean(missing[0], numbers) or f"It has {', '.join(numbers[:10])}."
-        raise TableError(f"{file} has no column of numbers {missing[0]!r}. {hint}")
-
-
-def _stacked(own: dict[str, Any], used: list[str], file: str) -> Any:
-    """Return the coordinates as one array, or raise an error if some are missing."""
-    import numpy as np
-
-    from drsne.io.tables import TableError
-
-    Y = np.column_stack([np.asarray(own[name], dtype=np.float64) for name in used])
-    wrong = (~np.isfinite(Y)).sum(axis=0)
-    if wrong.any():
-        counts = ", ".join(f"{count:,} in {name!r}" for name, count in zip(used, wrong, strict=True) if count)
-        raise TableError(
-            f"{file} has missing or infinite coordinates: {counts}. Leave these rows out of the map and of the data."
-        )
-    return Y
-
-
-def _weights(numbers: list[str]) -> dict[float, list[str]]:
-    """Return the columns of the maps along a path by their weights, in ascending order."""
-    found: dict[float, list[str]] = {}
-    for name in numbers:
-        match = _OF_PATH.fullmatch(name)
-        if match:
-            found.setdefault(float(match[2]), []).append(name)
-    return dict(sorted(found.items()))
+    return numbers
 
 
 def _path(Y: Any, weights: dict[float, list[str]], columns: dict[str, Any]) -> Any:
@@ -159,8 +125,7 @@ def _path(Y: Any, weights: dict[float, list[str]], columns: dict[str, Any]) -> A
 
     listed = np.array(list(weights))
     unknown = np.full(len(listed), np.nan)
-    data = _taken(columns, (_CONCENTRATIONS[0][0],))
-    contrast = _taken(columns, (_CONTRAST,))
+    data, contrast = _taken(columns, _CONCENTRATIONS[0][0]), _taken(columns, _CONTRAST)
     contrasts = None
     if data is not None and contrast is not None:
         contrasts = np.where(listed > PROFILE_WEIGHT, 1.0, contrast[0][0])
@@ -179,20 +144,19 @@ def _path(Y: Any, weights: dict[float, list[str]], columns: dict[str, Any]) -> A
 
 def _with_concentrations(Y: Any, columns: dict[str, Any], contrast: float | None) -> Map:
     """Return a map with the concentrations of the data and of the map, if the columns have both."""
-    for names in _CONCENTRATIONS:
-        both = _taken(columns, names)
-        if both is not None:
-            data, shown = both
-            listed = _taken(columns, (_CONTRAST,)) if contrast is None else None
-            if listed is not None:
-                contrast = listed[0][0]
-            elif contrast is None:  # the column was removed, so the contrast is that of the best line
-                contrast = max(slope(data, shown), 0.0) or 1.0
-            return Map(embedding_=Y, input_concentration_=data, concentration_=shown, contrast_=float(contrast))
-    return Map(embedding_=Y)
+    both = next((found for names in _CONCENTRATIONS if (found := _taken(columns, *names)) is not None), None)
+    if both is None:
+        return Map(embedding_=Y)
+    data, shown = both
+    listed = _taken(columns, _CONTRAST) if contrast is None else None
+    if listed is not None:
+        contrast = listed[0][0]
+    elif contrast is None:  # the column was removed, so the contrast is that of the best line
+        contrast = max(slope(data, shown), 0.0) or 1.0
+    return Map(embedding_=Y, input_concentration_=data, concentration_=shown, contrast_=float(contrast))
 
 
-def _taken(columns: dict[str, Any], names: tuple[str, ...]) -> list[Any] | None:
+def _taken(columns: dict[str, Any], *names: str) -> list[Any] | None:
     """Remove columns and return them as numbers, or return None if one is missing or incomplete."""
     import numpy as np
 

@@ -32,13 +32,12 @@ class Option(NamedTuple):
     type: Callable[[str], Any] | None = None
     default: Any = None
     metavar: str | None = None
-    sets: str | None = None  # parameter of DRSNE
-    rule: Mapping[str, Any] | None = None  # of its value, as drsne.checks.number and drsne.checks.integer take it
+    sets: str | None = None  # parameter of DRSNE, by whose rule the value is checked
+    at_least: int | None = None  # smallest value, where there is no such rule
     more: Mapping[str, Any] = {}  # further arguments of argparse
 
 
-_AUTO = "auto|F"
-_FLAG, _POSITIVE = {"action": "store_true"}, {"at_least": 1}
+_FLAG = {"action": "store_true"}
 OPTIONS = {
     "input": Option("the data: CSV, TSV, Parquet, Feather, NPY, NPZ or H5AD; - for standard input", metavar="INPUT"),
     "model": Option("model file, written by drsne embed --model or model.save", metavar="MODEL"),
@@ -68,24 +67,20 @@ OPTIONS = {
     "--reliability": Option("add the reliability of every position to the page of --explore", more=_FLAG),
     "--weight": Option(
         "weight of the density term: a number, or auto to choose one in about six times the time (default: 1)",
-        *(_FLOAT, None, _AUTO, "density_weight", {"at_least": 0, "hint": "Pass 0 for plain t-SNE, or auto."}),
+        *(_FLOAT, None, "auto|F", "density_weight"),
     ),
     "--weights": Option("weights, separated by commas (default: nineteen weights from 0 to 1120)", metavar="LIST"),
     "--scale": Option("scale every column to mean 0 and standard deviation 1", more=_FLAG),
-    "--perplexity": Option("effective number of neighbours (default: 30)", _FLOAT, 30.0, "F", "perplexity", _POSITIVE),
-    "--neighbors": Option(
-        "neighbours that define density (default: 30)", _INTEGER, 30, "K", "density_neighbors", _POSITIVE
-    ),
+    "--perplexity": Option("effective number of neighbours (default: 30)", _FLOAT, 30.0, "F", "perplexity"),
+    "--neighbors": Option("neighbours that define density (default: 30)", _INTEGER, 30, "K", "density_neighbors"),
     "--contrast": Option(
         "power to which the map raises the concentration of the data (default: auto, computed from the data)",
-        *(_FLOAT, "auto", _AUTO, "contrast", {"above": 0}),
+        *(_FLOAT, "auto", "auto|F", "contrast"),
     ),
     "--metric": Option("metric of the data (default: euclidean)", None, "euclidean", "NAME", "metric"),
-    "--pca": Option(
-        "reduce the data to N principal components first", _INTEGER, None, "N", "pca_components", _POSITIVE
-    ),
-    "--iterations": Option("number of iterations (default: 700)", _INTEGER, None, "N", "max_iter", _POSITIVE),
-    "--seed": Option("seed of the random numbers (default: 0)", _INTEGER, 0, "N", "random_state", {"at_least": 0}),
+    "--pca": Option("reduce the data to N principal components first", _INTEGER, None, "N", "pca_components"),
+    "--iterations": Option("number of iterations (default: 700)", _INTEGER, None, "N", "max_iter"),
+    "--seed": Option("seed of the random numbers (default: 0)", _INTEGER, 0, "N", "random_state", 0),
     "--jobs": Option("number of threads (default: all cores)", _INTEGER, -1, "N", "n_jobs"),
     "--force-memory": Option("start the fit even if the free memory will probably not suffice", more=_FLAG),
     "--spreadsheet-safe": Option(
@@ -95,7 +90,7 @@ OPTIONS = {
     "--quiet": Option("show no progress, no notes and no warnings", more=_FLAG),
     "--map-columns": Option("columns of the map, separated by commas", metavar="COLUMNS"),
     "--map-rep": Option("map of an H5AD file: a key of obsm (default: X_drsne)", metavar="KEY"),
-    "--samples": Option("largest number of scored points (default: 5000)", _INTEGER, 5000, "N", rule={"at_least": 2}),
+    "--samples": Option("largest number of scored points (default: 5000)", _INTEGER, 5000, "N", at_least=2),
     "--json": Option("print JSON", more=_FLAG),
     "--title": Option("title of the page"),
     "--folder": Option("where to write (default: drsne-demo)", default="drsne-demo"),
@@ -104,7 +99,6 @@ OPTIONS = {
 INPUT = ("input", "--label", "--drop", "--format", "--array", "--use-rep", "--skip-missing", "--header")
 FIT = ("--scale", "--perplexity", "--neighbors", "--contrast", "--metric", "--pca", "--iterations", "--seed", "--jobs")
 OUTPUT = ("--force", "--quiet")
-_OPTION_OF = {option.sets: name for name, option in OPTIONS.items() if option.sets is not None}
 
 
 def table_of(content: str, *, h5ad: bool = False) -> str:
@@ -118,13 +112,18 @@ def adding(*names: str, **helps: str) -> Callable[[argparse.ArgumentParser], Non
 
     def add(parser: argparse.ArgumentParser) -> None:
         for name in names:
-            option, own = OPTIONS[name], helps.get(name.lstrip("-").replace("-", "_"))
+            option, own = OPTIONS[name], helps.get(_attribute(name))
             given = {"type": option.type, "default": option.default, "metavar": option.metavar}
             row = {key: value for key, value in given.items() if value is not None}
             flags = ("-o", name) if name == "--output" else (name,)
             parser.add_argument(*flags, help=own or option.help, **row, **option.more)
 
     return add
+
+
+def _attribute(name: str) -> str:
+    """Return the name that the parser gives to the value of an option."""
+    return name.lstrip("-").replace("-", "_")
 
 
 def listed(text: str | None) -> list[str] | None:
@@ -138,30 +137,24 @@ def dropped_columns(options: argparse.Namespace) -> list[str]:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise an error for the first option with a wrong value. Options must be checked before a file is read.
-
-    This does not call the checks of the estimators, because importing these takes longer than finding a wrong file.
-    """
+    """Raise an error for the first option with a wrong value. Options must be checked before a file is read."""
     from drsne import checks
+    from drsne.estimators import constraints
 
-    given = {name: vars(options).get(name.lstrip("-").replace("-", "_")) for name in OPTIONS}
-    with checked_options(_OPTION_OF):
-        for name, value in given.items():
-            option = OPTIONS[name]
-            if option.rule is None or value is None or (value == "auto" and option.metavar == _AUTO):
-                continue
-            hint = "Leave it out for the default." if option.default is None else f"The default is {option.default}."
-            test: Callable[..., Any] = checks.integer if option.type is _INTEGER else checks.number
-            test(name, value, **{"hint": hint, **option.rule})
-        checks.jobs(given["--jobs"])
-        if given["--metric"] not in (None, "euclidean"):  # the check imports compiled code
-            from drsne.neighbors.search import check_metric
-
-            check_metric(given["--metric"])
+    hint, rules = "Leave it out for the default.", constraints.rows("DRSNE")
+    for name, option in OPTIONS.items():
+        value, parameter = vars(options).get(_attribute(name)), option.sets or name
+        if value is None or value == option.default:  # the check of a metric imports compiled code
+            continue
+        with checked_options(parameter, name):
+            if option.at_least is not None:
+                checks.integer(parameter, value, at_least=option.at_least, hint=hint)
+            elif option.sets is not None:
+                rules[parameter]._replace(hint=hint).check(value)
 
 
 def fit_parameters(options: argparse.Namespace) -> dict[str, Any]:
     """Return the parameters of DRSNE that the options set."""
-    given = {option.sets: vars(options).get(name[2:]) for name, option in OPTIONS.items() if option.sets is not None}
+    given = {row.sets: vars(options).get(_attribute(name)) for name, row in OPTIONS.items() if row.sets is not None}
     chosen = {parameter: value for parameter, value in given.items() if value is not None}
     return {**chosen, "verbose": 0 if options.quiet else 1}

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from drsne.cli import Command, note
+from drsne.cli._files import Outputs, two_panels
 from drsne.cli._options import OUTPUT, adding
-from drsne.cli._outputs import Outputs, two_panels
 
 
 def run(options: argparse.Namespace) -> int:

@@ -6,63 +6,56 @@ import argparse
 import os
 import platform
 import sys
+import time
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 from drsne.cli import Command
 from drsne.cli._options import adding
 
 _BASE = ("numpy", "scipy", "scikit-learn", "numba", "llvmlite", "joblib", "threadpoolctl", "tqdm")
 _EXTRAS = ("matplotlib", "pandas", "pyarrow", "anndata", "scanpy", "torch", "dask", "distributed")
+_VARIABLES = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT", "OMP_WAIT_POLICY")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print versions, threads, memory, cache and GPU, and run a small fit."""
     import drsne
+    from drsne.estimators.memory import available
 
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    variables = [f"{name}={os.environ[name]}" for name in _VARIABLES if name in os.environ]
+    free = available()
     lines = {
         "drsne": f"{drsne.__version__} ({os.path.dirname(drsne.__file__)})",
         "Python": f"{platform.python_version()} ({platform.python_implementation()}, {sys.executable})",
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
-        "packages": ", ".join(f"{name} {_version(name)}" for name in _BASE),
-        "optional": ", ".join(f"{name} {_version(name)}" for name in _EXTRAS),
-        "threads": _threads(),
-        "memory": _memory(),
+        "packages": _versions(_BASE),
+        "optional": _versions(_EXTRAS),
+        "threads": ", ".join([f"{usable} of {os.cpu_count()} cores", *variables]),
+        "memory": "unknown" if free is None else f"{free / 1e9:.1f} GB free",
         "cache": _cache(),
         "GPU": _gpu(),
         "fit": _fit(),
     }
-    width = max(map(len, lines))
     for name, value in lines.items():
-        print(f"{name:{width}}  {value}")
+        print(f"{name:{max(map(len, lines))}}  {value}")
     return 0 if lines["fit"].startswith("works") else 1
 
 
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "(not installed)"
-
-
-def _threads() -> str:
-    names = ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMBA_DISABLE_JIT", "OMP_WAIT_POLICY")
-    variables = [f"{name}={os.environ[name]}" for name in names if name in os.environ]
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{usable} of {os.cpu_count()} cores" + (f", {', '.join(variables)}" if variables else "")
-
-
-def _memory() -> str:
-    from drsne.estimators.memory import available
-
-    free = available()
-    return "unknown" if free is None else f"{free / 1e9:.1f} GB free"
+def _versions(names: tuple[str, ...]) -> str:
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} (not installed)")
+    return ", ".join(found)
 
 
 def _cache() -> str:
     """Return where compiled functions are kept, and how many there are."""
-    from pathlib import Path
-
     from numba import config
 
     from drsne.backends.numba import kernels
@@ -86,8 +79,6 @@ def _gpu() -> str:
 
 def _fit() -> str:
     """Return whether a small fit works, and how long it takes."""
-    import time
-
     import numpy as np
 
     from drsne import DRSNE

@@ -9,8 +9,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, note
+from drsne.cli._files import read_input, scaled
 from drsne.cli._options import INPUT, adding, check, listed
-from drsne.cli._tables import read_input, scaled
 from drsne.markdown import table as text_table
 
 if TYPE_CHECKING:
@@ -41,7 +41,13 @@ def run(options: argparse.Namespace) -> int:
     X, _ = scaled(table, options)
     samples = None if len(Y) <= options.samples else options.samples
     scores = metrics.evaluate(X, Y, table.label, max_samples=samples, random_state=options.seed, metric=options.metric)
-    _show(scores, options)
+    if options.json:
+        known = {name: value if math.isfinite(value) else None for name, value in scores.items()}  # JSON has no NaN
+        json.dump(known, sys.stdout, indent=2, allow_nan=False)
+        print()
+    else:
+        rows = [[name.replace("_", " "), f"{value:.4f}", _MEANINGS.get(name, "")] for name, value in scores.items()]
+        print(text_table(["score", "value", "what it measures"], rows))
     return 0
 
 
@@ -76,17 +82,6 @@ def _of_rows(Y: Any, table: Table, options: argparse.Namespace) -> Any:
         f"{options.map} has {len(Y):,} rows, but {options.input} has {every:,}{left_out}. The rows of the map "
         "must be those of the data, in the same order."
     )
-
-
-def _show(scores: dict[str, Any], options: argparse.Namespace) -> None:
-    if options.json:
-        # JSON has no NaN.
-        known = {name: value if math.isfinite(value) else None for name, value in scores.items()}
-        json.dump(known, sys.stdout, indent=2, allow_nan=False)
-        print()
-        return
-    rows = [[name.replace("_", " "), f"{value:.4f}", _MEANINGS.get(name, "")] for name, value in scores.items()]
-    print(text_table(["score", "value", "what it measures"], rows))
 
 
 COMMAND = Command(

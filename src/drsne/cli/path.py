@@ -9,9 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 from drsne.cli import Command, UsageError, note
-from drsne.cli._options import FIT, INPUT, OUTPUT, adding, check, fit_parameters, table_of
-from drsne.cli._outputs import PAGES, PICTURES, Outputs, page_of
-from drsne.cli._tables import check_names, components_of, map_columns, read_input, refuse_too_large, scaled
+from drsne.cli._files import PAGES, PICTURES, Outputs, page_of, prepared, read_input
+from drsne.cli._options import FIT, INPUT, OUTPUT, adding, check, table_of
 
 _DROP = 0.01  # largest loss of trustworthiness and continuity, as for density_weight="auto"
 
@@ -21,9 +20,9 @@ def run(options: argparse.Namespace) -> int:
     outputs = Outputs(options, [options.input])
     if not any((options.output, options.plot, options.explore)):
         raise UsageError("Nothing would be written. Pass --explore page.html, --plot trade_off.png or -o maps.csv.")
-    outputs.check(options.explore, "--explore", extensions=PAGES)
-    outputs.check(options.plot, "--plot", extensions=PICTURES)
-    outputs.check(options.output, "--output", table=True)
+    outputs.check(options.explore, "--explore", PAGES)
+    outputs.check(options.plot, "--plot", PICTURES)
+    outputs.check_table()
     check(options)
     weights = _weights(options.weights)
     table = read_input(options)
@@ -31,11 +30,8 @@ def run(options: argparse.Namespace) -> int:
     from drsne.estimators import constraints
     from drsne.estimators.path import WEIGHTS
 
-    if options.output is not None:
-        check_names(table, options, _names(WEIGHTS if weights is None else weights))
-    X, _ = scaled(table, options)
-    params = components_of(table) | fit_parameters(options)
-    refuse_too_large(X, {**params, **constraints.ON_PATH}, options)
+    outputs.check_names(table, _names(WEIGHTS if weights is None else weights))
+    X, params, _ = prepared(table, options, **constraints.ON_PATH)
     maps = density_path(X, weights, **params)
     _write(options, outputs, table, maps)
     return 130 if maps.stopped_by == "interrupt" else 0
@@ -59,13 +55,10 @@ def _weights(text: str | None) -> list[float] | None:
 
 def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any) -> None:
     if options.output is not None:
-        import numpy as np
-
         # Above a weight of 70, the contrast is 1, so the first contrast of the path is that of all other maps.
-        contrast = np.full(len(maps.input_concentration), maps.contrasts[0])
+        contrast = [maps.contrasts[0]] * len(maps.input_concentration)
         made = [*(values for Y in maps.embeddings for values in Y.T), maps.input_concentration, contrast]
-        columns = dict(zip(_names(maps.weights), made, strict=True))
-        outputs.table(options.output, map_columns(table, options, columns))
+        outputs.columns(table, dict(zip(_names(maps.weights), made, strict=True)))
     if options.explore is not None:
         outputs.page(options.explore, page_of(maps, table, options))
     if math.isnan(maps.baseline):
@@ -75,12 +68,10 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any)
     chosen = maps.best(_DROP)
     if options.plot is not None:
         outputs.figure(options.plot, maps.plot(table.label, chosen=chosen, criterion="density"))
-    if options.quiet:
-        return
     limits = f"at most {_DROP:g} below plain t-SNE in trustworthiness and in continuity"
-    if chosen is None:
+    if chosen is None and not options.quiet:
         note(f"No map is {limits}. Add smaller weights.")
-    else:
+    elif not options.quiet:
         note(f"Of the maps that are {limits}, the one with the weight {maps.weights[chosen]:g} shows density best.")
 
 

@@ -6,9 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from drsne.cli import Command, UsageError, note
+from drsne.cli._files import Outputs, read_input
 from drsne.cli._options import INPUT, OUTPUT, adding, check, table_of
-from drsne.cli._outputs import Outputs
-from drsne.cli._tables import check_names, map_columns, read_input
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
@@ -21,17 +20,21 @@ def run(options: argparse.Namespace) -> int:
     outputs = Outputs(options, [options.input, options.model])
     if options.output is None:
         raise UsageError("Nothing would be written. Pass -o placed.csv.")
-    outputs.check(options.output, "--output", table=True)
+    outputs.check_table()
     check(options)
     model = _loaded(options)
     record = _record(model, options)
-    table = _read(options, record)
+    columns = None if "var_names" not in record else [str(name) for name in record["var_names"]]
+    given = vars(options) | {"use_rep": record.get("use_rep")}
+    table = read_input(argparse.Namespace(**given), columns=columns)
     X = _as_fitted(model, table, record, options)
-    names = _names(model)
-    check_names(table, options, names)
+    has_density = hasattr(model, "new_concentration")
+    axes = [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])]
+    names = [*axes, *(["concentration_data"] if has_density else []), "novelty"]
+    outputs.check_names(table, names)
     found = model._described(X)
-    made = [*found.places.T, *([found.concentration] if hasattr(model, "new_concentration") else []), found.novelty]
-    outputs.table(options.output, map_columns(table, options, dict(zip(names, made, strict=True))))
+    made = [*found.places.T, *([found.concentration] if has_density else []), found.novelty]
+    outputs.columns(table, dict(zip(names, made, strict=True)))
     novel = int((found.novelty > _NOVEL).sum())
     if novel and not options.quiet:
         note(
@@ -39,12 +42,6 @@ def run(options: argparse.Namespace) -> int:
             "interpret their exact positions."
         )
     return 0
-
-
-def _names(model: Any) -> list[str]:
-    """Return the names of the columns that are computed."""
-    axes = [f"drsne{axis + 1}" for axis in range(model.embedding_.shape[1])]
-    return [*axes, *(["concentration_data"] if hasattr(model, "new_concentration") else []), "novelty"]
 
 
 def _loaded(options: argparse.Namespace) -> Any:
@@ -75,13 +72,6 @@ def _record(model: Any, options: argparse.Namespace) -> dict[str, Any]:
     if names is not None:
         return {"use_rep": options.use_rep or "X", "var_names": np.asarray(names, dtype=str), **record}
     return record if options.use_rep is None else {"use_rep": options.use_rep, **record}
-
-
-def _read(options: argparse.Namespace, record: dict[str, Any]) -> Table:
-    """Read the columns of the model."""
-    names = None if "var_names" not in record else [str(name) for name in record["var_names"]]
-    asked = argparse.Namespace(**{**vars(options), "use_rep": record.get("use_rep")})
-    return read_input(asked, columns=names)
 
 
 def _as_fitted(model: Any, table: Table, record: dict[str, Any], options: argparse.Namespace) -> Any:

@@ -17,18 +17,21 @@ _FEW, _SOME, _MANY = 600, 5000, 9000
 
 def run(options: argparse.Namespace) -> int:
     """Run short fits of random points, whose compiled functions numba keeps on disk."""
+    from numba import config
+
     start = time.perf_counter()
     cases = _cases(small=options.small)
-    for number, (title, fit) in enumerate(cases, 1):
+    for number, (title, fit) in enumerate(cases.items(), 1):
         print(f"[{number}/{len(cases)}] {title}", file=sys.stderr, flush=True)
         fit()
-    seconds = time.perf_counter() - start
-    print(f"Compiled in {seconds:.0f} s. The compiled functions are kept in {_place()}.")
+    folder = config.CACHE_DIR  # type: ignore[attr-defined]
+    place = folder or "the folders __pycache__ of the package, or in the cache folder of the user"
+    print(f"Compiled in {time.perf_counter() - start:.0f} s. The compiled functions are kept in {place}.")
     return 0
 
 
-def _cases(*, small: bool) -> list[tuple[str, Callable[[], Any]]]:
-    """Return short fits that use the functions of most fits, with their titles."""
+def _cases(*, small: bool) -> dict[str, Callable[[], Any]]:
+    """Return short fits that use the functions of most fits, by their titles."""
     import numpy as np
 
     from drsne import DRSNE, density_path
@@ -37,26 +40,17 @@ def _cases(*, small: bool) -> list[tuple[str, Callable[[], Any]]]:
     rng = np.random.default_rng(0)
     few, some, many = (rng.normal(size=(n, 8)) for n in (_FEW, _SOME, _MANY))
     options: dict[str, Any] = {"random_state": 0, "n_jobs": 2, "max_iter": 20, "n_iter_exaggeration": 5}
-    cases: list[tuple[str, Callable[[], Any]]] = [
-        ("small maps", lambda: DRSNE(**options).fit(few)),
-        ("small maps without a density term", lambda: DRSNE(**PLAIN, **options).fit(few)),
-        ("a path of weights", lambda: density_path(few, [0.0, 1.0, 100.0], **options)),
-    ]
-    if not small:
-        cases += [
-            ("maps of some thousand points", lambda: DRSNE(**options).fit(some)),
-            ("large maps", lambda: DRSNE(**options).fit(many)),
-            ("large maps without a density term", lambda: DRSNE(**PLAIN, **options).fit(many)),
-        ]
-    return cases
-
-
-def _place() -> str:
-    """Return the folder of the compiled functions."""
-    from numba import config
-
-    folder = config.CACHE_DIR  # type: ignore[attr-defined]
-    return str(folder) if folder else "the folders __pycache__ of the package, or in the cache folder of the user"
+    cases: dict[str, Callable[[], Any]] = {
+        "small maps": lambda: DRSNE(**options).fit(few),
+        "small maps without a density term": lambda: DRSNE(**PLAIN, **options).fit(few),
+        "a path of weights": lambda: density_path(few, [0.0, 1.0, 100.0], **options),
+    }
+    large: dict[str, Callable[[], Any]] = {
+        "maps of some thousand points": lambda: DRSNE(**options).fit(some),
+        "large maps": lambda: DRSNE(**options).fit(many),
+        "large maps without a density term": lambda: DRSNE(**PLAIN, **options).fit(many),
+    }
+    return cases if small else cases | large
 
 
 COMMAND = Command(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import zipfile
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -14,21 +14,20 @@ import numpy as np
 from drsne.checks import choice, package
 from drsne.io import text
 from drsne.io.models import is_model
-from drsne.io.sources import Content, Source, TableError, reason
-from drsne.io.values import column_of, listed, plain, plural, uniform
+from drsne.io.sources import Content, Source, TableError, column_of, listed, plain, plural
 
 _USUAL = ("X", "data", "x", "arr_0", "embedding")  # names that people give to the matrix of an NPZ file
 _SPARSE = {"format", "shape", "data"}  # arrays that scipy.sparse.save_npz writes for every format
-_ERRORS = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 # Files that people pass by mistake, by their first bytes.
+_PICKLE = "a Python pickle, which can run code when it is read; save the table as CSV or Parquet"
 _OTHERS = {
     b"PK\x03\x04": "a ZIP archive or an Excel workbook; save the sheet as CSV, or unpack the archive",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
     b"%PDF": "a PDF document; export the table as CSV",
     b"\x89PNG": "a picture (PNG); pass the table of numbers",
     b"\xff\xd8\xff": "a picture (JPEG); pass the table of numbers",
-    b"\x80\x04\x95": "a Python pickle, which can run code when it is read; save the table as CSV or Parquet",
-    b"\x80\x05\x95": "a Python pickle, which can run code when it is read; save the table as CSV or Parquet",
+    b"\x80\x04\x95": _PICKLE,
+    b"\x80\x05\x95": _PICKLE,
     b"BZh": "compressed with bzip2; unpack it first",
     b"\xfd7zXZ": "compressed with xz; unpack it first",
 }
@@ -39,18 +38,19 @@ Options = Mapping[str, Any]
 class Format(NamedTuple):
     """A format: its title, its extensions, how its files begin, the packages that it needs, and its functions.
 
-    ``estimate`` returns the number of bytes of memory that reading takes, or None if the file does not tell. ``write``
-    takes a path and a mapping from names of columns to values. It is None for formats that are only read.
+    ``estimate`` returns the number of bytes of memory that reading takes at least. It may raise any error for a damaged
+    file. ``write`` takes a path and a mapping from names of columns to values, and is None for formats that are only
+    read.
     """
 
     title: str
     extensions: tuple[str, ...]
     magic: bytes
     read: Callable[[Source, Options], Content]
-    estimate: Callable[[Source, Options], int | None]
+    estimate: Callable[[Source, Options], int]
     write: Callable[[Path, Mapping[str, Any]], None] | None = None
     packages: tuple[str, ...] = ()
-    is_text: bool = False  # text can be compressed with gzip, and is written without other packages
+    is_text: bool = False  # text is written without other packages
 
     def check_packages(self) -> None:
         """Raise an error if a package is missing."""
@@ -63,11 +63,6 @@ class Document(NamedTuple):
 
     adata: Any
     representation: Any
-
-    @property
-    def pca_components(self) -> int | None:
-        """The number of principal components that the model has to compute, or None."""
-        return self.representation.n_pcs if self.representation.computes_pca else None
 
 
 class _Header(NamedTuple):
@@ -93,60 +88,61 @@ def _header_of(stream: IO[bytes]) -> _Header:
     return _Header(shape, dtype)
 
 
-def _damaged(source: Source, title: str, error: Exception) -> TableError:
-    if "pickle" in str(error) or "Object arrays" in str(error):
-        return TableError(
-            f"{source.name} holds Python objects, which can run code when they are read. Save arrays of numbers, such "
-            "as X.astype(float)."
-        )
-    return TableError(
-        f"{source.name} is damaged or not a valid {title} file ({reason(error)}). Copy it or write it again."
-    )
+@contextmanager
+def _undamaged(source: Source, title: str) -> Iterator[None]:
+    """Turn the errors of other packages about a file into one that says what to do. A damaged file can raise any."""
+    try:
+        yield
+    except (MemoryError, ImportError):
+        raise
+    except Exception as error:
+        if "pickle" in str(error) or "Object arrays" in str(error):
+            raise TableError(
+                f"{source.name} holds Python objects, which can run code when they are read. Save arrays of numbers, "
+                "such as X.astype(float)."
+            ) from error
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise TableError(
+            f"{source.name} is damaged or not a valid {title} file ({reason}). Copy it or write it again."
+        ) from error
 
 
-def _shape_of(values: Any) -> str:
+def _read_as(values: Any, more: str = "") -> tuple[str]:
+    """Return the note about a matrix or a data frame."""
     rows, width = values.shape
-    return f"Read {plural(rows, 'row')} and {plural(width, 'column')}"
+    return (f"Read {plural(rows, 'row')} and {plural(width, 'column')}{more}.",)
+
+
+def _frame_of(columns: Mapping[str, Any]) -> Content:
+    """Return columns of equal length as a table."""
+    frame = package("pandas", "Arrays with named columns need", "files").DataFrame(dict(columns))
+    return Content(frame, _read_as(frame))
 
 
 def _matrix(array: Any, source: Source) -> Content:
     """Return an array as a table, or raise an error if it is not a matrix of numbers."""
-    if array.dtype.names:
-        columns = {each: array[each] for each in array.dtype.names}
-        if array.ndim != 1 or any(values.ndim > 1 for values in columns.values()):
-            raise TableError(f"{source.name} holds a structured array of shape {array.shape}. Save its columns.")
-        return _columns(columns)
-    if array.ndim != 2 or not array.size:
+    if array.dtype.names and array.ndim == 1:
+        return _frame_of({each: array[each] for each in array.dtype.names})
+    if array.ndim != 2 or not all(array.shape):
         raise TableError(
             f"{source.name} holds an array of shape {array.shape}. Pass a matrix of numbers with one row per sample; "
             "images can be flattened with X.reshape(len(X), -1)."
         )
     if array.dtype.kind not in "biuf":
         raise TableError(f"{source.name} holds values of type {array.dtype}. Pass an array of numbers.")
-    return Content(array, (f"{_shape_of(array)}.",))
-
-
-def _columns(columns: Mapping[str, Any]) -> Content:
-    """Return columns of equal length as a table."""
-    frame = package("pandas", "Arrays with named columns need", "files").DataFrame(dict(columns))
-    return Content(frame, (f"{_shape_of(frame)}.",))
+    return Content(array, _read_as(array, ", as a sparse matrix" if hasattr(array, "nnz") else ""))
 
 
 def _read_npy(source: Source, options: Options) -> Content:
     """Read a NumPy file without executing code from it."""
-    try:
+    with _undamaged(source, "NumPy"):
         array = np.load(source.readable(), allow_pickle=False)
-    except _ERRORS as error:
-        raise _damaged(source, "NumPy", error) from error
     return _matrix(array, source)
 
 
-def _npy_memory(source: Source, options: Options) -> int | None:
-    try:
-        with source.open() as stream:
-            return _header_of(stream).memory
-    except _ERRORS:
-        return None
+def _npy_memory(source: Source, options: Options) -> int:
+    with source.open() as stream:
+        return _header_of(stream).memory
 
 
 def _write_npy(path: Path, columns: Mapping[str, Any]) -> None:
@@ -178,23 +174,19 @@ def _read_npz(source: Source, options: Options) -> Content:
     shape = () if name is None else headers[name].shape
     lengths = (shape[:1], shape[1:])  # of columns with a value for each row, and of names of the columns
     needed = [each for each, header in headers.items() if header.is_column and (not shape or header.shape in lengths)]
-    try:
-        with np.load(source.readable(), allow_pickle=False) as archive:
-            arrays = {each: archive[each] for each in (*needed, *([] if name is None else [name]))}
-    except _ERRORS as error:
-        raise _damaged(source, "NumPy", error) from error
-    if name is None:
-        content = _columns(arrays)
-        return content._replace(notes=content.notes + notes)
-    content = _matrix(arrays.pop(name), source)
-    names = arrays.get("columns")
-    if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":
-        content = content._replace(columns=arrays.pop("columns").tolist())
-    others = {each: values for each, values in arrays.items() if values.shape == shape[:1]}
-    return content._replace(notes=content.notes + notes, others=others)
+    with _undamaged(source, "NumPy"), np.load(source.readable(), allow_pickle=False) as archive:
+        arrays = {each: archive[each] for each in (*needed, *([] if name is None else [name]))}
+    content = _frame_of(arrays) if name is None else _matrix(arrays.pop(name), source)
+    if name is not None:
+        names = arrays.get("columns")
+        if names is not None and names.shape == shape[1:] and names.dtype.kind == "U":
+            content = content._replace(columns=arrays.pop("columns").tolist())
+        others = {each: values for each, values in arrays.items() if values.shape == shape[:1]}
+        content = content._replace(others=others)
+    return content._replace(notes=content.notes + notes)
 
 
-def _npz_memory(source: Source, options: Options) -> int | None:
+def _npz_memory(source: Source, options: Options) -> int:
     headers, wanted = _headers(source), options.get("array")
     name = None if wanted is None and headers.keys() >= _SPARSE else _chosen(headers, wanted, source.name)
     return sum(header.memory for each, header in headers.items() if name in (None, each))
@@ -202,14 +194,11 @@ def _npz_memory(source: Source, options: Options) -> int | None:
 
 def _headers(source: Source) -> dict[str, _Header]:
     headers = {}
-    try:
-        with source.open() as stream, zipfile.ZipFile(stream) as archive:
-            for member in archive.namelist():
-                if member.endswith(".npy"):
-                    with archive.open(member) as array:
-                        headers[member.removesuffix(".npy")] = _header_of(array)
-    except _ERRORS as error:
-        raise _damaged(source, "NumPy", error) from error
+    with _undamaged(source, "NumPy"), source.open() as stream, zipfile.ZipFile(stream) as archive:
+        for member in archive.namelist():
+            if member.endswith(".npy"):
+                with archive.open(member) as array:
+                    headers[member.removesuffix(".npy")] = _header_of(array)
     return headers
 
 
@@ -223,7 +212,7 @@ def _chosen(headers: Mapping[str, _Header], wanted: str | None, source: str) -> 
     matrices = [name for name, header in plain_arrays.items() if len(header.shape) == 2]
     usual = [name for name in _USUAL if name in matrices]
     if len(matrices) == 1 or usual:
-        return usual[0] if usual else matrices[0]
+        return (usual or matrices)[0]
     if matrices:
         raise TableError(f"{source} has several matrices: {listed(matrices)}. Choose one with --array {matrices[0]}.")
     lengths = {header.shape for header in plain_arrays.values()}
@@ -239,19 +228,13 @@ def _read_sparse(source: Source) -> Content:
     """Read a matrix that scipy.sparse.save_npz has written. SciPy does not execute code from the file."""
     import scipy.sparse as sp
 
-    try:
+    with _undamaged(source, "NumPy"):
         loaded = sp.load_npz(source.readable())
         if hasattr(loaded, "check_format"):
             loaded.check_format(full_check=True)
         matrix = sp.csr_matrix(loaded)
-    except (*_ERRORS, IndexError, TypeError) as error:
-        raise _damaged(source, "NumPy", error) from error
-    if matrix.dtype.kind not in "biuf" or not all(matrix.shape):
-        raise TableError(
-            f"{source.name} holds a matrix of shape {matrix.shape} and type {matrix.dtype}. Pass a matrix of numbers."
-        )
-    matrix.sum_duplicates()
-    return Content(matrix, (f"{_shape_of(matrix)}, as a sparse matrix.",))
+        matrix.sum_duplicates()
+    return _matrix(matrix, source)
 
 
 def _write_npz(path: Path, columns: Mapping[str, Any]) -> None:
@@ -269,43 +252,36 @@ def _read_frame(source: Source, options: Options) -> Content:
     import pandas as pd
 
     is_parquet = source.start.startswith(b"PAR1")
-    try:
+    with _undamaged(source, "Parquet" if is_parquet else "Feather"):
         frame = (pd.read_parquet if is_parquet else pd.read_feather)(source.readable())
-    except (OSError, ValueError, EOFError) as error:  # pyarrow's errors are kinds of these
-        raise _damaged(source, "Parquet" if is_parquet else "Feather", error) from error
     if not len(frame):
         raise TableError(f"{source.name} has no rows. Pass a file with a table of numbers.")
-    content = Content(frame, (f"{_shape_of(frame)}.",))
-    if isinstance(frame.index, pd.RangeIndex):
+    content = Content(frame, _read_as(frame))
+    index = frame.index
+    if isinstance(index, pd.RangeIndex):
         return content
-    index, name = frame.index, frame.index.name
+    name = "/".join(str(each) for each in index.names if each is not None) or None
     if index.nlevels > 1:
         index = index.map(lambda parts: "/".join(map(str, parts)))
-        name = "/".join(str(each) for each in frame.index.names if each is not None)
     # Names of rows are not measurements, even if they are floating-point numbers.
-    names = index.to_numpy(dtype=object) if index.dtype.kind == "f" else index.to_numpy()
-    return content._replace(index=names, index_name=str(name) if name else None)
+    return content._replace(index=index.to_numpy(object if index.dtype.kind == "f" else None), index_name=name)
 
 
-def _parquet_memory(source: Source, options: Options) -> int | None:
+def _frame_memory(source: Source, options: Options) -> int:
+    """Return twice the size in double precision of a Parquet file, and at least that of a Feather file."""
+    if not source.start.startswith(b"PAR1"):
+        return 2 * source.size
     from pyarrow.parquet import read_metadata
 
-    try:
-        metadata = read_metadata(source.readable())
-    except (OSError, ValueError, EOFError):  # the file is damaged, which is reported when it is read
-        return None
+    metadata = read_metadata(source.readable())
     return 2 * 8 * int(metadata.num_rows) * int(metadata.num_columns)
-
-
-def _feather_memory(source: Source, options: Options) -> int | None:
-    return 2 * source.size  # at least, because a file can be compressed
 
 
 def _write_frame(path: Path, columns: Mapping[str, Any]) -> None:
     """Write a Feather file, or a Parquet file if the extension says so."""
     import pandas as pd
 
-    frame = pd.DataFrame({name: uniform(values) for name, values in columns.items()})
+    frame = pd.DataFrame(dict(columns))
     if by_extension(path) == "feather":
         frame.to_feather(path)
     else:
@@ -321,10 +297,8 @@ def _read_h5ad(source: Source, options: Options) -> Content:
 
     if source.is_stream:
         raise TableError(f"An H5AD file cannot be read from {source.name}, which is a stream. Pass the name of a file.")
-    try:
+    with _undamaged(source, "H5AD"):
         adata = anndata.read_h5ad(source.path)
-    except Exception as error:  # a damaged file can raise any error
-        raise _damaged(source, "H5AD", error) from error
     check_cells(adata, MIN_CELLS)
     chosen = choose(adata, options.get("use_rep"), None)
     return Content(
@@ -338,10 +312,8 @@ def _read_h5ad(source: Source, options: Options) -> Content:
     )
 
 
-def _h5ad_memory(source: Source, options: Options) -> int | None:
+def _h5ad_memory(source: Source, options: Options) -> int:
     """Return the bytes of all arrays of the file, because all of them are read."""
-    if source.is_stream:
-        return None
     import h5py
 
     sizes: list[int] = []
@@ -350,24 +322,22 @@ def _h5ad_memory(source: Source, options: Options) -> int | None:
         if isinstance(each, h5py.Dataset):
             sizes.append((each.size or 0) * each.dtype.itemsize)
 
-    try:
-        with h5py.File(source.path, "r") as file:
-            file.visititems(add)
-    except (OSError, RuntimeError):  # the file is damaged, which is reported when it is read
-        return None
+    with h5py.File(source.path, "r") as file:
+        file.visititems(add)
     return sum(sizes)
 
 
 _FRAME = ("pyarrow", "pandas")
+_TEXT = tuple(f".{name}{end}" for end in ("", ".gz") for name in ("csv", "tsv", "txt", "tab"))
 FORMATS = {
     each.title.lower(): each
     for each in (
-        Format("CSV", (".csv", ".tsv", ".txt", ".tab"), b"", text.read, text.estimate, text.write, ("pandas",), True),
-        Format("Feather", (".feather", ".arrow"), b"ARROW1", _read_frame, _feather_memory, _write_frame, _FRAME),
+        Format("CSV", _TEXT, b"", text.read, text.estimate, text.write, ("pandas",), True),
+        Format("Feather", (".feather", ".arrow"), b"ARROW1", _read_frame, _frame_memory, _write_frame, _FRAME),
         Format("H5AD", (".h5ad",), b"\x89HDF\r\n\x1a\n", _read_h5ad, _h5ad_memory, None, ("h5py", "anndata")),
         Format("NPY", (".npy",), b"\x93NUMPY", _read_npy, _npy_memory, _write_npy),
         Format("NPZ", (".npz",), b"PK\x03\x04", _read_npz, _npz_memory, _write_npz),
-        Format("Parquet", (".parquet", ".pq"), b"PAR1", _read_frame, _parquet_memory, _write_frame, _FRAME),
+        Format("Parquet", (".parquet", ".pq"), b"PAR1", _read_frame, _frame_memory, _write_frame, _FRAME),
     )
 }
 
@@ -377,10 +347,7 @@ def format_of(source: Source, named: str | None = None) -> str:
     if is_model(source.start):
         raise TableError(f"{source.name} is a model file of drsne. Pass the data, or use drsne transform.")
     likely = next((name for name in FORMATS if FORMATS[name].magic and _begins(source, name)), None)
-    if named is not None:
-        choice("format", named, FORMATS)
-    else:
-        named = by_extension(source.path)
+    named = by_extension(source.path) if named is None else choice("format", named, FORMATS)
     if named is None and source.is_stream:
         named = likely or "csv"
     if not likely or named is None:
@@ -388,9 +355,7 @@ def format_of(source: Source, named: str | None = None) -> str:
         if other is not None:
             raise TableError(f"{source.name} is {other}.")
     if named is None:
-        if uncompressed(source.path) is not None:
-            raise TableError(f"{source.name} is compressed, and only text files can be. Unpack it with gunzip first.")
-        raise TableError(f"{source.name} must end with one of {known_extensions()}. Rename it, or pass --format.")
+        raise TableError(f"{source.name} must end with one of {', '.join(extensions())}. Rename it, or pass --format.")
     if likely != named and (likely or FORMATS[named].magic):
         what = f"a {FORMATS[likely].title} file" if likely else f"not a {FORMATS[named].title} file"
         way = f"pass --format {likely}" if likely else "check how it was made"
@@ -400,23 +365,12 @@ def format_of(source: Source, named: str | None = None) -> str:
 
 def by_extension(path: Path) -> str | None:
     """Return the name of the format of files with this extension, or None."""
-    name = path.name.lower()
-    for each, known in FORMATS.items():
-        if (name.removesuffix(".gz") if known.is_text else name).endswith(known.extensions):
-            return each
-    return None
+    return next((name for name, known in FORMATS.items() if path.name.lower().endswith(known.extensions)), None)
 
 
-def uncompressed(path: Path) -> Path | None:
-    """Return the name of a file without .gz if it has a format that is not compressed, or None."""
-    if path.suffix.lower() != ".gz" or by_extension(path) is not None or by_extension(path.with_suffix("")) is None:
-        return None
-    return path.with_suffix("")
-
-
-def known_extensions(which: Callable[[Format], object] = bool) -> str:
+def extensions(which: Callable[[Format], object] = bool) -> tuple[str, ...]:
     """Return the extensions of the formats for which ``which`` is true."""
-    return ", ".join(extension for each in FORMATS.values() if which(each) for extension in each.extensions)
+    return tuple(extension for each in FORMATS.values() if which(each) for extension in each.extensions)
 
 
 def _begins(source: Source, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The file or stream that is read, and what it holds."""
+"""The file or stream that is read, what it holds, and single values of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from drsne.checks import did_you_mean
+import numpy as np
+from numpy.typing import NDArray
+
+from drsne.checks import did_you_mean, is_missing
 
 _START = 512  # number of bytes from which a format is recognised
 
@@ -33,16 +36,15 @@ class Content(NamedTuple):
     document: Any = None  # the object that the file holds, if it holds more than a table
 
     @property
-    def has_names(self) -> bool:
-        """Return whether the columns have names."""
-        return self.columns is not None or hasattr(self.values, "iloc")
+    def is_frame(self) -> bool:
+        """Return whether the values are a data frame."""
+        return hasattr(self.values, "iloc")
 
     @property
     def names(self) -> list[str]:
         """Return the names of the columns, which are x1, x2 and so on if the file has none."""
-        if not self.has_names:
-            return [f"x{place + 1}" for place in range(self.values.shape[1])]
-        return [str(each) for each in (self.values.columns if self.columns is None else self.columns)]
+        columns = self.values.columns if self.is_frame else self.columns
+        return numbered(self.values.shape[1]) if columns is None else [str(each) for each in columns]
 
 
 class Source:
@@ -69,8 +71,7 @@ class Source:
             )
         if not self.is_stream and not self.path.exists():
             folder = self.path.absolute().parent
-            names = os.listdir(folder) if folder.is_dir() and os.access(folder, os.R_OK) else []
-            near = did_you_mean(self.path.name, names)
+            near = did_you_mean(self.path.name, os.listdir(folder) if os.access(folder, os.R_OK) else [])
             raise TableError(f"{self.name} does not exist. {near}{' ' * bool(near)}Check the name and the folder.")
         try:
             start = self.start
@@ -103,6 +104,58 @@ class Source:
         return self.open() if self.is_stream else self.path
 
 
-def reason(error: BaseException) -> str:
-    """Return the message of an error of another package as part of a sentence."""
-    return " ".join(str(error).split())[:200].rstrip(".")
+def numbered(count: int) -> list[str]:
+    """Return the names of columns that have none."""
+    return [f"x{place + 1}" for place in range(count)]
+
+
+def plural(count: int, what: str) -> str:
+    """Return a count with its noun."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def listed(names: list[str], most: int = 5) -> str:
+    """Return names as text, at most five of them."""
+    shown = ", ".join(repr(str(name)) for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def number(value: Any, decimal: str = ".") -> float | None:
+    """Return a value as a number, or None if it is not a number. ``decimal`` is the decimal sign of text."""
+    if isinstance(value, str):
+        if "_" in value or (decimal == "," and ("." in value or value.strip().endswith(","))):
+            return None
+        value = value.replace(decimal, ".")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def column_of(values: Any, place: int) -> NDArray[Any]:
+    """Return a column of a data frame or of a matrix as an array, with NaN for missing values of pandas."""
+    if not hasattr(values, "iloc"):
+        column = values[:, [place]]
+        return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
+    column = values.iloc[:, place]
+    if isinstance(column.dtype, np.dtype) or column.dtype.kind == "M" or not column.isna().any():
+        return np.asarray(column)
+    dtype = np.float64 if column.dtype.kind in "iuf" else object
+    return np.asarray(column.to_numpy(dtype=dtype, na_value=np.nan))
+
+
+def plain(values: NDArray[Any]) -> list[Any]:
+    """Return values for a text file: dates in the notation of ISO 8601, and "" for missing text and dates."""
+    values = np.asarray(values)
+    if values.dtype.kind == "M":
+        known = values[~np.isnat(values)]
+        units = ("D", "s", "ms", "us", "ns")  # the coarsest unit that loses nothing is used
+        unit = next(each for each in units if (known.astype(f"M8[{each}]") == known).all())
+        return ["" if text == "NaT" else str(text) for text in np.datetime_as_string(values.astype(f"M8[{unit}]"))]
+    if values.dtype.kind == "m":
+        import pandas as pd
+
+        values = pd.Series(values).to_numpy(dtype=object)
+    if values.dtype.kind != "O":
+        return list(values.tolist())
+    return ["" if is_missing(each) else each.isoformat() if hasattr(each, "isoformat") else each for each in values]

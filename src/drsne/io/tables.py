@@ -11,6 +11,7 @@ import io
 import os
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.checks import did_you_mean, is_missing
-from drsne.io.formats import FORMATS, Format, by_extension, format_of, known_extensions, uncompressed
-from drsne.io.sources import Content, Source, TableError
-from drsne.io.values import column_of, listed, number, plural
+from drsne.io.formats import FORMATS, by_extension, extensions, format_of
+from drsne.io.sources import Content, Source, TableError, column_of, listed, number, numbered, plural
 from drsne.io.writing import replacing
 
 __all__ = [
-    "FORMATS", "Source", "Table", "TableError", "check_columns", "check_output", "column_of", "format_of", "read",
-    "read_content", "row_names", "with_map", "write",
+    "FORMATS", "WRITABLE", "Source", "Table", "TableError", "by_extension", "check_columns", "check_output",
+    "column_of", "format_of", "known_column", "numbered", "read", "read_content", "row_names", "with_map", "write",
 ]  # fmt: skip
 
+WRITABLE = extensions(lambda each: each.write is not None)  # extensions of tables that can be written
 _SMALL = 1 << 26  # number of bytes below which the free memory is not checked
 _FEW = 0.1  # largest share of text in a column of numbers with mistakes
 _SHOWN = 5  # largest number of columns that a sentence names
@@ -96,16 +97,18 @@ def read_content(
     used = FORMATS[format_of(source, format)]
     used.check_packages()
     options = {"array": array, "use_rep": use_rep, "header": header}
-    needed = used.estimate(source, options)
-    if needed is not None and needed >= _SMALL:
-        from drsne.estimators import memory  # imports compiled code, which small files do not need
+    needed, free = 0, None
+    with suppress(Exception):  # a damaged file is reported when it is read
+        needed = used.estimate(source, options)
+        if needed >= _SMALL:
+            from drsne.estimators import memory  # imports compiled code, which small files do not need
 
-        free = memory.available()
-        if free is not None and needed > free:
-            raise TableError(
-                f"{source.name} needs about {needed / 1e9:.1f} GB of memory to be read, but only {free / 1e9:.1f} GB "
-                "are free. Pass a file with a sample of its rows, or with only the columns that you need."
-            )
+            free = memory.available()
+    if free is not None and needed > free:
+        raise TableError(
+            f"{source.name} needs about {needed / 1e9:.1f} GB of memory to be read, but only {free / 1e9:.1f} GB "
+            "are free. Pass a file with a sample of its rows, or with only the columns that you need."
+        )
     try:
         return used.read(source, options)
     except MemoryError as error:
@@ -120,16 +123,14 @@ def _selected(
     ``label`` and the columns in ``drop`` are left out of the matrix. With ``wanted``, exactly these columns are used.
     With ``skip``, rows with missing values are left out.
     """
-    values, is_frame = content.values, hasattr(content.values, "iloc")
-    own = content.names
+    values, own = content.values, content.names
     places: dict[str, int] = {}
     for place, each in enumerate(own):
         places.setdefault(each, place)
     known = {**places, **content.others}
-    apart = {_known(each, known, name, "--drop") for each in drop}
+    apart = {known_column(each, known, name, "--drop") for each in drop}
     if label is not None:
-        apart.add(_known(label, known, name, "--label"))
-    notes = list(content.notes)
+        apart.add(known_column(label, known, name, "--label"))
     if wanted is None:
         chosen = [place for place, each in enumerate(own) if each not in apart]
     else:
@@ -140,8 +141,8 @@ def _selected(
                 "file with the same columns."
             )
         chosen = [places[each] for each in wanted]
-    X: Any = values
-    if is_frame:
+    X, notes = values, list(content.notes)
+    if content.is_frame:
         chosen, X, remarks = _numbers(content, chosen, own, name, wanted is None)
         notes += remarks
     if not chosen:
@@ -149,7 +150,7 @@ def _selected(
             f"{name} has no columns of numbers{f', only {listed(list(known))}' if known else ''}. Pass a table of "
             "numbers; text has to be encoded first."
         )
-    if not is_frame:
+    if not content.is_frame:
         X = X if chosen == list(range(X.shape[1])) else X[:, chosen]
         X = X if X.dtype.kind == "f" else X.astype(np.float64)
     used, n_rows = [own[place] for place in chosen], int(X.shape[0])
@@ -157,14 +158,14 @@ def _selected(
     if len(rows) < n_rows:
         notes.append(f"Left out {plural(n_rows - len(rows), 'row')} with missing values.")
         X = X[rows]
-    rest = set(own) - set(used) if is_frame else apart & places.keys()
+    rest = set(own) - set(used) if content.is_frame else apart & places.keys()
+    if label in places:  # the model may use the column of the label, too
+        rest.add(label)
     others = {each: column_of(values, places[each]) for each in own if each in rest} | dict(content.others)
-    if label is not None and label not in others:  # the model uses the column of the label, too
-        others[label] = column_of(values, places[label])
     others = {each: np.asarray(column)[rows] for each, column in others.items()}
     return Table(
         X=X,
-        columns=used if content.has_names else None,
+        columns=used if content.is_frame or content.columns is not None else None,
         index=None if content.index is None else np.asarray(content.index)[rows],
         label=None if label is None else others.pop(label),
         others=others,
@@ -176,9 +177,10 @@ def _selected(
     )
 
 
-def _known(column: str, columns: Collection[str], name: str, option: str) -> str:
+def known_column(column: str, columns: Collection[str], name: str, option: str) -> str:
+    """Return the column that an option names, or raise an error if ``name`` has no such column."""
     if column not in columns:
-        hint = did_you_mean(column, columns) or f"Its columns are {listed(list(columns))}."
+        hint = did_you_mean(column, columns) or f"Its columns are {listed(list(columns)) or 'not known'}."
         raise TableError(f"{option} must name a column of {name}; got {column!r}. {hint}")
     return column
 
@@ -217,10 +219,9 @@ def _numbers(
         X[:, at] = converted[place] if place in converted else column_of(frame, place)
     notes = [f"Left out {plural(len(texts), 'text column')}: {listed(texts)}."] if texts else []
     if stored and choose:
-        option = _drop(stored)
         notes.append(
             f"The numbers of {plural(len(stored), 'column')} are stored as text: {listed(stored)}. If they are labels, "
-            f"leave them out{f' with {option}' if option else ''}."
+            f"leave them out{_drop(stored)}."
         )
     return numbers, X, notes
 
@@ -231,30 +232,29 @@ def _mistake(content: Content, column: str, name: str, wrong: list[Any], choose:
     if content.place is not None:
         where = content.place(column, lambda value: number(value, content.decimal) is None)
     more = f" The same is true of {plural(len(wrong) - 1, 'other value')}." if wrong[1:] else ""
-    way = f", or leave the column out with {_drop([column])}" if choose else ", because the model uses this column"
+    way = f", or leave the column out{_drop([column])}" if choose else ", because the model uses this column"
     return TableError(f"{name}, {where}: {str(wrong[0])!r} is not a number.{more} Correct the file{way}.")
 
 
 def _complete(X: Any, names: list[str], name: str, skip: bool) -> NDArray[np.intp]:
     """Return the rows without missing values, or raise an error that counts the missing values of every column."""
     _, infinite = _marked(X, np.isinf)
-    if infinite.any():
-        option = _drop([each for each, count in zip(names, infinite, strict=True) if count])
-        raise TableError(
-            f"{name} has infinite values: {_counts(infinite, names)}. Correct them, or leave the columns out"
-            f"{f' with {option}' if option else ''}."
-        )
-    by_row, by_column = _marked(X, np.isnan)
+    by_row, missing = _marked(X, np.isnan)
     kept = np.flatnonzero(by_row == 0)
     lost = X.shape[0] - len(kept)
-    if lost and (not skip or not len(kept)):
-        option = _drop([each for each, count in zip(names, by_column, strict=True) if count])
-        raise TableError(
-            f"{name} has missing values: {_counts(by_column, names)}. Fill them in, leave out these columns"
-            f"{f' with {option}' if option else ''}, or leave out the {plural(lost, 'row')} that "
-            f"{'has' if lost == 1 else 'have'} them with --skip-missing."
-        )
-    return kept
+    if not infinite.any() and (not lost or (skip and len(kept))):
+        return kept
+    counts = infinite if infinite.any() else missing
+    places = [int(place) for place in np.argsort(-counts, kind="stable") if counts[place]]
+    shown = ", ".join(f"{counts[place]:,} in {names[place]!r}" for place in places[:_SHOWN])
+    shown += f" and others in {len(places) - _SHOWN} more columns" if len(places) > _SHOWN else ""
+    option = _drop([names[place] for place in sorted(places)])
+    if infinite.any():
+        raise TableError(f"{name} has infinite values: {shown}. Correct them, or leave the columns out{option}.")
+    raise TableError(
+        f"{name} has missing values: {shown}. Fill them in, leave out these columns{option}, or leave out the "
+        f"{plural(lost, 'row')} that {'has' if lost == 1 else 'have'} them with --skip-missing."
+    )
 
 
 def _marked(X: Any, test: Callable[[Any], Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -267,21 +267,13 @@ def _marked(X: Any, test: Callable[[Any], Any]) -> tuple[NDArray[np.intp], NDArr
     return np.bincount(rows, minlength=X.shape[0]), np.bincount(columns, minlength=X.shape[1])
 
 
-def _counts(counts: NDArray[Any], names: list[str]) -> str:
-    order = np.argsort(-counts, kind="stable")
-    parts = [f"{counts[place]:,} in {names[place]!r}" for place in order if counts[place]]
-    more = f" and others in {len(parts) - _SHOWN} more columns" if len(parts) > _SHOWN else ""
-    return ", ".join(parts[:_SHOWN]) + more
-
-
 def _drop(columns: list[str]) -> str:
     """Return the option that leaves out columns, as it is typed in a shell, or "" if there are too many of them."""
     if len(columns) > _LISTED:
         return ""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(columns)  # names with commas are quoted
-    value = shlex.quote(text.getvalue())
-    return f"--drop={value}" if text.getvalue().startswith("-") else f"--drop {value}"
+    return f" with --drop{'=' if text.getvalue().startswith('-') else ' '}{shlex.quote(text.getvalue())}"
 
 
 def _hints(X: Any, names: list[str]) -> list[str]:
@@ -291,7 +283,7 @@ def _hints(X: Any, names: list[str]) -> list[str]:
     for place in (0, X.shape[1] - 1):
         values = X[:, place].astype(np.float64)
         if values[-1] - values[0] == len(X) - 1 and (np.diff(values) == 1).all():
-            return [f"The column {names[place]!r} counts the rows. Leave it out with {_drop([names[place]])}."]
+            return [f"The column {names[place]!r} counts the rows. Leave it out{_drop([names[place]])}."]
     return []
 
 
@@ -323,20 +315,17 @@ def check_columns(table: Table, label: str | None, made: Iterable[str]) -> None:
         taken[name] = what
 
 
-def check_output(
-    path: Path, *, force: bool, table: bool = False, extensions: tuple[str, ...] = (), h5ad: bool = False
-) -> None:
+def check_output(path: Path, extensions: tuple[str, ...] = (), *, force: bool) -> None:
     """Raise an error if a file cannot be written, or exists and ``force`` is False.
 
-    A table must have the extension of a format that can be written, and its packages must be installed. ``extensions``
-    are those of other files, or empty for any. With ``h5ad``, the caller writes H5AD files itself.
+    ``extensions`` are those that the file can have, or empty for any. If they are those of tables, the packages that
+    writing needs must be installed.
     """
-    if table:
-        written = _written_format(path, h5ad=h5ad)
-        if not written.is_text:
-            written.check_packages()
     if extensions and not path.name.lower().endswith(extensions):
-        raise TableError(f"{path} must end with {' or '.join(extensions)}. Choose another name.")
+        raise TableError(f"{path} must end with one of {', '.join(extensions)}. Choose another name.")
+    known = by_extension(path)
+    if extensions and known is not None and not FORMATS[known].is_text:
+        FORMATS[known].check_packages()
     folder = path.absolute().parent
     if path.is_dir():
         raise TableError(f"{path} is a folder. Pass the name of a file.")
@@ -348,33 +337,16 @@ def check_output(
         raise TableError(f"{path} exists already. Choose another name, or pass --force to replace it.")
 
 
-def _written_format(path: Path, *, h5ad: bool) -> Format:
-    """Return the format that a table is written in, or raise an error if it cannot be written."""
-    named, plain = by_extension(path), uncompressed(path)
-    if plain is not None:
-        text = known_extensions(lambda each: each.is_text)
-        raise TableError(f"{path} must not end with .gz: only text ({text}) is compressed. Write {plain} instead.")
-    writable = known_extensions(lambda each: each.write is not None or h5ad)
-    if named is None:
-        raise TableError(f"{path} must end with one of {writable}. Choose another name.")
-    if FORMATS[named].write is None and not h5ad:
-        raise TableError(
-            f"{path} must not be an {FORMATS[named].title} file, because this output is a plain table. Choose a name "
-            f"that ends with one of {writable}."
-        )
-    return FORMATS[named]
-
-
 def write(path: Path, columns: Mapping[str, Any], *, force: bool = False) -> None:
     """Write columns to a file whose format follows from its extension.
 
     An NPY file has only the columns of floating-point numbers, in their order. ``force`` replaces an existing file.
     """
-    check_output(path, force=force, table=True)
-    written = _written_format(path, h5ad=False).write
-    assert written is not None
+    check_output(path, WRITABLE, force=force)
+    write_to = FORMATS[str(by_extension(path))].write
+    assert write_to is not None
     with replacing(path) as temporary:
-        written(temporary, columns)
+        write_to(temporary, columns)
 
 
 def with_map(table: Table, model: Any, label: str | None) -> Any:
