@@ -7,8 +7,7 @@ from .estimators.functions import density_path, load, memory_estimate
 from .estimators.path import DensityPath
 from .io.models import ModelFileError
 from .optimize.loop import minimize
-from .optimize.optimizers import Adam, Momentum
-from .optimize.schedule import Phase, Schedule
+from .optimize.schedule import Adam, Momentum, Phase, Schedule
 from .preparation import prepare
 from .terms.log_radii import Correlation
 from .terms.objective import Objective

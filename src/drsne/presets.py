@@ -13,8 +13,7 @@ from typing import Any
 
 from drsne import checks
 from drsne.affinities import Calibration
-from drsne.optimize.optimizers import Adam, Momentum
-from drsne.optimize.schedule import Phase, Schedule
+from drsne.optimize.schedule import Adam, Momentum, Phase, Schedule
 from drsne.terms.objective import Objective
 from drsne.terms.profile import Smoothing
 

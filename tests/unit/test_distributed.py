@@ -24,7 +24,7 @@ from drsne.distributed.concentration import Nearest, tiles  # noqa: E402
 from drsne.distributed.landmark_map import CORRECTING, MEASURING  # noqa: E402
 from drsne.distributed.landmarks import Coverage, Law  # noqa: E402
 from drsne.distributed.work import Work  # noqa: E402
-from drsne.placement.place import radii as placed_radii  # noqa: E402
+from drsne.placement.rows import radii as placed_radii  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -199,7 +199,7 @@ def test_steps_of_many_points_are_the_same(optimizer, monkeypatch):
     """Compiled in one pass, or with numpy."""
     from drsne.backends.numba import backend as compiled
     from drsne.backends.numba.threads import Workers
-    from drsne.optimize.optimizers import OptimizerState
+    from drsne.optimize.schedule import OptimizerState
 
     rng = np.random.default_rng(0)
     Y, gradients = rng.normal(size=(50, 2)), rng.normal(size=(20, 50, 2))

@@ -46,7 +46,7 @@ def fit(work: Work, model: DRSNE, n_jobs: Any, verbose: int) -> None:
 
 def _correct(model: DRSNE, rows: Any, exact: NDArray[np.float64]) -> None:
     """Make the estimated radii of new rows unbiased, by the first half of the rows whose ``exact`` radii are known."""
-    from drsne.placement.place import radii
+    from drsne.placement.rows import radii
 
     rows, exact = rows[CORRECTING], exact[CORRECTING]
     if not len(rows):

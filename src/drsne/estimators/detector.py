@@ -167,7 +167,8 @@ class DRSNEDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             The scores.
         """
         check_is_fitted(self, "estimator_")
-        places, known = self.estimator_._placed_and_known(X)
+        found = self.estimator_._described(X)
+        places, known = found.places, found.twins
         scores = np.empty(len(places))
         old = known >= 0
         scores[old] = self.training_scores_[known[old]]

@@ -62,16 +62,7 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if is_lazy(X):
             check_is_fitted(self, "embedding_")
             return lazily(self, "transform", X, list(self.get_feature_names_out()))
-        return self._placed_and_known(X)[0]
-
-    def _placed_and_known(self, X: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Return the places of new rows, and the training rows that they equal, or -1."""
-        from drsne.placement.place import placed
-
-        reference, data = self._checked_new(X)
-        with self._placing(data.shape[0]) as (placer, progress):
-            places, known = placed(reference, data, placer, pca=self.pca_, progress=progress)
-        return places.astype(data.dtype, copy=False), known
+        return self._described(X).places
 
     def _described(
         self, X: ArrayLike, *, dtype: type | None = None, in_map: NDArray[np.float64] | None = None
@@ -115,7 +106,7 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ndarray of shape (n_rows,)
             The novelty of every row. For a Dask array or data frame, a lazy array or series.
         """
-        from drsne.placement.place import novelty
+        from drsne.placement.rows import novelty
 
         return self._numbers(novelty, "novelty", X)
 
@@ -124,7 +115,8 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         A row is placed again with its own values, and halfway to each of its nearest neighbours.
         """
-        from drsne.placement.place import halfway, placed_again
+        from drsne.placement.place import placed_again
+        from drsne.placement.rows import halfway
 
         reference = self._with_rows()
         n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
@@ -152,12 +144,12 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _concentration(self, X: ArrayLike, method: str) -> Any:
         """Return the density of new rows in the data, in the unit of the estimator. ``method`` is the public name."""
-        from drsne.placement.place import concentration
+        from drsne.placement.rows import concentration
 
         return self._numbers(concentration, method, X)
 
     def _numbers(self, function: Callable[..., NDArray[np.float64]], method: str, X: ArrayLike) -> Any:
-        """Return one number for each new row, by a function of ``placement.place`` that a public method stands for."""
+        """Return one number for each new row, by a function of ``placement.rows`` that a public method stands for."""
         if is_lazy(X):
             check_is_fitted(self, "embedding_")
             return lazily(self, method, X, None)

@@ -77,8 +77,7 @@ def _classes() -> dict[str, Any]:
     from sklearn.decomposition import PCA
 
     from drsne.affinities import Calibration
-    from drsne.optimize.optimizers import Adam, Momentum
-    from drsne.optimize.schedule import Phase, Schedule
+    from drsne.optimize.schedule import Adam, Momentum, Phase, Schedule
     from drsne.placement.reference import Law, Training
     from drsne.terms.objective import Objective
     from drsne.terms.profile import Smoothing

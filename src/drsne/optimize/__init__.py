@@ -1,1 +1,1 @@
-"""The optimisation of a map: ``schedule`` defines phases, ``optimizers`` make steps, and ``loop`` runs the phases."""
+"""The optimisation of a map: ``schedule`` has optimisers and phases, and ``loop`` runs the phases."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from drsne.optimize.optimizers import Adam, Momentum
-from drsne.optimize.schedule import Phase, Schedule
+from drsne.optimize.schedule import Adam, Momentum, Phase, Schedule
 
 # The default schedule, chosen in a study (benchmarks/results/defaults.md).
 DENSITY_SHARE = 0.5  # fraction of the iterations, at the end of the run, that use the density term

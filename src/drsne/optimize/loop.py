@@ -4,64 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends import Backend, Order
+from drsne.backends import Order
 from drsne.backends.arrays import host, namespace
 from drsne.logs import LOGGER, timed
 from drsne.optimize import defaults
-from drsne.optimize.optimizers import OptimizerState
-from drsne.optimize.schedule import Phase, Schedule
+from drsne.optimize.schedule import OptimizerState, Phase, Schedule
 
 Array = NDArray[np.float64]
 Callback = Callable[[int, Array, dict[str, float]], Any]
 Progress = Callable[[int, dict[str, float]], None]
 
 _CLIP_MARGIN = 1e-6  # fraction of the bound that is added to the norm when the gradient is clipped
-
-
-class Evaluates(Protocol):
-    """A problem that can be minimised, such as :class:`drsne.terms.problem.Problem`."""
-
-    backend: Backend
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the losses, beginning with "kl"."""
-        ...
-
-    @property
-    def reordered_every(self) -> int | None:
-        """The number of iterations after which the points are reordered, or None if they never are."""
-        ...
-
-    def reorder(self, Y: Array, state: Any) -> Order:
-        """Put the state into an order of the points that suits the map, and return the order."""
-        ...
-
-    def start(self) -> Any:
-        """Return the state that an optimisation carries from one iteration to the next."""
-        ...
-
-    def evaluate(
-        self,
-        Y: Array,
-        *,
-        state: Any,
-        iteration: int | None,
-        exaggeration: float,
-        density: float,
-        pairs: str,
-        losses: bool,
-        scale: float | None,
-        ordered: bool,
-    ) -> Any:
-        """Return the gradient and the losses at ``Y``, which is in the order of the state if ``ordered`` is True."""
-        ...
 
 
 class Outcome(NamedTuple):
@@ -72,29 +30,6 @@ class Outcome(NamedTuple):
     n_iter: int
     history: dict[str, Array]
     stopped_by: str | None  # None, "callback", "interrupt" or "overflow"
-
-
-@dataclass
-class _History:
-    """The losses of some iterations, which are returned as columns."""
-
-    every: int
-    names: tuple[str, ...]  # of the losses
-    rows: list[tuple[float, ...]] = field(default_factory=list)
-
-    def due(self, iteration: int) -> bool:
-        return iteration % self.every == 0
-
-    def add(self, iteration: int, losses: dict[str, float], norm: float) -> None:
-        if not self.rows or self.rows[-1][0] != iteration:
-            self.rows.append((iteration, *(losses[name] for name in self.names), norm))
-
-    def columns(self) -> dict[str, Array]:
-        names = ("iteration", *self.names, "gradient_norm")
-        table = np.array(self.rows, dtype=np.float64).reshape(-1, len(names))
-        out = dict(zip(names, table.T.copy(), strict=True))
-        out["iteration"] = out["iteration"].astype(np.int64)
-        return out
 
 
 def minimize(
@@ -110,8 +45,9 @@ def minimize(
 
     Parameters
     ----------
-    problem : Evaluates
-        The problem to minimise.
+    problem : Problem
+        The problem to minimise: a :class:`drsne.terms.problem.Problem`, or another object with its ``backend``,
+        ``names``, ``reordered_every``, ``start``, ``evaluate`` and ``reorder``.
     Y : ndarray of shape (n, d)
         The map to start from.
     schedule : Schedule
@@ -150,7 +86,7 @@ class _Run:
 
     def __init__(
         self,
-        problem: Evaluates,
+        problem: Any,
         Y: Array,
         schedule: Schedule,
         state: Any,
@@ -164,7 +100,7 @@ class _Run:
         self.iteration = 0
         self.stopped_by: str | None = None
         self._state = problem.start() if state is None else state
-        self._history = _History(schedule.record_every, problem.names)
+        self._rows: list[tuple[float, ...]] = []  # the history: the iteration, the losses and the norm of the gradient
         self._last: tuple[int, Any] | None = None
 
     @property
@@ -199,15 +135,12 @@ class _Run:
         for phase in self.schedule.phases:
             if memory is None or not phase.carry:
                 memory = OptimizerState.start(phase.optimizer, self.Y)
-            if not self._run_phase(phase, memory):
-                return
+            kind = "with the density term" if phase.density else "of t-SNE"
+            with timed("%d iterations %s, %s", phase.n_iter, kind, type(phase.optimizer).__name__):
+                for t in range(phase.n_iter):
+                    if not self._iterate(phase, t, memory):
+                        return
         self._report(self._final())
-
-    def _run_phase(self, phase: Phase, memory: OptimizerState) -> bool:
-        """Run a phase, and return whether all of its iterations were run."""
-        kind = "with the density term" if phase.density else "of t-SNE"
-        with timed("%d iterations %s, %s", phase.n_iter, kind, type(phase.optimizer).__name__):
-            return all(self._iterate(phase, t, memory) for t in range(phase.n_iter))
 
     def outcome(self) -> Outcome:
         """Return the last map with its losses."""
@@ -217,11 +150,10 @@ class _Run:
         except KeyboardInterrupt:  # the map is kept; its losses stay unknown
             self.stopped_by = "interrupt"
             losses = dict.fromkeys(self.problem.names, math.nan)
-            return Outcome(Y, losses, self.iteration, self._history.columns(), self.stopped_by)
-        norm = _norm(last.gradient) / len(last.gradient)
-        self._history.add(self.iteration, last.losses, norm)
+            return Outcome(Y, losses, self.iteration, self._history(), self.stopped_by)
+        self._record(last.losses, _norm(last.gradient) / len(last.gradient))
         LOGGER.debug("Losses: %s", ", ".join(f"{name} {value:.4f}" for name, value in last.losses.items()))
-        return Outcome(Y, last.losses, self.iteration, self._history.columns(), self.stopped_by)
+        return Outcome(Y, last.losses, self.iteration, self._history(), self.stopped_by)
 
     def _iterate(self, phase: Phase, t: int, memory: OptimizerState) -> bool:
         """Run iteration ``t`` of a phase, and return False if the run ends before the step of this iteration."""
@@ -234,7 +166,7 @@ class _Run:
             exaggeration=phase.exaggeration_at(t),
             density=phase.density_factor(t),
             pairs=phase.pairs,
-            losses=bool(self.callbacks) or self._history.due(self.iteration),
+            losses=bool(self.callbacks) or self.iteration % self.schedule.record_every == 0,
             scale=phase.scale_factor(t),
             ordered=order is not None,
         )
@@ -244,8 +176,8 @@ class _Run:
             return False
         if self.iteration > 0 and self._report(at):
             return False
-        if self._history.due(self.iteration):
-            self._history.add(self.iteration, at.losses, norm / len(Y))
+        if self.iteration % self.schedule.record_every == 0:
+            self._record(at.losses, norm / len(Y))
         moved = self._moved(phase, t, memory, at, norm, Y)
         if moved is None:
             self.stopped_by = "overflow"
@@ -263,7 +195,19 @@ class _Run:
             gradient = gradient / at.damping[:, None]
         units = at.scales if self.schedule.local_steps else None
         step = memory.step(phase.optimizer, gradient, phase.rate_factor(t), backend, units)
-        return backend.moved(Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
+        moved: Array | None = backend.moved(Y, step, units=units, longest=phase.max_step, center=self.schedule.center)
+        return moved
+
+    def _record(self, losses: dict[str, float], norm: float) -> None:
+        if not self._rows or self._rows[-1][0] != self.iteration:
+            self._rows.append((self.iteration, *(losses[name] for name in self.problem.names), norm))
+
+    def _history(self) -> dict[str, Array]:
+        """Return the history as columns."""
+        names = ("iteration", *self.problem.names, "gradient_norm")
+        table = np.array(self._rows, dtype=np.float64).reshape(-1, len(names))
+        columns = dict(zip(names, table.T.copy(), strict=True))
+        return {**columns, "iteration": columns["iteration"].astype(np.int64)}
 
     def _report(self, at: Any) -> bool:
         """If the losses are known, call the callbacks and update the progress display.

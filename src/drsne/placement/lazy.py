@@ -35,22 +35,21 @@ def lazily(model: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
             f"X must have two dimensions and the {model.n_features_in_} columns of the training data; got "
             f"{X.ndim} dimensions and {n_features} columns. Pass the same columns as in fit."
         )
-    if not hasattr(X, "chunks"):
-        model._validated(X._meta)  # names and types are known before anything is computed
     shared = dask.delayed(model, pure=True, traverse=False)
-    return _of_array(shared, method, X, names) if hasattr(X, "chunks") else _of_frame(shared, method, X, names)
+    if hasattr(X, "chunks"):
+        return _of_array(shared, method, X, names)
+    model._validated(X._meta)  # names and types are known before anything is computed
+    return _of_frame(shared, method, X, names)
 
 
 def _of_array(shared: Any, method: str, X: Any, names: Sequence[str] | None) -> Any:
     X = X.rechunk({1: -1})
-    single = names is not None and X.dtype == np.float32
-    dtype = np.dtype(np.float32 if single else np.float64)
+    dtype = np.dtype(np.float32 if names is not None and X.dtype == np.float32 else np.float64)
     if names is None:
-        return X.map_blocks(
-            _block, shared, method, dtype=dtype, drop_axis=1, chunks=(X.chunks[0],), meta=np.empty(0, dtype)
-        )
-    chunks = (X.chunks[0], (len(names),))
-    return X.map_blocks(_block, shared, method, dtype=dtype, chunks=chunks, meta=np.empty((0, len(names)), dtype))
+        options = {"drop_axis": 1, "chunks": (X.chunks[0],), "meta": np.empty(0, dtype)}
+    else:
+        options = {"chunks": (X.chunks[0], (len(names),)), "meta": np.empty((0, len(names)), dtype)}
+    return X.map_blocks(_block, shared, method, dtype=dtype, **options)
 
 
 def _block(rows: Any, model: Any, method: str) -> Any:
@@ -73,7 +72,7 @@ def _of_frame(shared: Any, method: str, X: Any, names: Sequence[str] | None) -> 
 def _frame(rows: Any, model: Any, method: str, names: list[str] | None) -> Any:
     import pandas as pd
 
-    found = np.asarray(getattr(model, method)(rows))
+    found = _block(rows, model, method)
     return pd.Series(found, rows.index, name=method) if names is None else pd.DataFrame(found, rows.index, names)
 
 

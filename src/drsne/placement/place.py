@@ -1,27 +1,21 @@
-"""The places, the novelty and the concentration of new rows."""
+"""The places of new rows in a map, and everything else that is known of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
 
-from drsne.affinities import conditional_affinities
 from drsne.backends.protocol import Placer, Rows, Shared
 from drsne.neighbors.graph import KnnGraph
-from drsne.neighbors.precomputed import among_distances
-from drsne.neighbors.queries import Search, search_among
-from drsne.pca import scores
-from drsne.placement.reference import CORRECTING, Reference
+from drsne.placement.reference import Reference
+from drsne.placement.rows import NewRows, chunks, log_concentration, other_columns, others_of, with_neighbors
 from drsne.terms.masses import slots
-from drsne.terms.profile import group_neighbors, repeated
+from drsne.terms.profile import repeated
 
 Array = NDArray[np.float64]
-T = TypeVar("T")
 _ROUNDS, _STEPS = 4, 12  # searches for neighbours in the map, and steps after each
 _FAR_ROUNDS, _FAR_STEPS, _SHORTENED = 12, 6, 6  # the same for novel rows, and how often a round is shortened
 _FAR_GAIN = 1e-2  # decrease of the loss in a round, below which a novel row stays where it is
@@ -29,7 +23,6 @@ _FAR_GAIN = 1e-2  # decrease of the loss in a round, below which a novel row sta
 # little, so it is kept apart from the points of the map: instead of a density term, it has a term that pulls its mean
 # distance to the nearest points to a length that is larger than the distance of nearly all points to their 30th
 # neighbour.
-_NOVEL = 1.5, 3.0  # novelty at which a row begins to be kept apart, and at which it is fully kept apart
 _APART_WEIGHT, _APART_RADIUS, _APART_QUANTILE = 10.0, 1.5, 0.99
 _OUTER = 0.5  # share of that weight with which a row starts outside of the map
 _NEIGHBORS = 30
@@ -45,98 +38,20 @@ class _Field(NamedTuple):
     centre: Array  # of the map, (d,)
     reach: float  # largest distance of a point from the centre
 
-    @classmethod
-    def of(cls, reference: Reference, placer: Placer) -> _Field:
-        """Return the field of a map, and its partition sum."""
-        stretch = float(np.sqrt(1.0 + reference.training.distance_smoothing))
-        masses = reference.training.masses
-        masses = np.ones(len(reference.places)) if masses is None else masses
-        at, partition = placer.field(reference.places, reference.scales, masses, stretch)
-        partition = max(partition, float(np.finfo(np.float64).tiny))
-        centre = reference.places.mean(axis=0)
-        reach = float(np.linalg.norm(reference.places - centre, axis=1).max())
-        return cls(at, stretch, partition, centre, reach)
 
+def _field(reference: Reference, placer: Placer) -> _Field:
+    """Return the field of a map, and its partition sum."""
+    places, training = reference.places, reference.training
 
-class NewRows(NamedTuple):
-    """New rows with their neighbours among the training rows."""
+    def made() -> _Field:
+        stretch = float(np.sqrt(1.0 + training.distance_smoothing))
+        masses = np.ones(len(places)) if training.masses is None else training.masses
+        at, partition = placer.field(places, reference.scales, masses, stretch)
+        centre = places.mean(axis=0)
+        reach = float(np.linalg.norm(places - centre, axis=1).max())
+        return _Field(at, stretch, max(partition, float(np.finfo(np.float64).tiny)), centre, reach)
 
-    graph: KnnGraph
-    affinities: Array  # (m, k)
-    radii: Array  # (m,)
-    kept: NDArray[np.int32] | None  # how many of the density neighbours count, (m,)
-    novelty: Array  # distance to the nearest training row, divided by the spacing of the rows there, (m,)
-    skipped: NDArray[np.int32]  # the training row that is left out while a row is placed, or -1, (m,)
-
-    @property
-    def novel(self) -> Array:
-        """How far each row is kept apart from the points of the map, from 0 to 1."""
-        first, last = _NOVEL
-        return np.asarray(np.clip((self.novelty - first) / (last - first), 0.0, 1.0))
-
-    @property
-    def twins(self) -> NDArray[np.int32]:
-        """The first training row that equals each row, or -1."""
-        return np.where(self.graph.distances[:, 0] == 0.0, self.graph.indices[:, 0], -1)
-
-
-def _chunks(reference: Reference, X: Any, pca: Any, placer: Placer) -> Iterator[NewRows]:
-    """Yield the rows of ``X`` in chunks, with their neighbours, affinities and radii."""
-    training = reference.training
-    sparse = sp.issparse(X) if training.rows is None or pca is not None else sp.issparse(training.rows)
-    k, step, workers = training.searched_neighbors, placer.rows_at_once(X.shape[1]), placer.workers
-    for start in range(0, X.shape[0], step):
-        some = X[start : start + step]
-        if sparse:
-            some = sp.csr_matrix(some, dtype=np.float64)
-        else:
-            some = np.require(some.toarray() if sp.issparse(some) else some, np.float64, ["C", "A"])
-        some = some if pca is None else scores(pca, some, workers)
-        if training.rows is None:
-            graph = among_distances(some, k, workers)
-        else:
-            graph = _search(reference, placer)(some, k, workers)
-        yield _new_rows(reference, graph, np.full(some.shape[0], -1, np.int32), placer)
-
-
-def _new_rows(reference: Reference, graph: KnnGraph, skipped: NDArray[np.int32], placer: Placer) -> NewRows:
-    """Return rows with these neighbours. A row that is a training row itself is ``skipped`` among the others."""
-    t = reference.training
-    _check_finite(graph, t.metric)
-    first = slots(graph, t.masses, t.affinity_neighbors)
-    near = KnnGraph(np.ascontiguousarray(first.indices), np.ascontiguousarray(first.distances))
-    own, _, _ = conditional_affinities(near.distances, t.perplexity, t.calibration, placer.workers)
-    with np.errstate(all="ignore"):
-        log_ratio = t.offsets[near.indices] - t.precisions[near.indices] * near.distances**2
-        # A training row is already part of the sums by which the affinities of the others are divided.
-        back = np.where(skipped[:, None] >= 0, np.exp(np.minimum(log_ratio, 0.0)), expit(log_ratio))
-    P = 0.5 * (own + np.where(np.isnan(back), 0.0, back))
-    least = max(t.added, float(np.finfo(np.float64).tiny))
-    spacings = t.radii if t.spacings is None else t.spacings
-    novelty = graph.distances[:, 0] / np.maximum(spacings[graph.indices[:, 0]], least)
-    if not t.density_neighbors:  # den-SNE
-        radii = np.sqrt((P * near.distances**2).sum(axis=1) / P.sum(axis=1))
-        return NewRows(graph, P, radii, None, novelty, skipped)
-    if t.directed:
-        P[:, t.density_neighbors :] = 0.0
-    listed = slots(graph, t.masses, t.density_neighbors)
-    distances = np.ascontiguousarray(listed.distances)
-    kept = group_neighbors(distances) if t.small_groups else None
-    radii = repeated(distances, kept).mean(axis=1)
-    if t.corrections is not None:
-        radii *= np.exp(t.corrections[graph.indices[:, :CORRECTING]].mean(axis=1) + t.correction_shift)
-    return NewRows(graph, P, radii, kept, novelty, skipped)
-
-
-def _check_finite(graph: KnnGraph, metric: Any) -> None:
-    wrong = ~(np.isfinite(graph.distances) & (graph.distances >= 0)).all(axis=1)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"Distances between new rows and training rows must be finite and non-negative; metric={metric!r} gave "
-            f"{graph.distances[row].max()} for {int(wrong.sum())} rows (inf can also stand for nan), for example for "
-            f"row {row} of its chunk. Rescale or drop these rows."
-        )
+    return reference.derived("field", placer, made)
 
 
 def placed_again(
@@ -150,47 +65,11 @@ def placed_again(
     step = placer.rows_at_once(reference.training.rows.shape[1])
     for start in range(0, len(rows), step):
         some = rows[start : start + step].astype(np.int32)
-        graph = _others(reference, some, None if X is None else X[start : start + step], placer)
-        new = _new_rows(reference, graph, some, placer)
+        graph = others_of(reference, some, None if X is None else X[start : start + step], placer)
+        new = with_neighbors(reference, graph, some, placer)
         places[start : start + len(some)] = _placed(reference, new, placer, keep_twins=False)
         progress(start + len(some))
     return places
-
-
-def _others(reference: Reference, some: NDArray[np.int32], X: Any, placer: Placer) -> KnnGraph:
-    """Return the neighbours of training rows, or of other values ``X`` of them, among the other training rows."""
-    k = min(reference.training.searched_neighbors, len(reference.places) - 2)
-    data = reference.training.rows[some] if X is None else X
-    data = data if sp.issparse(data) else np.asarray(data, np.float64)
-    found = _search(reference, placer)(data, k + 1, placer.workers)
-    # The row itself is removed. If it is not listed, because it has many duplicates, the last one is removed.
-    others = found.indices != some[:, None]
-    others[others.all(axis=1), -1] = False
-    return KnnGraph(*(each[others].reshape(len(some), k) for each in found))
-
-
-def halfway(reference: Reference, rows: NDArray[np.intp], rank: int, placer: Placer) -> Any:
-    """Return some training rows after they were moved halfway to their neighbour of this rank."""
-    near = _others(reference, rows.astype(np.int32), None, placer).indices[:, rank]
-    data = reference.training.rows
-    return (data[rows] + data[near]) * 0.5
-
-
-def placed(
-    reference: Reference, X: Any, placer: Placer, *, pca: Any, progress: Callable[[int], None]
-) -> tuple[Array, NDArray[np.int32]]:
-    """Return the places of new rows, (m, d), and the first training row that equals each row, or -1.
-
-    ``pca`` is that of the fit, or None.
-    """
-    places, known = np.empty((X.shape[0], reference.places.shape[1])), np.empty(X.shape[0], np.int32)
-    done = 0
-    for rows in _chunks(reference, X, pca, placer):
-        some = slice(done, done + len(rows.radii))
-        places[some], known[some] = _placed(reference, rows, placer), rows.twins
-        done += len(rows.radii)
-        progress(done)
-    return places, known
 
 
 def _placed(reference: Reference, rows: NewRows, placer: Placer, *, keep_twins: bool = True) -> Array:
@@ -260,7 +139,6 @@ class _Losses(NamedTuple):
     new: NewRows  # all rows of the chunk
     rows: Rows  # what the losses depend on, as arrays of the placer
     shared: Shared
-    scales: Array  # (m,)
     weights: Array  # density weights
     apart: Array  # weights with which rows are kept apart from the map
     skipped: NDArray[np.int32]
@@ -271,7 +149,7 @@ class _Losses(NamedTuple):
     def of(cls, reference: Reference, rows: NewRows, placer: Placer) -> _Losses:
         """Return the losses of new rows."""
         training, field, density = reference.training, _field(reference, placer), reference.density
-        log_radii = _log_radii(reference, rows.radii)
+        log_radii = training.log_radii(rows.radii)
         apart = _APART_WEIGHT * rows.novel
         radius = _APART_RADIUS * _large_radius(reference, placer) if apart.any() else 1.0
         listed = slots(rows.graph, training.masses, training.density_neighbors).indices
@@ -299,7 +177,7 @@ class _Losses(NamedTuple):
             np.zeros(len(rows.radii)),
         )
         shared = Shared(field.at, constants, terms)
-        host = own.scales, own.weights, own.apart, own.skipped, np.arange(len(rows.radii)), rows.kept
+        host = own.weights, own.apart, own.skipped, np.arange(len(rows.radii)), rows.kept
         return cls(reference, placer, rows, placer.received(own), shared, *host)
 
     def of_rows(self, some: NDArray[np.intp]) -> _Losses:
@@ -341,41 +219,8 @@ class _Losses(NamedTuple):
         near = np.zeros((len(Y), k), np.int32)
         if needed.any():
             _, found = self.placer.nearest(_index(reference, self.placer), Y[needed], k + 1)
-            others = found != self.skipped[needed, None]
-            others[others.all(axis=1), -1] = False
-            near[needed] = found[others].reshape(-1, k)
-        if reference.training.masses is not None:
-            near = slots(KnnGraph(near, np.zeros(near.shape)), reference.training.masses, wanted).indices
-        return np.ascontiguousarray(repeated(near, self.kept))
-
-
-def novelty(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Array:
-    """Return the distance of every row to its nearest training row, divided by the radius of that training row."""
-    return np.concatenate([np.empty(0), *(rows.novelty for rows in _chunks(reference, X, pca, placer))])
-
-
-def radii(reference: Reference, X: Any, placer: Placer) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the radius of every row, and whether it differs from all training rows."""
-    found = [(rows.radii, rows.twins < 0) for rows in _chunks(reference, X, None, placer)]
-    sizes, new = zip(*found, strict=True)
-    return np.concatenate(sizes), np.concatenate(new)
-
-
-def concentration(reference: Reference, X: Any, placer: Placer, *, pca: Any) -> Array:
-    """Return the log relative concentration of every row among the training rows."""
-    found = np.empty(0)
-    for rows in _chunks(reference, X, pca, placer):
-        found = np.append(found, _concentration(reference, rows))
-    return found
-
-
-def _concentration(reference: Reference, rows: NewRows) -> Array:
-    training = reference.training
-    radii, twins = rows.radii.copy(), rows.twins
-    known = twins >= 0
-    own = training.radii if training.corrections is None else training.radii * np.exp(training.corrections)
-    radii[known] = own[twins[known]]
-    return training.concentration.at(_log_radii(reference, radii))
+            near[needed] = found[other_columns(found, self.skipped[needed])].reshape(-1, k)
+        return np.ascontiguousarray(repeated(_listed(near, reference, wanted), self.kept))
 
 
 class Description(NamedTuple):
@@ -385,6 +230,7 @@ class Description(NamedTuple):
     concentration: Array  # log relative concentrations among the training rows, (m,)
     novelty: Array  # (m,)
     concentration_map: Array  # log relative concentrations in the map, (m,), or empty if they were not asked for
+    twins: NDArray[np.int32]  # the first training row that equals each row, or -1, (m,)
 
 
 def described(
@@ -401,16 +247,22 @@ def described(
     ``in_map`` are the concentrations of the training rows in the map, or None if those of the new rows are not needed.
     """
     empty = np.empty(0)
-    found = [Description(np.empty((0, reference.places.shape[1])), empty, empty, empty)]
+    found = [Description(np.empty((0, reference.places.shape[1])), empty, empty, empty, np.empty(0, np.int32))]
     done = 0
-    for rows in _chunks(reference, X, pca, placer):
+    for rows in chunks(reference, X, placer, pca):
         Y, dense = _placed(reference, rows, placer), empty
         if in_map is not None:
             dense = np.where(rows.twins >= 0, in_map[rows.twins], _in_map(reference, rows, Y, placer))
-        found.append(Description(Y, _concentration(reference, rows), rows.novelty, dense))
+        found.append(Description(Y, log_concentration(reference, rows), rows.novelty, dense, rows.twins))
         done += len(Y)
         progress(done)
     return Description(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def _listed(near: NDArray[np.int32], reference: Reference, k: int) -> NDArray[np.int32]:
+    """Return neighbours in the map, of which those with masses are listed several times."""
+    masses = reference.training.masses
+    return near if masses is None else slots(KnnGraph(near, np.zeros(near.shape)), masses, k).indices
 
 
 def _in_map(reference: Reference, rows: NewRows, Y: Array, placer: Placer) -> Array:
@@ -419,8 +271,7 @@ def _in_map(reference: Reference, rows: NewRows, Y: Array, placer: Placer) -> Ar
     term, listed = density.of_data, slots(rows.graph, training.masses, training.density_neighbors).indices
     if not term.share and density.of_map.share:  # the map was fitted to the concentration over neighbours in the map
         term, k = density.of_map, min(training.density_neighbors, len(reference.places))
-        listed = placer.nearest(_index(reference, placer), Y, k)[1]
-        listed = slots(KnnGraph(listed, np.zeros(listed.shape)), training.masses, training.density_neighbors).indices
+        listed = _listed(placer.nearest(_index(reference, placer), Y, k)[1], reference, training.density_neighbors)
     listed = repeated(listed, rows.kept)
     squares = ((reference.places[listed] - Y[:, None]) ** 2).sum(axis=2)
     radii = np.sqrt(squares + density.squared_distance).mean(axis=1) + term.added
@@ -428,44 +279,18 @@ def _in_map(reference: Reference, rows: NewRows, Y: Array, placer: Placer) -> Ar
     return np.asarray(np.log(np.exp(log) + density.profile) if density.profile else log)
 
 
-def _log_radii(reference: Reference, radii: Array) -> Array:
-    return np.asarray(np.log(np.maximum(radii + reference.training.added, np.finfo(np.float64).tiny)))
-
-
 def _large_radius(reference: Reference, placer: Placer) -> float:
     """Return a distance that few points of the map have to their 30th neighbour."""
 
-    def found() -> float:
+    def made() -> float:
         k, index = min(_NEIGHBORS, len(reference.places) - 1), _index(reference, placer)
         parts = np.array_split(reference.places, -(-len(reference.places) // _MEASURED))
         distances = [placer.nearest(index, part, k + 1)[0][:, -1] for part in parts]  # the first is the point itself
         radius = float(np.quantile(np.concatenate(distances), _APART_QUANTILE))
         return radius or float(np.ptp(reference.places)) or 1.0
 
-    return _derived(reference, placer, "radius", found)
-
-
-def _field(reference: Reference, placer: Placer) -> _Field:
-    return _derived(reference, placer, "field", lambda: _Field.of(reference, placer))
-
-
-def _search(reference: Reference, placer: Placer) -> Search:
-    def found() -> Search:
-        X = reference.training.rows
-        X = sp.csr_matrix(X, dtype=np.float64) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-        return search_among(X, reference.training.metric, placer.workers, placer.dense_search)
-
-    return _derived(reference, placer, "search", found)
+    return reference.derived("radius", placer, made)
 
 
 def _index(reference: Reference, placer: Placer) -> Any:
-    return _derived(reference, placer, "index", lambda: placer.index(reference.places))
-
-
-def _derived(reference: Reference, placer: Placer, name: str, found: Callable[[], T]) -> T:
-    """Return what is derived from a map on first use, and then kept for this placer."""
-    key = f"{name} {placer.name}"
-    if key not in reference._derived:
-        reference._derived[key] = found()
-    value: T = reference._derived[key]
-    return value
+    return reference.derived("index", placer, lambda: placer.index(reference.places))

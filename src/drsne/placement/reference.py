@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from drsne.terms.profile import Profile
 from drsne.terms.term import Density
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 CORRECTING = 10  # number of the nearest training rows whose mean correction applies to the radius of a new row
 _UNBOUNDED = 1e300  # larger than any logarithm
 
@@ -111,6 +113,10 @@ class Training:
     correction_shift: float = 0.0  # mean difference of these to the mean corrections of the neighbours of a row
     given: bool = False  # whether the fit used given neighbours instead of a search
 
+    def log_radii(self, radii: Array) -> Array:
+        """Return the logs of radii in the data, with their smoothing."""
+        return np.asarray(np.log(np.maximum(radii + self.added, np.finfo(np.float64).tiny)))
+
 
 @dataclass
 class Reference:
@@ -135,6 +141,14 @@ class Reference:
                 "This model was saved without its training data, which new rows are compared with. Load it with "
                 "drsne.load(path, X=...), where X are the training data."
             )
+
+    def derived(self, name: str, placer: Any, make: Callable[[], T]) -> T:
+        """Return what ``make`` derives from the map on first use, and what is then kept for this placer."""
+        key = f"{name} {placer.name}"
+        if key not in self._derived:
+            self._derived[key] = make()
+        value: T = self._derived[key]
+        return value
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_derived": {}}

@@ -107,7 +107,7 @@ class RowTerm(Protocol):
     def pull(self, rows: Any, some: NDArray[np.intp], Y: Array) -> tuple[Array, Array, Array]:
         """Return the shares (m,), anchors (m, d) and stiffness (m,) of the rows ``some`` at the places ``Y`` (m, d).
 
-        ``rows`` is a :class:`drsne.placement.place.NewRows`.
+        ``rows`` is a :class:`drsne.placement.rows.NewRows`.
         """
         ...
 
