@@ -85,8 +85,8 @@ FEW = ("as usual", "always compiled")
 def few(request, monkeypatch):
     """Run a test twice: as few points are usually treated, and with the compiled functions of many points."""
     from drsne import affinities, initialization
-    from drsne.backends.numba import backend, map_neighbors
+    from drsne.backends.numba import backend, cells
 
     if request.param == "always compiled":
-        for module in (affinities, initialization, backend, map_neighbors):
+        for module in (affinities, initialization, backend, cells):
             monkeypatch.setattr(module, "FEW", 0)

@@ -21,8 +21,8 @@ from drsne.backends import FEW, DeviceBackend, PairList, choice
 from drsne.backends.arrays import host, same_kind
 from drsne.backends.numba.kernels import calibration as kernels
 from drsne.backends.numba.kernels import merging
+from drsne.backends.numba.ordering import transposed
 from drsne.backends.numba.threads import Workers
-from drsne.backends.numba.transposing import transposed
 from drsne.neighbors.graph import KnnGraph
 from drsne.precision import rounded
 

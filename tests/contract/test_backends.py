@@ -71,8 +71,8 @@ def implementations():
     """Return the parts of the protocol with what implements them."""
     from drsne.backends import protocol
     from drsne.backends.numba.backend import NumbaBackend
+    from drsne.backends.numba.cells import NumbaTree
     from drsne.backends.numba.placement import NumbaPlacer
-    from drsne.backends.numba.tree import NumbaTree
     from drsne.metrics import _on_processor
 
     yield from ((protocol.Backend, made) for made in (NumpyBackend, NumbaBackend))

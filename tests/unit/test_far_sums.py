@@ -7,10 +7,9 @@ import pytest
 from on_backends import DEVICE, TORCH
 from scipy.spatial.distance import cdist
 
-from drsne.backends.numba.fields import field_tree
+from drsne.backends.numba.cells import NumbaTree, field_tree
 from drsne.backends.numba.kernels import placement
 from drsne.backends.numba.threads import Workers
-from drsne.backends.numba.tree import NumbaTree
 
 N = 32  # points of a group, which is the size of a leaf of the tree of PyTorch
 THETA = 0.25

@@ -9,7 +9,7 @@ from covering import each_pair, each_value, in_one_test
 from problems import DOUBLE, neighbors_of, numerical_gradient, relative_error, small_problem, some_map, with_
 
 from drsne import DRSNE, Objective, metrics
-from drsne.backends.numba.map_neighbors import nearest_in_map
+from drsne.backends.numba.cells import nearest_in_map
 from drsne.backends.numba.threads import Workers
 
 EMBEDDING = with_(DOUBLE, input_weight=0.0, embedding_weight=1.0)

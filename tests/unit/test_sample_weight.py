@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from drsne import DRSNE, Objective, density_path, preparation
 from drsne.affinities import DEFAULT_CALIBRATION, conditional_affinities
 from drsne.backends.arrays import host
-from drsne.backends.numba import fields
+from drsne.backends.numba import cells
 from drsne.backends.numba.threads import Workers
 from drsne.estimators.path import AUTO_WEIGHTS
 from drsne.neighbors.graph import KnnGraph
@@ -57,7 +57,7 @@ def expanded_neighbors(distances, k):
 )
 @pytest.mark.parametrize("params", ALL_SUMS)
 def test_loss_and_gradient_are_those_of_the_expanded_rows(objective, params, monkeypatch):
-    monkeypatch.setattr(fields, "_THETA", 0.0)  # sums over all pairs
+    monkeypatch.setattr(cells, "_THETA", 0.0)  # sums over all pairs
     weight = 1.7
     with Workers(1) as workers:
         problem = prepared(objective, weight, workers, **params)

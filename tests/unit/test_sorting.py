@@ -7,15 +7,14 @@ import pytest
 import scipy.sparse as sp
 from covering import each_value
 
-from drsne.backends.numba import sorting
-from drsne.backends.numba.sorting import stable_order
+from drsne.backends.numba import ordering
+from drsne.backends.numba.ordering import listed_back, stable_order, transposed
 from drsne.backends.numba.threads import Workers
-from drsne.backends.numba.transposing import listed_back, transposed
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_several_blocks_of_keys(n_jobs, monkeypatch):
-    monkeypatch.setattr(sorting, "_GRAIN", 1000)
+    monkeypatch.setattr(ordering, "_SORTED_TOGETHER", 1000)
     keys = np.random.default_rng(0).integers(0, 2**13, 30_000)
     with Workers(n_jobs) as workers:
         order, _ = stable_order(keys, 13, workers)

@@ -9,7 +9,7 @@ from on_backends import DEVICE, EngineOnArrays, torch_backend
 from scipy.spatial.distance import cdist
 
 from drsne import DRSNE, engines, load, metrics
-from drsne.backends.numba import fields
+from drsne.backends.numba import cells
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines._weighted import WeightedEngine
@@ -143,7 +143,7 @@ ON_DEVICE = {"backend": "torch", "device": DEVICE}
 
 def test_a_fit_is_that_of_numba_but_for_rounding(data, monkeypatch):
     """Rounding grows from step to step, so a fit of few iterations is compared, with the sums over all pairs."""
-    monkeypatch.setattr(fields, "_THETA", 0.0)
+    monkeypatch.setattr(cells, "_THETA", 0.0)
     short = {"max_iter": 12, "n_iter_exaggeration": 5}
     found, expected = fitted(data, **ON_DEVICE, **short), fitted(data, **short)
     assert np.abs(found.embedding_ - expected.embedding_).max() < 1e-2 * np.abs(expected.embedding_).max()

@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 import drsne
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends import choice
-from drsne.backends.numba import fields
+from drsne.backends.numba import cells
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.backends.numba.placement import LIMITS, NumbaPlacer
 from drsne.backends.numba.threads import Workers
@@ -48,7 +48,7 @@ ROWS = np.concatenate([NEW, NEW[:8] + 3.0, FOREIGN, 1e5 * FOREIGN[:2]])
 @pytest.fixture
 def all_pairs(monkeypatch):
     """Let numba sum the repulsion over all points, as PyTorch does."""
-    monkeypatch.setattr(fields, "_THETA", 0.0)
+    monkeypatch.setattr(cells, "_THETA", 0.0)
 
 
 @pytest.fixture(scope="module")

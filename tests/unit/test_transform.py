@@ -368,7 +368,7 @@ def test_the_tree_agrees_with_the_sum_over_all_points(d):
     places, scales = rng.normal(size=(900, d)) * 8, np.exp(rng.normal(size=900) * 0.7)
     masses = rng.uniform(0.5, 4, 900)
     fixed = places, places, scales, masses
-    from drsne.backends.numba.fields import field_tree
+    from drsne.backends.numba.cells import field_tree
 
     with Workers(1) as workers:
         tree = field_tree(fixed, workers)

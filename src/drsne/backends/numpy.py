@@ -6,14 +6,14 @@ small data only.
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends import Kind, NeighborList, PairList
-from drsne.backends.steps import adam_step, combined, momentum_step, moved
+from drsne.backends import Kind, NeighborList, Order, PairList
 
 Array = NDArray[np.float64]
 
@@ -49,10 +49,6 @@ class NumpyBackend:
     """The loops over pairs and points of :class:`drsne.backends.Backend`, in plain NumPy."""
 
     kind = Kind("numpy")
-    momentum_step = staticmethod(momentum_step)
-    adam_step = staticmethod(adam_step)
-    combined = staticmethod(combined)
-    moved = staticmethod(moved)
 
     def received(self, values: Any) -> Any:
         """Return the values unchanged."""
@@ -173,9 +169,97 @@ class NumpyBackend:
         np.fill_diagonal(square, np.inf)
         return np.argsort(square, axis=1, kind="stable")[:, :k].astype(np.int32)
 
-    def order(self, Y: Array) -> NumpyOrder:
+    def order(self, Y: Array) -> Order:
         """Return the points sorted by their first coordinate."""
         return NumpyOrder(np.argsort(Y[:, 0], kind="stable"))
+
+    def momentum_step(
+        self,
+        gradient: Array,
+        step: Array,
+        gains: Array,
+        *,
+        rate: float,
+        momentum: float,
+        min_gain: float | None,
+        grow_from_rest: bool,
+        units: Array | None = None,
+    ) -> Array:
+        """Update the last ``step`` and the ``gains`` in place, and return the step.
+
+        The gain of a coordinate grows while the gradient keeps its sign, that is, while the last step went downhill.
+        """
+        gradient = _in_units(gradient, units)
+        if min_gain is not None:
+            uphill = np.sign(step) == np.sign(gradient) if grow_from_rest else step * gradient >= 0.0
+            lowered = gains * 0.8
+            gains += 0.2
+            np.copyto(gains, lowered, where=uphill)
+            np.maximum(gains, min_gain, out=gains)
+            gradient = gains * gradient
+        step *= momentum
+        step -= rate * gradient
+        return step
+
+    def adam_step(
+        self,
+        gradient: Array,
+        mean: Array,
+        square: Array,
+        *,
+        rate: float,
+        betas: tuple[float, float],
+        eps: float,
+        n_steps: int,
+        units: Array | None = None,
+    ) -> Array:
+        """Update the running ``mean`` and mean ``square`` of the gradient in place, and return the step."""
+        gradient = _in_units(gradient, units)
+        one, two = betas
+        mean *= one
+        mean += (1.0 - one) * gradient
+        power = gradient * gradient
+        power *= 1.0 - two
+        square *= two
+        square += power
+        root = np.sqrt(square, out=power)
+        root *= 1.0 / math.sqrt(1.0 - two**n_steps)
+        root += eps
+        step = np.divide(mean, root, out=root)
+        step *= -rate / (1.0 - one**n_steps)
+        return step
+
+    def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
+        """Return ``factor * (a * attraction - b * repulsion)``; both may be overwritten."""
+        attraction *= a
+        repulsion *= b
+        attraction -= repulsion
+        attraction *= factor
+        return attraction
+
+    def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
+        """Return the map after a step, or None if it is not finite.
+
+        Steps are limited to the length ``longest``, then multiplied by the ``units`` of the points. If ``center`` is
+        True, the mean of the map becomes 0.
+        """
+        if longest is not None:
+            length = np.sqrt(np.einsum("ij,ij->i", step, step))
+            if not length.max() <= longest:
+                step = step * np.minimum(1.0, longest / np.maximum(length, longest))[:, None]
+        out = Y + _in_units(step, units)
+        for column in out.T:  # in a loop, because NumPy's mean over the first axis takes ten times as long
+            mean = float(column.mean())
+            if not math.isfinite(mean):
+                return None
+            if center:
+                column -= mean
+        return out
+
+
+def _in_units(values: Array, units: Array | None) -> Array:
+    """Return the rows of ``values`` times the ``units`` of the points, if there are any."""
+    return values if units is None else units[:, None] * values
 
 
 def _ends(pairs: PairList) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -198,6 +282,3 @@ def _kernel(Y: NDArray[Any], i: NDArray[Any], j: NDArray[Any], base: float, u: A
 def _summed(i: NDArray[Any], values: Array, n: int) -> Array:
     """Return, for each point, the sum of the rows of ``values`` that belong to the point."""
     return np.stack([np.bincount(i, column, n) for column in values.T], axis=1)
-
-
-BACKEND = NumpyBackend

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from drsne.backends.arrays import host
 from drsne.backends.numba.backend import NumbaBackend
-from drsne.backends.numba.fields import field_tree
+from drsne.backends.numba.cells import field_tree
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.engines._check import Indicators, Sample, spread
 from drsne.engines.exact import ExactEngine

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import FEW, NeighborList, PairList
-from drsne.backends import steps as formulas
-from drsne.backends.numba import KIND, map_neighbors
+from drsne.backends.numba import KIND
+from drsne.backends.numba.cells import NumbaTree, nearest_in_map
 from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
-from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve
+from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve, listed_back
 from drsne.backends.numba.threads import Workers, n_blocks
-from drsne.backends.numba.transposing import listed_back
-from drsne.backends.numba.tree import NumbaTree
 from drsne.backends.numpy import NumpyBackend
 from drsne.precision import pair_type, scaled_pair_type
 
@@ -27,7 +25,7 @@ _HALVES = 64  # largest number of blocks if every block writes forces on all poi
 _REPULSION = {1: repulsion.repulsion_1d, 3: repulsion.repulsion_3d}
 
 
-class NumbaBackend:
+class NumbaBackend(NumpyBackend):
     """Compiled loops that run on the threads of ``workers``.
 
     There are separate functions for two dimensions, because a loop over an unknown number of coordinates is not
@@ -44,24 +42,9 @@ class NumbaBackend:
         """The sums over a tree of cells."""
         return NumbaTree(self.workers)
 
-    def received(self, values: Any) -> Any:
-        """Return the values unchanged."""
-        return values
-
     def session(self) -> AbstractContextManager[Any]:
         """Return the threads, which run in a with block."""
         return self.workers
-
-    def searches(self, X: Any, metric: Any) -> bool:
-        """Return False, because neighbours in the data are searched by :mod:`drsne.neighbors`."""
-        return False
-
-    def forget(self) -> None:
-        """Do nothing, because no data are kept."""
-
-    def reorders(self, n: int) -> bool:
-        """Return True, because neighbours that are near in memory are read faster."""
-        return True
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
@@ -87,7 +70,7 @@ class NumbaBackend:
     ) -> float:
         """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
         if len(Y) < FEW:
-            return NumpyBackend().energy(Y, pairs, base, delta, inverse_scales)
+            return super().energy(Y, pairs, base, delta, inverse_scales)
         sums = np.empty(n_blocks(len(Y)))
         kernel = attraction.energy if inverse_scales is None else attraction.adaptive_energy
         self.workers.run(kernel, len(Y), *self._edges(Y, pairs, base, inverse_scales), delta, sums)
@@ -142,7 +125,7 @@ class NumbaBackend:
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table of neighbours together with the points that list each point."""
         if len(neighbors) < FEW:
-            return NumpyBackend().neighbor_list(neighbors)
+            return super().neighbor_list(neighbors)
         neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
         return NeighborList(neighbors, *listed_back(neighbors, self.workers))
 
@@ -198,70 +181,38 @@ class NumbaBackend:
 
     def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
         """Return the nearest neighbours of every point of a map."""
-        return map_neighbors.nearest_in_map(Y, k, self.workers)
+        return nearest_in_map(Y, k, self.workers)
 
-    def momentum_step(
-        self,
-        gradient: Array,
-        step: Array,
-        gains: Array,
-        *,
-        rate: float,
-        momentum: float,
-        min_gain: float | None,
-        grow_from_rest: bool,
-        units: Array | None = None,
-    ) -> Array:
+    def momentum_step(self, gradient: Array, step: Array, gains: Array, **settings: Any) -> Array:
         """Update ``step`` and ``gains`` in place and return the step."""
         if len(gradient) < _COMPILED_FROM:
-            return formulas.momentum_step(
-                gradient,
-                step,
-                gains,
-                rate=rate,
-                momentum=momentum,
-                min_gain=min_gain,
-                grow_from_rest=grow_from_rest,
-                units=units,
-            )
-        settings = (min_gain or 0.0, grow_from_rest, momentum, rate)
-        self._by_row(steps.momentum, gradient, _listed(units), step, gains, *settings)
+            return super().momentum_step(gradient, step, gains, **settings)
+        units, rule = settings.get("units"), (settings["grow_from_rest"], settings["momentum"], settings["rate"])
+        self._by_row(steps.momentum, gradient, _listed(units), step, gains, settings["min_gain"] or 0.0, *rule)
         return step
 
-    def adam_step(
-        self,
-        gradient: Array,
-        mean: Array,
-        square: Array,
-        *,
-        rate: float,
-        betas: tuple[float, float],
-        eps: float,
-        n_steps: int,
-        units: Array | None = None,
-    ) -> Array:
+    def adam_step(self, gradient: Array, mean: Array, square: Array, **settings: Any) -> Array:
         """Update ``mean`` and ``square`` in place and return the step."""
         if len(gradient) < _COMPILED_FROM:
-            return formulas.adam_step(
-                gradient, mean, square, rate=rate, betas=betas, eps=eps, n_steps=n_steps, units=units
-            )
-        one, two = betas
-        unbias, rate = 1.0 / math.sqrt(1.0 - two**n_steps), -rate / (1.0 - one**n_steps)
+            return super().adam_step(gradient, mean, square, **settings)
+        (one, two), n_steps, units = settings["betas"], settings["n_steps"], settings.get("units")
+        unbias, rate = 1.0 / math.sqrt(1.0 - two**n_steps), -settings["rate"] / (1.0 - one**n_steps)
         step = np.empty_like(gradient)
-        self._by_row(steps.adam, gradient, _listed(units), mean, square, one, two, unbias, eps, rate, step)
+        constants = one, two, unbias, settings["eps"], rate
+        self._by_row(steps.adam, gradient, _listed(units), mean, square, *constants, step)
         return step
 
     def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
         """Return ``factor * (a * attraction - b * repulsion)``."""
         if len(attraction) < _COMPILED_FROM:
-            return formulas.combined(attraction, repulsion, a, b, factor)
+            return super().combined(attraction, repulsion, a, b, factor)
         self._by_row(steps.combine, attraction, repulsion, factor * a, factor * b)
         return attraction
 
     def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
         """Return the map after a step, or None if it is not finite."""
         if len(Y) < _COMPILED_FROM:
-            return formulas.moved(Y, step, units=units, longest=longest, center=center)
+            return super().moved(Y, step, units=units, longest=longest, center=center)
         out, sums = np.empty_like(Y), np.empty((n_blocks(len(Y), LIGHT), Y.shape[1]))
         self._by_row(steps.move, Y, step, _listed(units), np.inf if longest is None else float(longest), out, sums)
         mean = sums.sum(axis=0) / len(Y)
@@ -288,6 +239,3 @@ def _listed(units: Array | None) -> Array:
 def _constants(Y: NDArray[Any], floor: float) -> tuple[Any, ...]:
     real = Y.dtype.type
     return real(floor), real(1.0), np.finfo(real).tiny
-
-
-BACKEND = NumbaBackend

@@ -1,7 +1,7 @@
-"""The order of the points in memory, along a Z-order curve of the map.
+"""Sorting, transposing, and the order of the points in memory along a Z-order curve of the map.
 
-Sums over neighbours read points at random places in memory. In this order, most neighbours are near each other in
-memory.
+Sums over neighbours read points at random places in memory. In the order of the curve, most neighbours are near each
+other in memory.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import PairList
-from drsne.backends.numba.kernels import curve
+from drsne.backends.numba.kernels import curve, sorting, transposing
 from drsne.backends.numba.kernels import order as kernels
-from drsne.backends.numba.sorting import stable_order
 from drsne.backends.numba.threads import Workers, n_blocks
 
 LIGHT = 4096  # smallest number of points in a block if there is little work for each point
+_COMPILED_FROM = 8192  # smallest number of keys for which the compiled sort is faster than NumPy
+_SORTED_TOGETHER, _SORTED_BLOCKS = 8192, 32  # smallest number of keys in a block, and largest number of blocks
+_ROW_BLOCKS = 16  # largest number of blocks of rows of a matrix that is transposed
 BITS = {1: 60, 2: 30, 3: 20}  # number of bits of a code per coordinate, by the number of coordinates
 
 
@@ -101,3 +103,49 @@ class Ordering:
 
 def _as_table(values: NDArray[Any]) -> NDArray[Any]:
     return values if values.ndim == 2 else values[:, None]
+
+
+def stable_order(keys: NDArray[Any], bits: int, workers: Workers) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Return the order that sorts nonnegative integers of at most ``bits`` bits, and the sorted integers.
+
+    Equal integers keep their order.
+    """
+    n = len(keys)
+    if n < _COMPILED_FROM:
+        order = np.argsort(keys, kind="stable").astype(np.int32)
+        return order, keys[order]
+    grain = max(_SORTED_TOGETHER, n // _SORTED_BLOCKS)
+    counts = np.empty((n_blocks(n, grain), 1 << sorting.DIGIT), np.int64)
+    items = np.arange(n, dtype=np.int32)
+    written, free = ((np.empty_like(keys), np.empty_like(items)) for _ in range(2))
+    for shift in range(0, bits, sorting.DIGIT):
+        workers.run(sorting.count, n, keys, shift, counts, grain=grain)
+        ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T  # of the keys of every block with every digit
+        workers.run(sorting.place, n, keys, items, shift, np.ascontiguousarray(ends - counts), *written, grain=grain)
+        (keys, items), written, free = written, free, written
+    return items, keys
+
+
+def transposed(
+    starts: NDArray[np.int64], columns: NDArray[np.int32], values: NDArray[Any], workers: Workers
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[Any]]:
+    """Return the transpose of a square CSR matrix, with sorted rows. ``values`` may be empty.
+
+    Transposing twice therefore sorts the rows.
+    """
+    n = len(starts) - 1
+    grain = max(LIGHT, n // _ROW_BLOCKS)
+    places = np.empty((n_blocks(n, grain), n), np.int64)
+    offsets, names, moved = np.empty(n + 1, np.int64), np.empty(len(columns), np.int32), np.empty_like(values)
+    workers.run(transposing.count, n, starts, columns, places, grain=grain)
+    transposing.first_places(places, offsets)
+    workers.run(transposing.place, n, starts, columns, values, places, names, moved, grain=grain)
+    return offsets, names, moved
+
+
+def listed_back(neighbors: NDArray[np.int32], workers: Workers) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the points that list each point as a neighbour, in ascending order, as CSR offsets and points."""
+    n, k = neighbors.shape
+    starts = np.arange(0, n * k + 1, k, dtype=np.int64)
+    offsets, points, _ = transposed(starts, neighbors.ravel(), np.empty(0, np.float32), workers)
+    return offsets, points

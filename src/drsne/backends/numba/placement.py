@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends.numba.fields import field_tree
+from drsne.backends.numba.cells import field_tree
 from drsne.backends.numba.kernels import placement as kernels
 from drsne.backends.numba.threads import Workers
 from drsne.backends.protocol import Limits, Rows, Shared

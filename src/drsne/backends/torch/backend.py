@@ -349,6 +349,3 @@ def _over_all(
         for c in range(d):
             forces[lo : lo + step, c] = (factor * of_mass * w * away[c]).sum(dim=1, dtype=torch.float64)
     return potential, forces
-
-
-BACKEND = TorchBackend

@@ -1,4 +1,4 @@
-"""Steps of the optimisers on tensors. The formulas are those of :mod:`drsne.backends.steps`.
+"""Steps of the optimisers on tensors. The formulas are those of :mod:`drsne.backends.numpy`.
 
 On a GPU, Triton programs do the same with fewer launches, because a launch takes longer than such a step of most maps.
 """
