@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+import drsne
 from drsne import DRSNE
 
 QUICK = {
@@ -37,3 +38,21 @@ def write(folder, sizes=SIZES):
 def contents(folder):
     """Return the bytes of all files in a folder."""
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def fit(source, output, **changes):
+    """Make a small map of a source, with some settings changed."""
+    return drsne.distributed.fit(source, output, **(QUICK | changes))
+
+
+def counted(monkeypatch, module, name, before=lambda calls: None):
+    """Return a list that gets the arguments of each call of a function, which ``before`` can interrupt."""
+    original, calls = getattr(module, name), []
+
+    def counting(*arguments):
+        calls.append(arguments)
+        before(calls)
+        return original(*arguments)
+
+    monkeypatch.setattr(module, name, counting)
+    return calls

@@ -2,22 +2,9 @@
 
 :func:`fit` reads Parquet files or Dask arrays in blocks. It runs in one process, or on the workers of a Dask cluster,
 and writes the same bytes in both cases. Every stage keeps its results in a work folder, so a run that was interrupted
-continues where it stopped. The stages are in the files ``statistics``, ``landmarks``, ``concentration``,
-``landmark_map``, ``placing`` and ``scores``.
+continues where it stopped. ``stages`` runs the stages, which are in ``landmarks``, ``concentration`` and ``placing``.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from drsne.distributed.pipeline import Fitted, fit
+from drsne.distributed.pipeline import Fitted, fit
 
 __all__ = ["Fitted", "fit"]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.pipeline"), name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pydoc import locate
 from typing import Any
 
 from drsne import checks
+from drsne.distributed.work import reason
 
 EXTRA = "dask"
 PATIENCE = 120.0  # number of seconds after which a cluster that has lost all its workers is given up
@@ -28,7 +29,7 @@ def connected(client: Any) -> Iterator[Any]:
         return
     distributed = checks.package("distributed", "A cluster needs", EXTRA)
     if isinstance(client, distributed.Client):
-        _check(client)
+        _check_client(client)
         _check_workers(client)
         yield client
         return
@@ -40,17 +41,16 @@ def connected(client: Any) -> Iterator[Any]:
     try:
         made = distributed.Client(client)
     except (OSError, ValueError, AssertionError) as error:  # Dask's own checks can fail while another client closes
-        reason = " ".join((str(error) or repr(error)).split())[:200]
         raise ConnectionError(
-            f"No scheduler answers at {client!r} ({reason}). Start one with dask "
-            "scheduler, or run without a cluster (client=None, or no --scheduler)."
+            f"No scheduler answers at {client!r} ({reason(error)}). Start one with dask scheduler, or run without a "
+            "cluster (client=None, or no --scheduler)."
         ) from error
     with made:
         _check_workers(made)
         yield made
 
 
-def _check(client: Any) -> None:
+def _check_client(client: Any) -> None:
     """Raise an error if a client cannot be used."""
     if client.asynchronous:
         raise TypeError(
@@ -103,9 +103,10 @@ def run(
     distributed = checks.package("distributed", "A cluster needs", EXTRA)
     alone, stop, futures = threading.Event(), threading.Event(), {}
     try:
-        seen = _time_with_workers(client)
+        begin = _time_with_workers(client)
         futures = dict(zip(_submitted(client, function, list(calls.values()), lazy), calls, strict=True))
-        _watch(client, list(futures), seen, alone, stop)
+        watch = (client, list(futures), begin, alone, stop)
+        threading.Thread(target=_watch, args=watch, daemon=True).start()
         for future, result in distributed.as_completed(futures, with_results=True):
             if future.status != "finished":  # futures are cancelled silently if the scheduler is gone
                 raise distributed.CancelledError(future.status)
@@ -121,7 +122,7 @@ def run(
         raise
     finally:
         stop.set()
-        _cancel(client, list(futures))
+        _cancel(client, futures)
 
 
 def _time_with_workers(client: Any) -> float | None:
@@ -135,29 +136,6 @@ def _time_with_workers(client: Any) -> float | None:
     return time.monotonic()
 
 
-def _watch(client: Any, futures: list[Any], seen: float | None, alone: threading.Event, stop: threading.Event) -> None:
-    """Cancel the tasks if all workers were lost and none joins, because Dask would wait forever.
-
-    ``seen`` is the time at which there were workers, or None. First workers are waited for without a limit. ``alone``
-    is set if the tasks are cancelled, and ``stop`` ends the watch.
-    """
-
-    def watch() -> None:
-        last = seen
-        while not stop.wait(PATIENCE / 20.0):
-            try:
-                if client.scheduler_info()["workers"]:
-                    last = time.monotonic()
-                elif last is not None and time.monotonic() - last > PATIENCE:
-                    alone.set()
-                    client.cancel(futures)
-                    return
-            except Exception:  # the scheduler is gone, which the tasks report
-                return
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]], lazy: bool) -> list[Any]:
     """Return the futures of tasks. Lazy ones are submitted together, because each has the graph of all its blocks."""
     if not lazy:
@@ -166,13 +144,33 @@ def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any,
     return list(client.compute([task(*arguments) for arguments in calls]))
 
 
-def _cancel(client: Any, futures: list[Any]) -> None:
-    unfinished = [future for future in futures if not future.done()]
+def _watch(client: Any, futures: list[Any], last: float | None, alone: threading.Event, stop: threading.Event) -> None:
+    """Cancel the tasks if all workers were lost and none joins, because Dask would wait forever.
+
+    ``last`` is the time at which there were workers, or None. First workers are waited for without a limit. ``alone``
+    is set if the tasks are cancelled, and ``stop`` ends the watch.
+    """
+    while not stop.wait(PATIENCE / 20.0):
+        try:
+            if client.scheduler_info()["workers"]:
+                last = time.monotonic()
+            elif last is not None and time.monotonic() - last > PATIENCE:
+                alone.set()
+                client.cancel(futures)
+                return
+        except Exception:  # the scheduler is gone, which the tasks report
+            return
+
+
+def _cancel(client: Any, futures: Iterable[Any]) -> None:
+    """Cancel the unfinished tasks. A client whose scheduler is gone cannot cancel anything."""
     try:
-        if unfinished:
+        if unfinished := [future for future in futures if not future.done()]:
             client.cancel(unfinished)
-    except Exception as error:  # a client whose scheduler is gone cannot cancel anything
-        if _cluster_error(error) is None and not isinstance(error, OSError):
+    except OSError:
+        pass
+    except Exception as error:
+        if _cluster_error(error) is None:
             raise
 
 

@@ -16,16 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends.numba.threads import Workers
-from drsne.distributed.landmarks import STAGE as LANDMARKS
 from drsne.distributed.sources import Part
-from drsne.distributed.statistics import STAGE as SAMPLE
-from drsne.distributed.statistics import spread
-from drsne.distributed.work import Work
+from drsne.distributed.work import CONCENTRATION, LANDMARKS, QUERIES, STATISTICS, Work
 from drsne.neighbors.queries import search_among
 from drsne.terms.profile import group_neighbors, repeated
 
-STAGE = "concentration"
-QUERIES = "queries"
 _TILE = 256  # largest number of queries that are compared with rows at once
 _PAIRS = 65_536  # number of distances that are computed exactly at once
 _EUCLIDEAN = ("euclidean", "l2", "minkowski")
@@ -76,8 +71,8 @@ class Nearest:
             if len(near):
                 away = rows[near] - centre
                 squares = np.einsum("ij,ij->i", away, away)
-                found = self._candidates(some, own, own_squares, away, squares)
-                self._keep(some, found[0], self._lengths(some[found[0]], rows, near[found[1]]))
+                queries, others = self._candidates(some, own, own_squares, away, squares)
+                self._keep(some, queries, self._lengths(some[queries], rows, near[others]))
 
     def _candidates(
         self, some: NDArray[np.intp], own: Array, own_squares: Array, away: Array, squares: Array
@@ -135,13 +130,18 @@ def smallest(one: Array, other: Array) -> Array:
 def prepare(work: Work, metric: Any, k: int, n_checked: int, n_jobs: Any) -> None:
     """Write the queries, which are the landmarks and some rows of the sample, and bounds of their distances."""
     X = work.load(work.path(LANDMARKS))["X"]
-    sample = work.load(work.path(SAMPLE))["X"]
+    sample = work.load(work.path(STATISTICS))["X"]
     queries = np.concatenate([X, sample[spread(len(sample), n_checked)]])
     k = min(k, len(X))
     with Workers(n_jobs) as workers:
         # The landmarks are rows of the data, so the k-th nearest row is at most as far away as the k-th landmark.
         found = search_among(np.asarray(X, np.float64), metric, workers)(np.asarray(queries, np.float64), k, workers)
     work.save(work.path(QUERIES), {"X": queries, "reach": found.distances[:, -1], "k": k})
+
+
+def spread(n: int, wanted: int) -> NDArray[np.intp]:
+    """Return at most ``wanted`` of n places at equal intervals."""
+    return np.unique(np.linspace(0, max(n - 1, 0), min(n, wanted)).astype(np.intp))
 
 
 @lru_cache(maxsize=1)
@@ -154,9 +154,11 @@ def _queries(path: Path, version: tuple[int, ...]) -> tuple[dict[str, NDArray[An
 def search(part: Part, number: int, work: Work, metric: Any, n_jobs: Any) -> None:
     """Write the distances of the nearest rows of a partition to every query."""
     queries, groups = _queries(work.path(QUERIES), work.version(work.path(QUERIES)))
-    k = int(queries["k"])
+    k, merged = int(queries["k"]), work.path(CONCENTRATION)
     if metric in _EUCLIDEAN:
-        found = Nearest(queries["X"], k, np.minimum(queries["reach"], _known_reach(work)), groups)
+        # Rows are not needed beyond the distances at which the finished partitions have enough of them.
+        known = work.load(merged)["distances"][:, -1] if merged.exists() else np.inf
+        found = Nearest(queries["X"], k, np.minimum(queries["reach"], known), groups)
         with Workers(1):  # one thread of BLAS
             for block in part.blocks():
                 found.add(block)
@@ -169,31 +171,23 @@ def search(part: Part, number: int, work: Work, metric: Any, n_jobs: Any) -> Non
                 few = min(k, len(block))
                 near = search_among(np.asarray(block, np.float64), metric, workers)(Q, few, workers).distances
                 distances = smallest(distances, np.pad(near, ((0, 0), (0, k - few)), constant_values=np.inf))
-    work.save(work.path(STAGE, number), {"distances": distances})
-
-
-def _known_reach(work: Work) -> Any:
-    """Return the distances beyond which rows are not needed, because finished partitions have enough nearer ones."""
-    path = work.path(STAGE)
-    return work.load(path)["distances"][:, -1] if path.exists() else np.inf
+    work.save(work.path(CONCENTRATION, number), {"distances": distances})
 
 
 class Merged:
     """The smallest distances over the partitions that are finished."""
 
     def __init__(self, work: Work, n_parts: int) -> None:
-        self._work, self._path = work, work.path(STAGE)
+        self._work, self._path = work, work.path(CONCENTRATION)
         if self._path.exists():
             found = work.load(self._path)
-            self._distances, self._included = found["distances"], found["included"]
         else:
             queries = work.load(work.path(QUERIES))
-            self._distances = np.full((len(queries["X"]), int(queries["k"])), np.inf)
-            self._included = np.zeros(n_parts, bool)
-        work.missing(STAGE, 0)  # makes the folder
-        for number in range(n_parts):
-            if work.path(STAGE, number).exists():
-                self.add(number)
+            nothing = np.full((len(queries["X"]), int(queries["k"])), np.inf)
+            found = {"distances": nothing, "included": np.zeros(n_parts, bool)}
+        self._distances, self._included = found["distances"], found["included"]
+        for number in sorted(set(range(n_parts)).difference(work.missing(CONCENTRATION, n_parts))):
+            self.add(number)
 
     @property
     def missing(self) -> list[int]:
@@ -202,7 +196,7 @@ class Merged:
 
     def add(self, number: int) -> None:
         """Include a partition, and remove its own file."""
-        path = self._work.path(STAGE, number)
+        path = self._work.path(CONCENTRATION, number)
         if not self._included[number]:
             self._distances = smallest(self._distances, self._work.load(path)["distances"])
             self._included[number] = True
@@ -212,6 +206,6 @@ class Merged:
 
 def radii(work: Work, *, small_groups: bool) -> Array:
     """Return the radius of every query in the whole data, with the rule of a fit for groups of few rows."""
-    distances = work.load(work.path(STAGE))["distances"][:, 1:]  # the first one is the row itself
+    distances = work.load(work.path(CONCENTRATION))["distances"][:, 1:]  # the first one is the row itself
     kept = group_neighbors(distances) if small_groups else None
     return np.asarray(repeated(distances, kept).mean(axis=1))

@@ -1,7 +1,7 @@
-"""Stage 2: landmarks, which are rows that stand for the others.
+"""Stages 1 and 2: statistics and a uniform sample of the rows, and landmarks, which are rows that stand for the others.
 
-Rows are drawn without replacement with weights ``w = max(1, g / 1.5)^coverage``, at most 100. Here g is the distance of
-a row to its tenth neighbour in the uniform sample of stage 1, divided by the same distance of sample rows around it.
+Landmarks are drawn without replacement with weights ``w = max(1, g / 1.5)^coverage``, at most 100. Here g is the
+distance of a row to its tenth neighbour in the uniform sample, divided by the same distance of sample rows around it.
 Where the sample is as dense as around its neighbours, g is near 1, whatever the scale of the region. It is large for
 rows of rare or sparse regions of which the sample has too few rows.
 
@@ -13,6 +13,7 @@ sum and multiplied by the number of rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,17 +23,95 @@ from numpy.typing import NDArray
 
 from drsne.backends.numba.threads import Workers
 from drsne.distributed.sources import Part
-from drsne.distributed.statistics import STAGE as SAMPLE
-from drsne.distributed.statistics import numbers
-from drsne.distributed.work import Work
+from drsne.distributed.work import LANDMARKS, STATISTICS, Work
 from drsne.neighbors.queries import search_among
 
-STAGE = "landmarks"
 NEIGHBORS = 10  # number of neighbours in the sample that determine how well a region is sampled
 _GAP, _MOST = 1.5, 100.0  # ratio of radii above which rows have larger weights, and the largest weight
-_UNBOUNDED = 1e300
-_NONE = np.empty(0, np.int64)
-_SPARE = 1.3  # factor on the number of rows among which the landmarks are chosen
+_SIZES = 1e-100, 1e100  # squares of larger and smaller values would be infinite or zero
+_SAMPLED_AMONG = 2.0  # factor on the share of rows among which the sample is chosen, so that it is always complete
+_DRAWN_AMONG = 1.3  # factor on the number of rows among which the landmarks are chosen
+_NUMBERS = np.empty(0, np.int64)
+_NONE = {"keys": np.empty(0), "weights": np.empty(0), "parts": _NUMBERS, "rows": _NUMBERS, "X": np.empty((0, 0))}
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class _Moments(NamedTuple):
+    """The number of rows, the means of their columns, and the sums of squared differences from these means."""
+
+    n_rows: int = 0
+    mean: NDArray[np.float64] = np.zeros(0)
+    squares: NDArray[np.float64] = np.zeros(0)
+
+    def plus(self, other: _Moments) -> _Moments:
+        """Return the moments of these and other rows together, by the parallel form of Welford's update."""
+        if not self.n_rows or not other.n_rows:
+            return other if other.n_rows else self
+        total = self.n_rows + other.n_rows
+        away = other.mean - self.mean
+        mean = self.mean + away * (other.n_rows / total)
+        return _Moments(total, mean, self.squares + other.squares + away**2 * (self.n_rows * other.n_rows / total))
+
+
+def _random(seed: int, stage: str, part: int) -> np.random.Generator:
+    """Return the random numbers of a partition in a stage. They do not depend on the worker."""
+    return np.random.default_rng([seed, *stage.encode(), part])
+
+
+def _joined(tables: Sequence[Arrays], names: Iterable[str]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([each[name] for each in tables or [_NONE]]) for name in names}
+
+
+def _of_all(tables: Sequence[Arrays], *names: str) -> tuple[dict[str, NDArray[Any]], NDArray[np.intp]]:
+    """Return the rows of all partitions in the order of the data, and their numbers in the order of their keys."""
+    numbered = [{**each, "parts": np.full(len(each["keys"]), part)} for part, each in enumerate(tables)]
+    every = _joined([each for each in numbered if len(each["keys"])], ("keys", "parts", "rows", "X", *names))
+    return every, np.argsort(every["keys"], kind="stable")
+
+
+def summarize(part: Part, number: int, work: Work, seed: int, size: int, n_rows: int) -> None:
+    """Write the statistics of a partition, and its rows that can be in a sample of ``size`` of all ``n_rows``."""
+    rng, moments, found = _random(seed, STATISTICS, number), _Moments(), []
+    for block in part.blocks():
+        _check_large(part, block)
+        keys = rng.random(len(block))
+        chosen = np.flatnonzero(keys < min(1.0, _SAMPLED_AMONG * size / n_rows))
+        found.append({"keys": keys[chosen], "rows": moments.n_rows + chosen, "X": block[chosen]})
+        rows = block.astype(np.float64)
+        mean = rows.mean(axis=0)
+        moments = moments.plus(_Moments(len(rows), mean, ((rows - mean) ** 2).sum(axis=0)))
+    work.save(work.path(STATISTICS, number), {**_joined(found, ("keys", "rows", "X")), **moments._asdict()})
+
+
+def merge_statistics(work: Work, n_parts: int, size: int) -> None:
+    """Write the statistics of all rows, and the ``size`` rows with the smallest random numbers."""
+    tables = [work.load(work.path(STATISTICS, number)) for number in range(n_parts)]
+    moments = _Moments()
+    for each in tables:
+        moments = moments.plus(_Moments(int(each["n_rows"]), each["mean"], each["squares"]))
+    every, order = _of_all(tables)
+    chosen = np.sort(order[:size])
+    sample = {name: every[name][chosen] for name in ("parts", "rows", "X")}
+    if 0.0 < (largest := float(np.abs(sample["X"]).max(initial=0.0))) < _SIZES[0]:  # squares would underflow
+        raise _wrong_size(f"values up to {largest:g}")
+    variance = moments.squares / max(1, moments.n_rows)
+    work.save(work.path(STATISTICS), {"count": moments.n_rows, "mean": moments.mean, "variance": variance, **sample})
+
+
+def _check_large(part: Part, block: NDArray[Any]) -> None:
+    """Raise an error if squared distances would overflow."""
+    row, column = np.unravel_index(np.abs(block).argmax(), block.shape)
+    if abs(value := float(block[row, column])) > _SIZES[1]:
+        raise _wrong_size(f"{value:g} in {part.where(int(column))}")
+
+
+def _wrong_size(found: str) -> ValueError:
+    return ValueError(
+        f"The largest values of source must be between {_SIZES[0]:g} and {_SIZES[1]:g} in size; got {found}. If the "
+        "values are right, multiply all columns by the same factor, write the rows to another folder, and choose "
+        "another output."
+    )
 
 
 class Law(NamedTuple):
@@ -71,16 +150,16 @@ def _coverage(path: Path, version: tuple[int, ...], law: Law) -> Coverage:
 
 
 def _coverage_of(work: Work, law: Law) -> Coverage:
-    path = work.path(SAMPLE)
+    path = work.path(STATISTICS)
     return _coverage(path, work.version(path), law)
 
 
 def bound(work: Work, law: Law, n_landmarks: int) -> float:
     """Return a number that is probably larger than the random numbers of all landmarks."""
-    found = work.load(work.path(SAMPLE))
-    share = (_SPARE * n_landmarks + 10.0 * np.sqrt(n_landmarks)) / int(found["count"])
+    found = work.load(work.path(STATISTICS))
+    share = (_DRAWN_AMONG * n_landmarks + 10.0 * np.sqrt(n_landmarks)) / int(found["count"])
     if share >= 1.0:
-        return _UNBOUNDED
+        return 1e300  # all rows
     with Workers(1) as workers:
         weights = _coverage_of(work, law).weights(found["X"], workers)
     low, high = 0.0, -float(np.log1p(-share))  # weights are at least 1
@@ -92,43 +171,30 @@ def bound(work: Work, law: Law, n_landmarks: int) -> float:
 
 def draw(part: Part, number: int, work: Work, seed: int, law: Law, below: float, n_jobs: Any) -> None:
     """Write the rows of a partition whose random numbers are below a bound, with these numbers and the weights."""
-    rng, coverage, first = numbers(seed, STAGE, number), _coverage_of(work, law), 0
-    found: dict[str, list[NDArray[Any]]] = {"keys": [np.empty(0)], "weights": [np.empty(0)], "rows": [_NONE], "X": []}
+    rng, coverage, first, found = _random(seed, LANDMARKS, number), _coverage_of(work, law), 0, []
     with Workers(n_jobs) as workers:
         for block in part.blocks():
             weights = coverage.weights(block, workers)
             keys = rng.exponential(size=len(block)) / weights
             chosen = np.flatnonzero(keys < below)
-            for name, each in (("keys", keys[chosen]), ("weights", weights[chosen]), ("rows", first + chosen)):
-                found[name].append(each)
-            found["X"].append(block[chosen])
+            drawn = {"keys": keys[chosen], "weights": weights[chosen], "rows": first + chosen, "X": block[chosen]}
+            found.append(drawn)
             first += len(block)
-    found["X"] = found["X"] or [np.empty((0, 0))]
-    work.save(work.path(STAGE, number), {name: np.concatenate(each) for name, each in found.items()})
+    work.save(work.path(LANDMARKS, number), _joined(found, ("keys", "weights", "rows", "X")))
 
 
 def merge(work: Work, n_parts: int, n_landmarks: int) -> bool:
     """Write the landmarks with their masses, and return whether the bound was large enough for all of them."""
-    count = int(work.load(work.path(SAMPLE))["count"])
-    kept: dict[str, list[NDArray[Any]]] = {"keys": [], "weights": [], "parts": [], "rows": [], "X": []}
-    for number in range(n_parts):
-        found = work.load(work.path(STAGE, number))
-        if len(found["keys"]):
-            kept["parts"].append(np.full(len(found["keys"]), number))
-            for name, each in found.items():
-                kept[name].append(each)
-    every = {name: np.concatenate(each) for name, each in kept.items()} if kept["keys"] else {"keys": np.empty(0)}
+    count = int(work.load(work.path(STATISTICS))["count"])
     wanted = min(n_landmarks, count)
-    if len(every["keys"]) < min(wanted + 1, count):
+    every, order = _of_all([work.load(work.path(LANDMARKS, number)) for number in range(n_parts)], "weights")
+    if len(order) < min(wanted + 1, count):
         return False
-    order = np.lexsort((every["rows"], every["parts"], every["keys"]))
-    masses = np.ones(wanted)
-    first = order[:wanted]
+    masses, first = np.ones(wanted), order[:wanted]
     if wanted < count:
         masses = -1.0 / np.expm1(-every["weights"][first] * every["keys"][order[wanted]])
         masses *= count / masses.sum()
-    place = np.lexsort((every["rows"][first], every["parts"][first]))
-    chosen = first[place]
-    out = {name: every[name][chosen] for name in ("parts", "X")}
-    work.save(work.path(STAGE), {**out, "rows": every["rows"][chosen], "masses": masses[place]})
+    in_data = np.argsort(first)
+    chosen = {name: every[name][first[in_data]] for name in ("parts", "rows", "X")}
+    work.save(work.path(LANDMARKS), {**chosen, "masses": masses[in_data]})
     return True

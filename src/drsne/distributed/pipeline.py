@@ -13,11 +13,11 @@ import numpy as np
 from sklearn.base import clone
 
 from drsne import checks
-from drsne.distributed import landmark_map, scores, spool, statistics
+from drsne.distributed import placing
 from drsne.distributed.cluster import EXTRA, connected
 from drsne.distributed.sources import Part, array_parts, is_dask_array, parquet_files, parquet_parts
-from drsne.distributed.stages import Run, check_sizes, run_all
-from drsne.distributed.work import MANIFEST, Work
+from drsne.distributed.stages import Run, run_all
+from drsne.distributed.work import INPUT, MANIFEST, SCORES, Work
 from drsne.estimators.drsne import DRSNE
 
 _CHANGE_NOTHING = ("n_jobs", "verbose", "callbacks", "keep_affinities")  # parameters that no result depends on
@@ -140,12 +140,11 @@ def fit(
     if not isinstance(output, str | os.PathLike):
         raise TypeError(f"output must be a folder; got {output!r}. Pass the name of a new folder.")
     output = Path(os.path.abspath(output))
-    array = source if is_dask_array(source) else None
+    work = Work(Path(f"{output}.work"))
     checks.package("pyarrow", "distributed.fit needs", EXTRA)
-    coverage = checks.number("coverage", coverage, at_least=0)
-    sizes = {
+    sizes: dict[str, Any] = {
         "n_landmarks": checks.integer("n_landmarks", n_landmarks, at_least=10),
-        "coverage": coverage,
+        "coverage": checks.number("coverage", coverage, at_least=0),
         "n_checked": checks.integer("n_checked", n_checked, at_least=0),
         "n_scored": checks.integer("n_scored", n_scored, at_least=10),
     }
@@ -153,11 +152,15 @@ def fit(
     checks.jobs(n_jobs)
     checks.verbosity(verbose)
     estimator = _checked_model(model, seed)
+    array = source if is_dask_array(source) else None
     _check_columns(columns, array=array is not None)
-    _check_output(output, source)
-    work = Work(output.with_name(output.name + ".work"))
+    files = [] if array is not None else parquet_files(source)
+    _check_output(output, work, {path.resolve().parent for path in files})
     parts: Sequence[Part]
-    parts = parquet_parts(source, columns) if array is None else array_parts(array, work.folder / spool.STAGE)
+    parts = parquet_parts(files, columns) if array is None else array_parts(array, work.folder / INPUT)
+    settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
+    if array is not None:
+        settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
     run = Run(
         parts=parts,
         work=work,
@@ -166,20 +169,18 @@ def fit(
         seed=seed,
         n_jobs=n_jobs,
         verbose=verbose,
-        **sizes,  # type: ignore[arg-type]
+        array=array,
+        **sizes,
     )
-    check_sizes(run)
-    settings = {**sizes, "random_state": seed, "columns": list(getattr(parts[0], "columns", ()))}
-    if array is not None:
-        settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
+    _check_sizes(run)
     with connected(client) as connection, work.exclusive():
-        work.claim(_identity(estimator, settings), parts, statistics.STAGE)
-        run_all(replace(run, client=connection), array)
-        found = work.load_json(scores.STAGE)
+        work.claim(_identity(estimator, settings), parts)
+        run_all(replace(run, client=connection))
+        found = work.load_json(work.path(SCORES, ending="json"))
     if verbose:
-        print(scores.report(found))
+        print(placing.report(found))
     seconds = {**run.seconds, "total": round(time.perf_counter() - begin, 3)}
-    return Fitted(output, work.folder / landmark_map.FILE, found, seconds)
+    return Fitted(output, work.folder / placing.MODEL, found, seconds)
 
 
 def _checked_model(model: DRSNE | None, seed: int) -> DRSNE:
@@ -223,18 +224,14 @@ def _check_columns(columns: Any, *, array: bool) -> None:
         )
 
 
-def _check_output(output: Path, source: Any) -> None:
-    """Raise an error if the results would be mixed with the data or with other files."""
+def _check_output(output: Path, work: Work, folders: set[Path]) -> None:
+    """Raise an error if the results would be mixed with the data, which are in ``folders``, or with other files."""
     if not output.name:
         raise ValueError(f"output must be a folder with a name; got {str(output)!r}. Choose another folder.")
     if output.exists() and not output.is_dir():
         raise ValueError(f"output must be a folder; got the file {str(output)!r}. Choose another name.")
-    folders = set()
-    if not is_dask_array(source):
-        folders = {path.resolve().parent for path in parquet_files(source)}
     if output.resolve() in folders:
         raise ValueError(f"output must not be the folder of the data; got {str(output)!r}. Choose another folder.")
-    work = Work(output.with_name(output.name + ".work"))
     if not work.is_claimed() and (work.has_results() or (output.is_dir() and any(output.iterdir()))):
         raise ValueError(
             f"output must be a new or empty folder, or that of an unfinished run; {str(output)!r} or "
@@ -243,17 +240,27 @@ def _check_output(output: Path, source: Any) -> None:
         )
 
 
-def _text(value: Any) -> str:
-    """Return a parameter as text. Equal numbers have the same text, also 10, 10.0 and those of NumPy."""
-    if isinstance(value, float | np.floating):
-        return repr(int(value) if float(value).is_integer() else float(value))
-    return repr(int(value)) if isinstance(value, np.integer) else repr(value)
+def _check_sizes(run: Run) -> None:
+    """Raise an error if there are too few rows, and warn if all of them are landmarks."""
+    if run.n_rows < 10:
+        raise ValueError(f"source must have at least 10 rows; got {run.n_rows}. Use drsne.DRSNE for small data.")
+    if run.n_landmarks >= run.n_rows:
+        checks.warn(
+            f"All {run.n_rows} rows are landmarks, because n_landmarks={run.n_landmarks}. Use drsne.DRSNE for data "
+            "that fit into memory, or lower n_landmarks."
+        )
 
 
 def _identity(estimator: DRSNE, settings: dict[str, Any]) -> dict[str, Any]:
     """Return everything that the results depend on besides the data."""
     import drsne
 
-    params = {name: _text(value) for name, value in estimator.get_params(deep=False).items()}
-    kept = {f"model.{name}": value for name, value in params.items() if name not in _CHANGE_NOTHING}
+    params = estimator.get_params(deep=False).items()
+    kept = {f"model.{name}": _text(value) for name, value in params if name not in _CHANGE_NOTHING}
     return {**settings, **kept, "drsne": drsne.__version__}
+
+
+def _text(value: Any) -> str:
+    """Return a parameter as text. Equal numbers have the same text, also 10, 10.0 and those of NumPy."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return repr(int(value) if isinstance(value, float) and value.is_integer() else value)

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.distributed.work import reading, unseen
+from drsne.distributed.work import reading, reason, unseen, writing
+from drsne.io.writing import replacing
 
 BLOCK = 32_768  # number of rows in memory at once
 _BUFFER = 262_144  # number of bytes of a column that are read at once
@@ -50,7 +52,12 @@ class ParquetPart:
         """Yield the rows in blocks of ``BLOCK`` rows, or raise an error that names the file and the column."""
         first, waiting = 0, np.empty((0, len(self.columns)), self.dtype)
         for some in self._batches():
-            self._check_finite(some, first)
+            broken = ~np.isfinite(some)
+            if broken.any():
+                row, place = np.argwhere(broken)[0]
+                raise self._missing(
+                    self.columns[place], int(broken[:, place].sum()), f", the first in row {first + row}"
+                )
             first += len(some)
             waiting = np.concatenate([waiting, some]) if len(waiting) else some
             while len(waiting) >= BLOCK:
@@ -64,31 +71,26 @@ class ParquetPart:
             )
 
     def _batches(self) -> Iterator[NDArray[Any]]:
-        from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
 
-        try:
-            # By default, Arrow keeps all that it has read of a file until the file is closed.
-            options = {"pre_buffer": False, "buffer_size": _BUFFER, "page_checksum_verification": True}
-            with ParquetFile(self.path, **options) as file:
-                for batch in file.iter_batches(BLOCK, columns=list(self.columns), use_threads=False):
-                    out = np.empty((batch.num_rows, len(self.columns)), self.dtype)
-                    for place, column in enumerate(self.columns):
-                        values = batch.column(column)
-                        if values.null_count:
-                            raise _missing(self.path, column, values.null_count)
-                        out[:, place] = values.to_numpy(zero_copy_only=False)
-                    yield out
-        except FileNotFoundError as error:  # not an OSError, which would be taken for an error of the output
-            raise ValueError(unseen(self.path)) from error
-        except (ArrowException, OSError, EOFError) as error:
-            raise damaged(self.path, error) from error
+        # By default, Arrow keeps all that it has read of a file until the file is closed.
+        options = {"pre_buffer": False, "buffer_size": _BUFFER, "page_checksum_verification": True}
+        with _arrow_errors(self.path), ParquetFile(self.path, **options) as file:
+            for batch in file.iter_batches(BLOCK, columns=list(self.columns), use_threads=False):
+                out = np.empty((batch.num_rows, len(self.columns)), self.dtype)
+                for place, column in enumerate(self.columns):
+                    values = batch.column(column)
+                    if values.null_count:
+                        raise self._missing(column, values.null_count)
+                    out[:, place] = values.to_numpy(zero_copy_only=False)
+                yield out
 
-    def _check_finite(self, rows: NDArray[Any], first: int) -> None:
-        broken = ~np.isfinite(rows)
-        if broken.any():
-            row, place = np.argwhere(broken)[0]
-            raise _missing(self.path, self.columns[place], int(broken[:, place].sum()), first + int(row))
+    def _missing(self, column: str, count: int, where: str = "") -> ValueError:
+        return ValueError(
+            f"Column {column!r} of {self.path} must be finite; got {count} missing or infinite values in a "
+            f"block{where}. Fill them in, or drop their rows, and call fit again. To use other columns or files, "
+            "remove the work folder (<output>.work) first."
+        )
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,15 @@ class ArrayPart:
     n_columns: int
     block: int
 
+    @property
+    def _work(self) -> str:
+        return str(Path(self.path).parent.parent)
+
     def where(self, column: int) -> str:
         """Return the numbers of the column and of the block, and what to do if values are wrong."""
         return (
             f"column {column} of block {self.block} of the Dask array. If the value is wrong, correct it, remove the "
-            f"folder {str(Path(self.path).parent.parent)!r}, and call fit again"
+            f"folder {self._work!r}, and call fit again"
         )
 
     def identity(self, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -123,7 +129,7 @@ class ArrayPart:
                 raise ValueError(
                     f"Block {self.block} of the Dask array must be finite; got {some[row, column]} in row "
                     f"{start + row}, column {column}. Fill missing values in, or drop their rows. Then remove the "
-                    f"folder {str(Path(self.path).parent.parent)!r}, and call fit again."
+                    f"folder {self._work!r}, and call fit again."
                 )
             yield some
 
@@ -144,22 +150,23 @@ def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dic
         return {"sha256": hashlib.file_digest(stream, "sha256").hexdigest(), "stamp": stamp}
 
 
-def damaged(path: str, error: Exception) -> ValueError:
-    """Return an error about a file that cannot be read."""
-    reason = " ".join(str(error).split())[:200]
-    return ValueError(
-        f"{path} is damaged or not a Parquet file ({reason}). Copy it or write it again, and call fit again; what is "
-        "finished is kept."
-    )
+@contextmanager
+def _arrow_errors(path: str | Path) -> Iterator[None]:
+    """Turn errors about a Parquet file into one that names it and says what to do.
 
+    They become a ValueError, because an OSError would be taken for an error of the output.
+    """
+    from pyarrow import ArrowException
 
-def _missing(path: str, column: str, count: int, row: int | None = None) -> ValueError:
-    where = "" if row is None else f", the first in row {row}"
-    return ValueError(
-        f"Column {column!r} of {path} must be finite; got {count} missing or infinite values in a block{where}. Fill "
-        "them in, or drop their rows, and call fit again. To use other columns or files, remove the work folder "
-        "(<output>.work) first."
-    )
+    try:
+        yield
+    except FileNotFoundError as error:  # such as a broken link
+        raise ValueError(unseen(str(path))) from error
+    except (ArrowException, OSError, EOFError) as error:
+        raise ValueError(
+            f"{path} is damaged or not a Parquet file ({reason(error)}). Copy it or write it again, and call fit "
+            "again; what is finished is kept."
+        ) from error
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -172,39 +179,36 @@ def parquet_files(source: Any) -> list[Path]:
     """Return the Parquet files of a folder in natural order, or those of a list in the order of the list."""
     if isinstance(source, (str, os.PathLike)):
         folder = Path(source)
-        if folder.is_file():
-            return [folder]
-        if not folder.is_dir():
+        if not folder.exists():
             raise FileNotFoundError(f"source must be a folder or a list of Parquet files; {str(folder)!r} is neither.")
-        return _files_of(folder)
+        return [folder] if folder.is_file() else _files_of(folder)
     if not isinstance(source, list | tuple):
         raise TypeError(
             f"source must be a folder, a list of Parquet files or a Dask array; got {type(source).__name__}. Use "
             "drsne.DRSNE for arrays in memory, and to_dask_array(lengths=True) for a Dask data frame."
         )
     files = [Path(each) for each in source]
-    for path in files:
-        if not path.is_file():
-            raise FileNotFoundError(f"source must list existing files; {str(path)!r} is not a file.")
-    names = [path.name for path in files]
-    if not files or len(set(names)) < len(names):
+    if lost := [path for path in files if not path.is_file()]:
+        raise FileNotFoundError(f"source must list existing files; {str(lost[0])!r} is not a file.")
+    n_names = len({path.name for path in files})
+    if not files or n_names < len(files):
         raise ValueError(
             "source must list at least one file, and files with different names, because the output has the same "
-            f"names; got {len(names)} files with {len(set(names))} names."
+            f"names; got {len(files)} files with {n_names} names."
         )
     return files
 
 
-def _is_parquet(path: Path) -> bool:
-    return path.suffix.lower() in _ENDINGS
-
-
 def _files_of(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder, and raise an error rather than leave out those of folders in it."""
-    found = [path for path in folder.iterdir() if _is_parquet(path) and path.name[0] not in "._"]
+
+    def is_parquet(path: Path) -> bool:
+        return path.suffix.lower() in _ENDINGS
+
+    found = [path for path in folder.iterdir() if is_parquet(path) and path.name[0] not in "._"]
     inner = next((path for path in found if path.is_dir()), None)
     if not found:
-        inner = next((path.parent for path in folder.glob("*/**/*") if _is_parquet(path)), None)
+        inner = next((path.parent for path in folder.glob("*/**/*") if is_parquet(path)), None)
     if inner is not None:
         raise ValueError(
             f"source must have its Parquet files in one folder; {str(folder)!r} has the folder {str(inner)!r} with "
@@ -215,31 +219,23 @@ def _files_of(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: _natural(path.name))
 
 
-def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPart]:
+def parquet_parts(files: Sequence[Path], columns: Sequence[str] | None) -> list[ParquetPart]:
     """Return the partitions, after a check that all files have the same types in the columns."""
-    from pyarrow import ArrowException
     from pyarrow.parquet import read_metadata
 
     parts: list[ParquetPart] = []
     types: dict[str, Any] = {}
-    every = columns is None
-    for path in parquet_files(source):
-        try:
+    for path in files:
+        with _arrow_errors(path):
             metadata = read_metadata(path)
             schema = metadata.schema.to_arrow_schema()
-        except FileNotFoundError as error:  # such as a broken link
-            raise ValueError(unseen(str(path))) from error
-        except (ArrowException, OSError, EOFError) as error:
-            raise damaged(str(path), error) from error
         if not parts:
-            columns = _data_columns(schema) if columns is None else tuple(columns)
-            if not columns:
+            types = {name: _numeric(path, schema, name) for name in columns or _data_columns(schema)}
+            if not types:
                 raise ValueError(f"{path} must have at least one column of numbers; got none besides the index.")
-            types = {name: _numeric(path, schema, name) for name in columns}
-        if every and (more := [name for name in _data_columns(schema) if name not in types]):
-            listed = ", ".join(map(repr, more[:10]))
+        if columns is None and (more := [name for name in _data_columns(schema) if name not in types]):
             raise ValueError(
-                f"All files must have the same columns if columns=None; got {listed} in {path}, but not in "
+                f"All files must have the same columns if columns=None; got {_listed(more)} in {path}, but not in "
                 f"{parts[0].path}. Name the columns to use with columns=[...], or write the files again."
             )
         for name, expected in types.items():
@@ -249,10 +245,13 @@ def parquet_parts(source: Any, columns: Sequence[str] | None) -> list[ParquetPar
                     "Write the file again with that type, or leave the column out with columns=[...]."
                 )
         small = all(str(each) in ("float", "halffloat") for each in types.values())
-        parts.append(
-            ParquetPart(str(path.absolute()), tuple(types), metadata.num_rows, "float32" if small else "float64")
-        )
+        dtype = "float32" if small else "float64"
+        parts.append(ParquetPart(str(path.absolute()), tuple(types), metadata.num_rows, dtype))
     return parts
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:10]))
 
 
 def _data_columns(schema: Any) -> tuple[str, ...]:
@@ -262,12 +261,13 @@ def _data_columns(schema: Any) -> tuple[str, ...]:
 
 
 def _type(path: Path, schema: Any, name: str) -> Any:
-    if name not in schema.names:
+    count = schema.names.count(name)
+    if not count:
         raise ValueError(
-            f"{path} must have the column {name!r}; it has {', '.join(map(repr, schema.names[:10]))}. Write the file "
-            "again with that column, or pass columns=[...]."
+            f"{path} must have the column {name!r}; it has {_listed(schema.names)}. Write the file again with that "
+            "column, or pass columns=[...]."
         )
-    if (count := schema.names.count(name)) > 1:
+    if count > 1:
         raise ValueError(
             f"{path} must have one column {name!r}; got {count}. Write the file again with different names, or leave "
             "the column out with columns=[...]."
@@ -293,7 +293,7 @@ def is_dask_array(source: Any) -> bool:
 
 
 def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
-    """Return the partitions of a Dask array, which :mod:`drsne.distributed.spool` writes to ``folder``."""
+    """Return the partitions of a Dask array, whose blocks :func:`store` writes to ``folder``."""
     if source.ndim != 2 or source.dtype.kind not in "biuf" or source.shape[1] == 0:
         raise ValueError(
             f"source must be a Dask array of numbers with two dimensions and at least one column; got shape "
@@ -310,3 +310,29 @@ def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
         ArrayPart(str(folder / f"{name}.npy"), f"{name}.parquet", int(size), int(source.shape[1]), block)
         for block, (name, size) in enumerate(zip(names, sizes, strict=True))
     ]
+
+
+def store(part: ArrayPart, number: int, block: Any) -> None:
+    """Write a block of a Dask array, which has been computed, to the file of its partition.
+
+    All stages read the blocks again, so they are written to the work folder first.
+    """
+    if np.ma.is_masked(block):
+        raise ValueError(
+            f"Block {number} of the Dask array must have no masked values. Fill them in, for example with "
+            "dask.array.ma.filled, or drop their rows."
+        )
+    rows = np.asarray(block.toarray() if hasattr(block, "toarray") else block)  # some blocks are sparse
+    rows = np.ascontiguousarray(rows, dtype=np.float32 if rows.dtype == np.float32 else np.float64)
+    if rows.shape != (part.n_rows, part.n_columns):
+        raise ValueError(
+            f"Block {number} of the Dask array must have the shape {(part.n_rows, part.n_columns)}, as the array "
+            f"says; got {rows.shape}. Compute the array without drsne to find the step that changes it."
+        )
+    path = Path(part.path)
+    with writing(path), replacing(path) as temporary, temporary.open("wb") as stream:
+        # np.save writes through a second stream of C, which loses the end of a file on a full disk without an error.
+        np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(rows))
+        stream.write(rows.data)
+        stream.flush()
+        os.fsync(stream.fileno())

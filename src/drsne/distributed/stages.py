@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from drsne import checks
-from drsne.distributed import cluster, concentration, landmark_map, landmarks, placing, scores, spool, statistics
+from drsne.distributed import cluster, concentration, landmarks, placing, sources
 from drsne.distributed.sources import Part
-from drsne.distributed.work import Work, writing
+from drsne.distributed.work import (
+    CONCENTRATION,
+    INPUT,
+    LANDMARKS,
+    MAP,
+    OUTPUT,
+    QUERIES,
+    SCORES,
+    STATISTICS,
+    Work,
+    writing,
+)
 from drsne.estimators.drsne import DRSNE
 from drsne.progress import ProgressBar
 
 _SAMPLE = 5_000  # smallest number of rows of the uniform sample
-_BOUND = "bound"  # file with the bound on the random numbers of landmarks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +45,7 @@ class Run:
     n_jobs: int | None
     verbose: int
     client: Any = None
+    array: Any = None  # the Dask array of the data, or None for Parquet files
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -49,24 +58,20 @@ class Run:
         """The number of threads of a task. Tasks on workers have one thread each."""
         return self.n_jobs if self.client is None else 1
 
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Write down how long a stage takes."""
-        begin = time.perf_counter()
-        yield
-        self.seconds[stage] = round(time.perf_counter() - begin, 3)
-
     def each(
         self,
         label: str,
         function: Callable[..., Any],
         missing: Sequence[int],
-        arguments: Callable[[int], tuple[Any, ...]],
+        *arguments: Any,
         done: Callable[[int], None] = lambda number: None,
-        *,
-        lazy: bool = False,
+        blocks: Sequence[Any] = (),
     ) -> None:
-        """Call a function for the missing partitions, with a progress bar over the rows of all partitions."""
+        """Call a function for the missing partitions, with a progress bar over the rows of all partitions.
+
+        The function gets a partition, its number and the ``arguments``, and at last its delayed block if there are
+        ``blocks``. ``done`` is called with the number when a call has finished.
+        """
         finished = self.n_rows - sum(self.parts[number].n_rows for number in missing)
         with ProgressBar(self.n_rows, label, visible=bool(self.verbose), preparing="starting ...") as bar:
 
@@ -76,92 +81,75 @@ class Run:
                 finished += self.parts[number].n_rows
                 bar(finished, {})
 
-            cluster.run(function, {number: arguments(number) for number in missing}, self.client, count, lazy=lazy)
+            calls = {n: (self.parts[n], n, *arguments, *blocks[n : n + 1]) for n in missing}
+            cluster.run(function, calls, self.client, count, lazy=bool(blocks))
 
 
-def run_all(run: Run, array: Any) -> None:
-    """Run all stages. ``array`` is the Dask array of the data, or None for Parquet files."""
-    for stage, function in (
-        (statistics.STAGE, _statistics),
-        (landmarks.STAGE, _landmarks),
-        (concentration.STAGE, _concentration),
-        (landmark_map.STAGE, _map),
-        (placing.STAGE, _place),
-        (scores.STAGE, _scores),
-    ):
-        if stage == statistics.STAGE and array is not None:
-            with run.timed(spool.STAGE):
-                _spool(run, array)
-        with run.timed(stage):
-            function(run)
-    for path in (*run.work.folder.glob(f"{spool.STAGE}/*"), *run.work.folder.rglob(".*.*")):
+def run_all(run: Run) -> None:
+    """Run all stages, and write down how long they take."""
+    stages = {
+        INPUT: _store,
+        STATISTICS: _statistics,
+        LANDMARKS: _landmarks,
+        CONCENTRATION: _concentration,
+        MAP: _map,
+        OUTPUT: _place,
+        SCORES: _scores,
+    }
+    if run.array is None:
+        del stages[INPUT]
+    for stage, function in stages.items():
+        begin = time.perf_counter()
+        function(run)
+        run.seconds[stage] = round(time.perf_counter() - begin, 3)
+    for path in (*run.work.folder.glob(f"{INPUT}/*"), *run.work.folder.rglob(".*.*")):
         path.unlink(missing_ok=True)  # blocks of a Dask array, and files that killed processes have left
 
 
-def _spool(run: Run, array: Any) -> None:
-    run.work.missing(spool.STAGE, 0)  # makes the folder
-    if _finished(run):
+def _store(run: Run) -> None:
+    run.work.missing(INPUT, 0)  # makes the folder
+    if not _unplaced(run) and run.work.path(SCORES, ending="json").exists():  # nothing reads the data again
         return
-    blocks = spool.lazy_blocks(array)
+    blocks = list(run.array.rechunk({1: -1}).to_delayed()[:, 0])
     missing = [number for number, part in enumerate(run.parts) if not Path(part.path).exists()]
-    run.each("array", spool.store, missing, lambda number: (blocks[number], run.parts[number]), lazy=True)
-
-
-def _finished(run: Run) -> bool:
-    """Return whether all stages that read the data are finished."""
-    return not _unplaced(run) and run.work.load_json(scores.STAGE) is not None
+    run.each("array", sources.store, missing, blocks=blocks)
 
 
 def _statistics(run: Run) -> None:
     work, size = run.work, max(_SAMPLE, run.n_scored, run.n_landmarks // 4)
-    if work.path(statistics.STAGE).exists():
-        return
-    share = statistics.share_for(size, run.n_rows)
-    run.each(
-        "statistics",
-        statistics.summarize,
-        work.missing(statistics.STAGE, len(run.parts)),
-        partial(_arguments, run, (work, run.seed, share)),
-    )
-    statistics.merge(work, len(run.parts), size)
+    if not work.path(STATISTICS).exists():
+        missing = work.missing(STATISTICS, len(run.parts))
+        run.each("statistics", landmarks.summarize, missing, work, run.seed, size, run.n_rows)
+        landmarks.merge_statistics(work, len(run.parts), size)
 
 
 def _landmarks(run: Run) -> None:
     work, law = run.work, landmarks.Law(run.estimator.metric, run.coverage)
-    while not work.path(landmarks.STAGE).exists():
-        if work.load_json(_BOUND) is None:
-            work.save_json(_BOUND, landmarks.bound(work, law, run.n_landmarks))
-        rest = work, run.seed, law, float(work.load_json(_BOUND)), run.threads
-        missing = work.missing(landmarks.STAGE, len(run.parts))
-        run.each("landmarks", landmarks.draw, missing, partial(_arguments, run, rest))
+    path = work.path("bound", ending="json")
+    while not work.path(LANDMARKS).exists():
+        if (bound := work.load_json(path)) is None:
+            bound = landmarks.bound(work, law, run.n_landmarks)
+            work.save_json(path, bound)
+        missing = work.missing(LANDMARKS, len(run.parts))
+        run.each("landmarks", landmarks.draw, missing, work, run.seed, law, float(bound), run.threads)
         if not landmarks.merge(work, len(run.parts), run.n_landmarks):  # the bound was too small, which is unlikely
             for number in range(len(run.parts)):
-                work.path(landmarks.STAGE, number).unlink(missing_ok=True)
-            work.save_json(_BOUND, 2.0 * float(work.load_json(_BOUND)))
-
-
-def _arguments(run: Run, rest: tuple[Any, ...], number: int) -> tuple[Any, ...]:
-    return run.parts[number], number, *rest
+                work.path(LANDMARKS, number).unlink(missing_ok=True)
+            work.save_json(path, 2.0 * float(bound))
 
 
 def _concentration(run: Run) -> None:
     work, metric = run.work, run.estimator.metric
-    if not work.path(concentration.QUERIES).exists():
+    if not work.path(QUERIES).exists():
         k = int(run.estimator.density_neighbors) + 1  # a landmark is its own nearest row
         concentration.prepare(work, metric, k, run.n_checked, run.n_jobs)
     merged = concentration.Merged(work, len(run.parts))
-    run.each(
-        "concentration",
-        concentration.search,
-        merged.missing,
-        partial(_arguments, run, (work, metric, run.threads)),
-        merged.add,
-    )
+    run.each("concentration", concentration.search, merged.missing, work, metric, run.threads, done=merged.add)
 
 
 def _map(run: Run) -> None:
-    if not (run.work.folder / landmark_map.FILE).exists():
-        landmark_map.fit(run.work, run.estimator, run.n_jobs, run.verbose)
+    if not (run.work.folder / placing.MODEL).exists():
+        placing.fit(run.work, run.estimator, run.n_jobs, run.verbose)
 
 
 def _unplaced(run: Run) -> list[int]:
@@ -172,17 +160,15 @@ def _unplaced(run: Run) -> list[int]:
 def _place(run: Run) -> None:
     with writing(run.output):
         run.output.mkdir(parents=True, exist_ok=True)
-    run.work.missing(placing.STAGE, 0)  # makes the folder
+    run.work.missing(OUTPUT, 0)  # makes the folder
     unplaced = _unplaced(run)
-    recorded = [number for number in unplaced if run.work.path(placing.STAGE, number, "json").exists()]
-    changed = [name for name in (run.parts[number].name for number in recorded) if (run.output / name).exists()]
-    if changed:
+    recorded = [run.parts[number].name for number in unplaced if run.work.path(OUTPUT, number, "json").exists()]
+    if changed := [name for name in recorded if (run.output / name).exists()]:
         checks.warn(
             f"Files of {run.output} are damaged or were changed ({len(changed)}, the first one is {changed[0]}). They "
             "are written again."
         )
-    arguments = partial(_arguments, run, (run.work, run.output, run.threads))
-    run.each("places", placing.place, unplaced, arguments)
+    run.each("places", placing.place, unplaced, run.work, run.output, run.threads)
     names = {part.name for part in run.parts}
     endings = {Path(name).suffix for name in names}
     for path in run.output.glob(".*"):  # files that workers were writing when they were killed
@@ -191,19 +177,9 @@ def _place(run: Run) -> None:
 
 
 def _scores(run: Run) -> None:
-    if run.work.load_json(scores.STAGE) is None:
+    path = run.work.path(SCORES, ending="json")
+    if run.work.load_json(path) is None:
         with ProgressBar(1, "scores", visible=bool(run.verbose), preparing="computing ...") as bar:
-            found = scores.score(run.work, run.parts, run.output, run.n_scored, run.n_checked, run.seed)
+            found = placing.score(run.work, run.parts, run.output, run.n_scored, run.n_checked, run.seed)
             bar(1, {})
-        run.work.save_json(scores.STAGE, found)
-
-
-def check_sizes(run: Run) -> None:
-    """Raise an error if there are too few rows, and warn if all of them are landmarks."""
-    if run.n_rows < 10:
-        raise ValueError(f"source must have at least 10 rows; got {run.n_rows}. Use drsne.DRSNE for small data.")
-    if run.n_landmarks >= run.n_rows:
-        checks.warn(
-            f"All {run.n_rows} rows are landmarks, because n_landmarks={run.n_landmarks}. Use drsne.DRSNE for data "
-            "that fit into memory, or lower n_landmarks."
-        )
+        run.work.save_json(path, found)

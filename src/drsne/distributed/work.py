@@ -19,6 +19,17 @@ from numpy.typing import NDArray
 
 from drsne.io.writing import lock, replacing
 
+# The stages, which are also the names of their files and folders.
+INPUT, STATISTICS, LANDMARKS, CONCENTRATION, MAP, OUTPUT, SCORES = (
+    "input",
+    "statistics",
+    "landmarks",
+    "concentration",
+    "landmark_map",
+    "output",
+    "scores",
+)
+QUERIES = "queries"  # the file with the rows whose neighbours are searched
 MANIFEST = "manifest.json"
 _LOCK = "lock"
 _FORMAT = 1  # version of the files in the folder
@@ -65,15 +76,13 @@ class Work:
             found = os.fstat(stream.fileno())
         return found.st_mtime_ns, found.st_size, found.st_ino
 
-    def save_json(self, name: str, value: Any) -> None:
+    def save_json(self, path: Path, value: Any) -> None:
         """Write a value as JSON."""
-        path = self.folder / f"{name}.json"
         with writing(path), replacing(path) as temporary:
             temporary.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
-    def load_json(self, name: str) -> Any:
+    def load_json(self, path: Path) -> Any:
         """Return a value that was written as JSON, or None if there is none."""
-        path = self.folder / f"{name}.json"
         try:
             return json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -99,32 +108,31 @@ class Work:
         finally:
             os.close(file)
 
-    def claim(self, settings: Mapping[str, Any], parts: Sequence[Any], first: str) -> None:
+    def claim(self, settings: Mapping[str, Any], parts: Sequence[Any]) -> None:
         """Write down what this run computes, or raise an error if the folder belongs to a run of something else.
 
-        ``first`` is the stage that reads all partitions first, and so finds missing values and damaged files. While
+        The stage of the statistics reads all partitions first, and so finds missing values and damaged files. While
         there are only results of its partitions, partitions can be repaired.
         """
-        found = self.load_json(MANIFEST.removesuffix(".json"))
+        path = self.folder / MANIFEST
+        found = self.load_json(path)
         known = {each["name"]: each for each in (found or {}).get("source", [])}
         source = [part.identity(known.get(part.name)) for part in parts]
         wanted = json.loads(json.dumps({"format": _FORMAT, "settings": dict(settings), "source": source}))
         if found == wanted:
             return
-        if found is not None and _contents(found) == _contents(wanted):  # files were copied or touched
-            self.save_json(MANIFEST.removesuffix(".json"), wanted)
-            return
-        repaired = [] if found is None or self.has_results(besides=(MANIFEST, first)) else _repaired(found, wanted)
-        if found is None or repaired:
+        if found is not None and _contents(found) != _contents(wanted):  # otherwise, files were copied or touched
+            begun = self.has_results(besides=(MANIFEST, STATISTICS))
+            repaired = [] if begun else _repaired(_contents(found), _contents(wanted))
+            if not repaired:
+                raise ValueError(
+                    f"{self.folder} holds an unfinished or finished run with {_difference(found, wanted)}, so this run "
+                    "cannot continue it. Repeat the call with the earlier settings and data, choose another output, or "
+                    "remove that folder and the output to start again."
+                )
             for part in repaired:
-                self.path(first, part).unlink(missing_ok=True)
-            self.save_json(MANIFEST.removesuffix(".json"), wanted)
-        else:
-            raise ValueError(
-                f"{self.folder} holds an unfinished or finished run with {_difference(found, wanted)}, so this run "
-                "cannot continue it. Repeat the call with the earlier settings and data, choose another output, or "
-                "remove that folder and the output to start again."
-            )
+                self.path(STATISTICS, part).unlink(missing_ok=True)
+        self.save_json(path, wanted)
 
 
 def _contents(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,9 +141,8 @@ def _contents(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {**manifest, "source": source}
 
 
-def _repaired(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[int]:
+def _repaired(found: dict[str, Any], wanted: dict[str, Any]) -> list[int]:
     """Return the partitions whose first results have to be computed again, or none if more than the rows differs."""
-    found, wanted = _contents(found), _contents(wanted)
     before, now = found["source"], wanted["source"]
     if {**found, "source": now} != wanted or [each["name"] for each in before] != [each["name"] for each in now]:
         return []
@@ -150,10 +157,9 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
         return "files of another version of drsne"
     before, now = found.get("settings", {}), wanted["settings"]
     for name in sorted({*before, *now}):
-        if name == "array" and before.get(name) != now.get(name):
-            return f"another Dask array ({before.get(name)} instead of {now.get(name)})"
         if before.get(name) != now.get(name):
-            return f"other settings ({name}={before.get(name)} instead of {now.get(name)})"
+            values = f"{before.get(name)} instead of {now.get(name)}"
+            return f"another Dask array ({values})" if name == "array" else f"other settings ({name}={values})"
     parts, new = _contents(found)["source"], _contents(wanted)["source"]
     if len(parts) != len(new):
         return f"other data ({len(parts)} partitions instead of {len(new)})"
@@ -169,8 +175,12 @@ def reading(path: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ValueError(unseen(str(path))) from error
     except (ValueError, EOFError, KeyError, BadZipFile, zlib.error) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path} is damaged ({reason}). Remove it and call fit again.") from error
+        raise ValueError(f"{path} is damaged ({reason(error)}). Remove it and call fit again.") from error
+
+
+def reason(error: BaseException) -> str:
+    """Return the message of an error of another package as part of a sentence."""
+    return " ".join((str(error) or repr(error)).split())[:200]
 
 
 def unseen(path: str) -> str:
@@ -187,11 +197,10 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        reason = "The disk is full" if full else (error.strerror or str(error))
-        forbidden = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-        todo = "Free some space" if full else "Make the folder writable" if forbidden else "Remove the cause"
-        raise OSError(
-            error.errno,
-            f"Could not write {path}: {reason}. {todo} and call fit again; what is finished is kept",
-        ) from error
+        cause, todo = error.strerror or str(error), "Remove the cause"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            cause, todo = "The disk is full", "Free some space"
+        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            todo = "Make the folder writable"
+        message = f"Could not write {path}: {cause}. {todo} and call fit again; what is finished is kept"
+        raise OSError(error.errno, message) from error
