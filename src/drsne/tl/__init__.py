@@ -5,7 +5,6 @@ results into it. They need anndata (``pip install 'drsne[anndata]'``), which is 
 do not need scanpy.
 """
 
-from drsne.tl.cells import drsne, fit
-from drsne.tl.new_cells import transform
+from drsne.tl.cells import drsne, fit, transform
 
 __all__ = ["drsne", "fit", "transform"]

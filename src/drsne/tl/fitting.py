@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drsne import checks
-from drsne.checks import package
 from drsne.estimators.drsne import DRSNE
 from drsne.tl import graph as graphs
 from drsne.tl.representation import Representation, choose
@@ -21,7 +20,7 @@ _NOT_STORED = ("pca_components", "keep_affinities", "verbose")  # n_pcs replaces
 
 def check_cells(adata: Any, at_least: int, *, copy: bool = False) -> None:
     """Raise an error unless ``adata`` is an AnnData object with enough cells, to which results can be written."""
-    if not isinstance(adata, package("anndata", "drsne.tl needs", "anndata").AnnData):
+    if not isinstance(adata, checks.package("anndata", "drsne.tl needs", "anndata").AnnData):
         way_out = "For an array or a data frame, use drsne.DRSNE().fit(X)."
         if hasattr(adata, "mod"):
             way_out = "Pass one of its modalities, such as mdata.mod['rna']."
@@ -43,14 +42,15 @@ def check_key(key_added: Any) -> None:
 
 
 def write_map(adata: Any, model: DRSNE, representation: Representation, key: str | None, key_added: str | None) -> None:
-    """Write the map of a fitted model into an AnnData object."""
-    used = {"use_rep": representation.use_rep, "n_pcs": representation.n_pcs, "neighbors_key": key}
-    used["mask_var"] = "highly_variable" if representation.masked else None
+    """Write the map of a fitted model into an AnnData object. ``key`` is that of the graph that was reused."""
     metric = model.metric if isinstance(model.metric, str) else getattr(model.metric, "__name__", "a function")
-    own = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_STORED}
-    params = _plain({**own, "metric": metric, **used})
+    params = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_STORED}
+    params |= {"metric": metric, "use_rep": representation.use_rep, "n_pcs": representation.n_pcs}
+    params |= {"neighbors_key": key, "mask_var": "highly_variable" if representation.masked else None}
+    # An h5ad file can hold numbers and texts, but not None, arrays or objects.
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
     results = {
-        "params": params,
+        "params": {name: value for name, value in plain.items() if isinstance(value, bool | int | float | str)},
         **{name.removesuffix("_"): float(getattr(model, name)) for name in _RESULTS},
         "n_iter": int(model.n_iter_),
     }
@@ -58,16 +58,10 @@ def write_map(adata: Any, model: DRSNE, representation: Representation, key: str
     write(adata, key_added, np.asarray(model.embedding_), columns, results)
 
 
-def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that an h5ad file can hold: numbers and texts, but not None, arrays or objects."""
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
-    return {name: value for name, value in plain.items() if isinstance(value, bool | int | float | str)}
-
-
 def write(adata: Any, key_added: str | None, places: Any, columns: Mapping[str, Any], results: dict[str, Any]) -> None:
     """Write positions, columns of ``obs`` and other results into an AnnData object, under the names of scanpy."""
-    in_obsm, name = ("X_drsne", "drsne") if key_added is None else (key_added, key_added)
-    adata.obsm[in_obsm] = places
+    name = key_added or "drsne"
+    adata.obsm[key_added or "X_drsne"] = places
     for column, values in columns.items():
         adata.obs[f"{name}_{column}"] = values
     adata.uns[name] = results
@@ -92,25 +86,25 @@ class Fitted(NamedTuple):
 
 def fitted(
     adata: Any,
-    named: Mapping[str, Any],
-    *,
+    parameters: Mapping[str, Any],
     use_rep: str | None,
     n_pcs: int | None,
     neighbors_key: str | bool | None,
     key_added: str | None,
+    *,
     for_new_cells: bool,
 ) -> Fitted:
-    """Return a model that is fitted to the cells. ``named`` are the parameters of DRSNE.
+    """Return a model that is fitted to the cells. ``parameters`` are those of DRSNE.
 
     If ``for_new_cells`` is True, check whether the graph allows new cells to be placed.
     """
     check_key(key_added)
-    _check_names(named)
+    _check_names(parameters)
     key = _graph_key(adata, neighbors_key)
     built = graphs.parameters_of(adata, key) if isinstance(neighbors_key, str) and key else {}
     if use_rep is None and n_pcs is None:
         use_rep, n_pcs = built.get("use_rep"), built.get("n_pcs")
-    model = DRSNE(**named)
+    model = DRSNE(**parameters)
     if model.metric is None:
         model.metric = built.get("metric", "euclidean")
     model._checked_parameters()
@@ -121,15 +115,9 @@ def fitted(
             "Pass another name."
         )
     if key is not None:
-        suggested = _suggested(representation, use_rep, model.metric)
-        model.neighbors = graphs.reusable(adata, key, representation, _settings(model), suggested=suggested)
+        model.neighbors = graphs.reusable(adata, key, representation, model, asked_for=use_rep)
     model.pca_components = representation.n_pcs if representation.computes_pca else None
     return Fitted(model, representation, key if _fit(model, representation.X, for_new_cells=for_new_cells) else None)
-
-
-def _settings(model: DRSNE) -> graphs.Settings:
-    sizes = float(model.perplexity), int(model.density_neighbors)
-    return graphs.Settings(model.metric, *sizes, model.objective, model.n_jobs)
 
 
 def _fit(model: DRSNE, X: Any, *, for_new_cells: bool) -> bool:
@@ -145,21 +133,21 @@ def _fit(model: DRSNE, X: Any, *, for_new_cells: bool) -> bool:
     model.neighbors = None  # a later update has other cells, and the graph would only take up memory
     reference = model._reference
     if for_new_cells and graph is not None and reference is not None:
-        searched = graphs.lists_nearest(graph, X, _settings(model))
+        searched = graphs.lists_nearest(graph, X, model)
         model._reference = replace(reference, training=replace(reference.training, given=not searched))
     return graph is not None
 
 
-def _check_names(named: Mapping[str, Any]) -> None:
+def _check_names(parameters: Mapping[str, Any]) -> None:
     """Raise an error for names that are not parameters, and for parameters that an AnnData object replaces."""
     known = DRSNE().get_params(deep=False)
-    for name in named:
+    for name in parameters:
         if name in _REPLACED:
             raise TypeError(f"drsne.tl has no parameter {name!r}. {_REPLACED[name]}, or use drsne.DRSNE for arrays.")
         hint = checks.did_you_mean(name, [*_OWN_NAMES, *known])
         if name not in known and any(repr(own) in hint for own in _OWN_NAMES):
             raise TypeError(f"drsne.tl has no parameter {name!r}. {hint}")
-    if isinstance(named.get("metric"), str) and named.get("metric") == "precomputed":
+    if isinstance(metric := parameters["metric"], str) and metric == "precomputed":
         raise ValueError(
             "metric must not be 'precomputed' in drsne.tl, which computes distances from a representation. Use "
             "drsne.DRSNE(metric='precomputed').fit(adata.obsp['distances'])."
@@ -175,11 +163,3 @@ def _graph_key(adata: Any, neighbors_key: Any) -> str | None:
     if not isinstance(neighbors_key, str):
         raise TypeError(f"neighbors_key must be a key of adata.uns, False or None; got {neighbors_key!r}. Pass a text.")
     return neighbors_key
-
-
-def _suggested(representation: Representation, use_rep: str | None, metric: Any) -> str:
-    """Return the arguments of ``sc.pp.neighbors`` that lead to a graph of the same representation and metric."""
-    arguments = "" if use_rep is None else f", use_rep={use_rep!r}"
-    if representation.n_pcs is not None and not representation.computes_pca:
-        arguments += f", n_pcs={representation.n_pcs}"
-    return arguments if metric == "euclidean" else f"{arguments}, metric={metric!r}"

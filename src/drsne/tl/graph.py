@@ -8,8 +8,8 @@ was built. Otherwise, a warning states the reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,21 +30,13 @@ _TOLERANCE = 2e-3  # relative; distances in single precision are closer, and tho
 _AGREEING = 0.9  # share of the sampled distances that must agree; approximate searches miss a few neighbours
 
 
-class Settings(NamedTuple):
-    """The settings of a fit that determine which graph can be reused."""
-
-    metric: Any
-    perplexity: float
-    density_neighbors: int
-    objective: Any
-    n_jobs: int | None
-
-    def needed(self, n_obs: int) -> int:
-        """Return the number of neighbours that a fit needs for every cell, not counting the cell itself."""
-        calibration = DEFAULT_CALIBRATION if self.objective is None else self.objective.calibration
-        for_perplexity = math.ceil(_NEIGHBORS_PER_PERPLEXITY * self.perplexity)
-        wanted = max(for_perplexity, calibration.n_neighbors(self.perplexity, n_obs), self.density_neighbors)
-        return min(n_obs - 1, wanted)
+def _needed(model: Any, n_obs: int) -> int:
+    """Return the number of neighbours that a fit needs for every cell, not counting the cell itself."""
+    calibration = DEFAULT_CALIBRATION if model.objective is None else model.objective.calibration
+    perplexity = float(model.perplexity)
+    for_perplexity = math.ceil(_NEIGHBORS_PER_PERPLEXITY * perplexity)
+    wanted = max(for_perplexity, calibration.n_neighbors(perplexity, n_obs), int(model.density_neighbors))
+    return min(n_obs - 1, wanted)
 
 
 def parameters_of(adata: Any, key: str) -> dict[str, Any]:
@@ -61,101 +53,92 @@ def parameters_of(adata: Any, key: str) -> dict[str, Any]:
 
 
 def reusable(
-    adata: Any, key: str, representation: Representation, settings: Settings, *, suggested: str
+    adata: Any, key: str, representation: Representation, model: Any, *, asked_for: str | None
 ) -> sp.csr_matrix | None:
     """Return the graph of distances in an AnnData object if a fit can use it. Otherwise warn, and return None.
 
-    ``suggested`` are further arguments for ``sc.pp.neighbors`` that lead to a graph of this representation.
+    ``asked_for`` is the representation that the user has named.
     """
-    graph, reason = _usable(adata, key, representation, settings)
-    if reason is None:
+    graph = _usable(adata, key, representation, model)
+    if not isinstance(graph, str):
         return graph
-    needed = settings.needed(adata.n_obs)
+    suggested = "" if asked_for is None else f", use_rep={asked_for!r}"
+    if representation.n_pcs is not None and not representation.computes_pca:
+        suggested += f", n_pcs={representation.n_pcs}"
+    suggested += "" if model.metric == "euclidean" else f", metric={model.metric!r}"
     checks.warn(
-        f"The neighbour graph adata.uns[{key!r}] was not used, because {reason}. Neighbours were computed from "
+        f"The neighbour graph adata.uns[{key!r}] was not used, because {graph}. Neighbours were computed from "
         f"{representation.described} instead. To reuse a graph, call sc.pp.neighbors(adata, "
-        f"n_neighbors={needed + 1}{suggested}, key_added={_SUGGESTED_KEY!r}) and pass "
+        f"n_neighbors={_needed(model, adata.n_obs) + 1}{suggested}, key_added={_SUGGESTED_KEY!r}) and pass "
         f"neighbors_key={_SUGGESTED_KEY!r}. To ignore graphs, pass neighbors_key=False."
     )
     return None
 
 
-def _usable(
-    adata: Any, key: str, representation: Representation, settings: Settings
-) -> tuple[sp.csr_matrix | None, str | None]:
-    """Return the graph, or None and the reason why it cannot be used."""
+def _usable(adata: Any, key: str, representation: Representation, model: Any) -> sp.csr_matrix | str:
+    """Return the graph, or the reason why it cannot be used."""
     params, entry = parameters_of(adata, key), adata.uns[key]
     place = str(entry.get("distances_key", "distances")) if isinstance(entry, Mapping) else "distances"
     if place not in adata.obsp:
-        return None, f"adata.obsp has no {place!r}"
-    stored = adata.obsp[place]
-    if not sp.issparse(stored):
-        return None, f"adata.obsp[{place!r}] is not a sparse matrix"
+        return f"adata.obsp has no {place!r}"
+    if not sp.issparse(adata.obsp[place]):
+        return f"adata.obsp[{place!r}] is not a sparse matrix"
     if representation.computes_pca:
-        return None, f"the principal components are computed from adata.X, and not taken from {PCA_KEY!r}"
-    graph = sp.csr_matrix(stored)
-    if graph.nnz == 0 or not _measures(graph, representation.X, settings):
-        metric = settings.metric if isinstance(settings.metric, str) else "the given function"
+        return f"the principal components are computed from adata.X, and not taken from {PCA_KEY!r}"
+    graph = sp.csr_matrix(adata.obsp[place])
+    if graph.nnz == 0 or not _measures(graph, representation.X, model):
+        metric = model.metric if isinstance(model.metric, str) else "the given function"
         reason = f"its distances are not those of {representation.described} with metric={metric!r}"
-        return None, f"{reason}{_built_with(params, key)}"
-    have, needed = available(graph), settings.needed(adata.n_obs)
+        known = [f"{name}={params[name]!r}" for name in ("use_rep", "n_pcs", "metric") if params.get(name) is not None]
+        if known:
+            reason += f" (it was built with {', '.join(known)}; to embed the same, pass only neighbors_key={key!r})"
+        return reason
+    have, needed = available(graph), _needed(model, adata.n_obs)
     if have < needed:
-        return None, (
+        return (
             f"it has only {have} neighbours for some cells, not counting the cell itself, and "
-            f"perplexity={settings.perplexity:g} with density_neighbors={settings.density_neighbors} needs {needed}"
+            f"perplexity={model.perplexity:g} with density_neighbors={model.density_neighbors} needs {needed}"
         )
-    return graph, None
+    return graph
 
 
-def _built_with(params: Mapping[str, Any], key: str) -> str:
-    """Return how a graph was built, and how to embed the cells in the same way."""
-    known = [f"{name}={params[name]!r}" for name in ("use_rep", "n_pcs", "metric") if params.get(name) is not None]
-    if not known:
-        return ""
-    return f" (it was built with {', '.join(known)}; to embed the same, pass only neighbors_key={key!r})"
+def _sampled(graph: sp.csr_matrix) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.float64]]]:
+    """Yield some cells, with the other cells in their lists of the graph, and the distances of these."""
+    n_obs = graph.shape[0]
+    for cell in np.unique(np.linspace(0, n_obs - 1, min(n_obs, _SAMPLED_CELLS)).astype(np.intp)):
+        listed = slice(graph.indptr[cell], graph.indptr[cell + 1])
+        others = graph.indices[listed] != cell
+        yield int(cell), graph.indices[listed][others], np.sort(graph.data[listed][others])
 
 
-def _sampled(n_obs: int) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, n_obs - 1, min(n_obs, _SAMPLED_CELLS)).astype(np.intp))
+def _rows(X: Any) -> Any:
+    """Return rows as the search for neighbours needs them."""
+    return sp.csr_matrix(X, dtype=np.float64) if sp.issparse(X) else np.ascontiguousarray(X, dtype=np.float64)
 
 
-def _rows(X: Any, rows: Any = None) -> Any:
-    """Return some rows as the search for neighbours needs them."""
-    some = X if rows is None else X[rows]
-    return sp.csr_matrix(some, dtype=np.float64) if sp.issparse(X) else np.ascontiguousarray(some, dtype=np.float64)
-
-
-def _measures(graph: sp.csr_matrix, X: Any, settings: Settings) -> bool:
+def _measures(graph: sp.csr_matrix, X: Any, model: Any) -> bool:
     """Return whether the distances of a graph are those between the rows of ``X``, for a sample of the cells."""
-    agreeing = []
-    with Workers(settings.n_jobs) as workers:
-        for cell in _sampled(len(graph.indptr) - 1):
-            listed = slice(graph.indptr[cell], graph.indptr[cell + 1])
-            others = graph.indices[listed] != cell
-            indices, stored = graph.indices[listed][others], graph.data[listed][others]
-            if len(indices) == 0:
-                continue
-            among = _rows(X, np.concatenate([[cell], indices]))
-            first = np.zeros(1, dtype=np.intp)
-            found = nearest(among, len(indices), metric=settings.metric, workers=workers, rows=first)
-            agreeing.append(_near(np.sort(stored), found.distances[0]))
+    agreeing, first = [], np.zeros(1, dtype=np.intp)
+    with Workers(model.n_jobs) as workers:
+        for cell, others, stored in _sampled(graph):
+            if len(others):
+                among = _rows(X[np.concatenate([[cell], others])])
+                found = nearest(among, len(others), metric=model.metric, workers=workers, rows=first)
+                agreeing.append(_near(stored, found.distances[0]))
     return bool(agreeing) and float(np.concatenate(agreeing).mean()) >= _AGREEING
 
 
-def lists_nearest(graph: sp.csr_matrix, X: Any, settings: Settings) -> bool:
+def lists_nearest(graph: sp.csr_matrix, X: Any, model: Any) -> bool:
     """Return whether the neighbours in a graph are the nearest ones in ``X``, for a sample of the cells.
 
     This holds for an ordinary graph, but not for a graph that balances batches. New cells are placed by their nearest
     neighbours, so they can be placed only in the map of an ordinary graph.
     """
-    k, cells = settings.needed(X.shape[0]), _sampled(X.shape[0])
-    with Workers(settings.n_jobs) as workers:
-        found = nearest(_rows(X), k, metric=settings.metric, workers=workers, rows=cells).distances
-    agreeing = []
-    for cell, distances in zip(cells, found, strict=True):
-        listed = slice(graph.indptr[cell], graph.indptr[cell + 1])
-        stored = np.sort(graph.data[listed][graph.indices[listed] != cell])
-        agreeing.append(_near(stored[:k], distances))
+    k, sampled = _needed(model, X.shape[0]), list(_sampled(graph))
+    cells = np.array([cell for cell, _, _ in sampled], dtype=np.intp)
+    with Workers(model.n_jobs) as workers:
+        found = nearest(_rows(X), k, metric=model.metric, workers=workers, rows=cells).distances
+    agreeing = [_near(stored[:k], each) for (_, _, stored), each in zip(sampled, found, strict=True)]
     return float(np.concatenate(agreeing).mean()) >= _AGREEING
 
 
