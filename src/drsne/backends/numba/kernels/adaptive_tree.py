@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel
 
 N_SUMMED = 20  # number of rows in the summary of a node (see moments)
 EXTENT = 14  # the row of the largest extent
@@ -129,111 +129,156 @@ def combine(first, last, after, height, summed, bounds):  # type: ignore[no-unty
         summed[10, v], summed[11, v], summed[12, v], summed[13, v] = xb, yb, zb, bb
 
 
-@kernel
-def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the sums for the points of leaves lo to hi in two dimensions.
+@inlined
+def _derivatives(a, b, s, one):  # type: ignore[no-untyped-def]
+    """Return the kernel w of a target with the scale ``a`` and its derivatives by the squared distance s and b.
 
-    A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
-    times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
-    their scales (eq. 55).
+    They are w, ws, wss and wsss, then wbs, wbss, wbb and wbbs.
+    """
+    two = one + one
+    three = two + one
+    h = a * b
+    m = one / (h + s)
+    w = h * m
+    r = s * m  # one minus the kernel
+    ws = -w * m
+    wss = -two * ws * m
+    wsss = -three * wss * m
+    am = a * m
+    wbs = am * m * (w - r)
+    wbss = two * am * m * m * (r - two * w)
+    wbb = -two * am * am * r
+    wbbs = two * am * am * m * (two * r - w)
+    return w, ws, wss, wsss, wbs, wbss, wbb, wbbs
+
+
+@inlined
+def _target_derivatives(a, b, s, one):  # type: ignore[no-untyped-def]
+    """Return the derivatives that also involve the scale ``a``: wa, waa, waaa, was, wass, waas, wabs and wabb."""
+    two = one + one
+    three, four = two + one, two + two
+    h = a * b
+    m = one / (h + s)
+    w, r, am, bm = h * m, s * m, a * m, b * m
+    was = bm * m * (w - r)
+    wass = two * bm * m * m * (r - two * w)
+    wa = bm * r
+    waa = -two * bm * wa
+    waaa = -three * bm * waa
+    waas = two * bm * bm * m * (two * r - w)
+    wabs = m * m * (four * r * w - r * r - w * w)
+    wabb = two * am * m * r * (w - two * r)
+    return wa, waa, waaa, was, wass, waas, wabs, wabb
+
+
+@inlined
+def _visited_2d(leaf, coordinates, scale, nodes, summed, opening, spreading, far, near):  # type: ignore[no-untyped-def]
+    """Write the nodes that are far enough from a leaf and the points of the others, and return both numbers.
+
+    A node is far enough if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening`` times ``a b +
+    distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of their scales
+    (eq. 55).
     """
     first, last, after, height = nodes
-    opening, spreading, one = constants
+    cx, cy, a = summed[0, leaf], summed[1, leaf], summed[3, leaf]
+    own_extent = summed[14, leaf]
+    own_spread = summed[15, leaf] * summed[15, leaf] / (a * a)
+    n_far, n_near = 0, 0
+    v = 0
+    while v < first.shape[0]:
+        dx, dy, b = cx - summed[0, v], cy - summed[1, v], summed[3, v]
+        h = a * b
+        extent = summed[14, v] + own_extent
+        spread = summed[15, v] * summed[15, v] / (b * b) + own_spread
+        if extent * extent + spreading * h * spread <= opening * (h + dx * dx + dy * dy):
+            far[0, n_far], far[1, n_far], far[2, n_far] = dx, dy, b
+            far[3, n_far], far[4, n_far], far[5, n_far] = summed[4, v], summed[5, v], summed[7, v]
+            far[6, n_far], far[7, n_far], far[8, n_far] = summed[10, v], summed[11, v], summed[13, v]
+            far[9, n_far] = summed[19, v]
+            n_far += 1
+            v = after[v]
+        elif height[v] == 0:
+            for j in range(first[v], last[v]):
+                near[0, n_near], near[1, n_near], near[2, n_near] = coordinates[0, j], coordinates[1, j], scale[j]
+                n_near += 1
+            v = after[v]
+        else:
+            v += 1
+    return n_far, n_near
+
+
+@inlined
+def _expansion_2d(far, n_far, a, one):  # type: ignore[no-untyped-def]
+    """Return the coefficients of the field of far nodes around the centre of a leaf with the mean scale ``a``.
+
+    They are named by the powers of x, y and the scale a.
+    """
     zero, two = one - one, one + one
     three = two + one
     four, six = two + two, three + three
     half, third, sixth = one / two, one / three, one / six
-    n_nodes = first.shape[0]
-    far = np.empty((_FAR, n_nodes), coordinates.dtype)
+    f, fx, fy, fa = zero, zero, zero, zero
+    fxx, fxy, fyy, fxa, fya, faa = zero, zero, zero, zero, zero, zero
+    fxxx, fxxy, fxyy, fyyy = zero, zero, zero, zero
+    fxxa, fxya, fyya, fxaa, fyaa, faaa = zero, zero, zero, zero, zero, zero
+    for t in range(n_far):
+        x, y, b = far[0, t], far[1, t], far[2, t]
+        xx, yy, xy = far[3, t], far[4, t], far[5, t]
+        xb, yb, bb = far[6, t], far[7, t], far[8, t]
+        n = far[9, t]
+        s = x * x + y * y
+        w, ws, wss, wsss, wbs, wbss, wbb, wbbs = _derivatives(a, b, s, one)
+        wa, waa, waaa, was, wass, waas, wabs, wabb = _target_derivatives(a, b, s, one)
+        # Second moments of the node.
+        trace = xx + yy
+        px, py = xx * x + xy * y, xy * x + yy * y
+        q = px * x + py * y
+        c = xb * x + yb * y
+        f += n * w + ws * trace + two * wss * q - two * wbs * c + half * wbb * bb
+        g = n * ws + wss * trace + two * wsss * q - two * wbss * c + half * wbbs * bb
+        fx += two * (g * x + two * wss * px - wbs * xb)
+        fy += two * (g * y + two * wss * py - wbs * yb)
+        fa += n * wa + was * trace + two * wass * q - two * wabs * c + half * wabb * bb
+        # Higher orders of the expansion in the positions and scales of the points of the leaf.
+        fxx += n * (ws + two * wss * x * x)
+        fyy += n * (ws + two * wss * y * y)
+        fxy += n * four * wss * x * y
+        fxa += n * two * was * x
+        fya += n * two * was * y
+        faa += n * half * waa
+        g = two * n * wss
+        k = four * third * n * wsss
+        fxxx += x * (g + k * x * x)
+        fyyy += y * (g + k * y * y)
+        fxxy += y * (g + three * k * x * x)
+        fxyy += x * (g + three * k * y * y)
+        fxxa += n * (was + two * wass * x * x)
+        fyya += n * (was + two * wass * y * y)
+        fxya += n * four * wass * x * y
+        fxaa += n * waas * x
+        fyaa += n * waas * y
+        faaa += n * sixth * waaa
+    first, second = (f, fx, fy, fa), (fxx, fxy, fyy, fxa, fya, faa)
+    return first, second, (fxxx, fxxy, fxyy, fyyy, fxxa, fxya, fyya, fxaa, fyaa, faaa)
+
+
+@kernel
+def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the sums for the points of leaves lo to hi in two dimensions."""
+    first, last, _, _ = nodes
+    opening, spreading, one = constants
+    two = one + one
+    three, half = two + one, one / two
+    far = np.empty((_FAR, first.shape[0]), coordinates.dtype)
     near = np.empty((3, scale.shape[0]), coordinates.dtype)
     total = 0.0
     for at in range(lo, hi):
         leaf = leaves[at]
         cx, cy, a = summed[0, leaf], summed[1, leaf], summed[3, leaf]
-        own_extent = summed[14, leaf]
-        own_spread = summed[15, leaf] * summed[15, leaf] / (a * a)
-        n_far, n_near = 0, 0
-        v = 0
-        while v < n_nodes:
-            dx, dy, b = cx - summed[0, v], cy - summed[1, v], summed[3, v]
-            h = a * b
-            extent = summed[14, v] + own_extent
-            spread = summed[15, v] * summed[15, v] / (b * b) + own_spread
-            if extent * extent + spreading * h * spread <= opening * (h + dx * dx + dy * dy):
-                far[0, n_far], far[1, n_far], far[2, n_far] = dx, dy, b
-                far[3, n_far], far[4, n_far], far[5, n_far] = summed[4, v], summed[5, v], summed[7, v]
-                far[6, n_far], far[7, n_far], far[8, n_far] = summed[10, v], summed[11, v], summed[13, v]
-                far[9, n_far] = summed[19, v]
-                n_far += 1
-                v = after[v]
-            elif height[v] == 0:
-                for j in range(first[v], last[v]):
-                    near[0, n_near], near[1, n_near], near[2, n_near] = coordinates[0, j], coordinates[1, j], scale[j]
-                    n_near += 1
-                v = after[v]
-            else:
-                v += 1
-        # Coefficients of the field around the centre of the leaf, named by the powers of x, y and the scale a.
-        f, fx, fy, fa = zero, zero, zero, zero
-        fxx, fxy, fyy, fxa, fya, faa = zero, zero, zero, zero, zero, zero
-        fxxx, fxxy, fxyy, fyyy = zero, zero, zero, zero
-        fxxa, fxya, fyya, fxaa, fyaa, faaa = zero, zero, zero, zero, zero, zero
-        for t in range(n_far):
-            x, y, b = far[0, t], far[1, t], far[2, t]
-            xx, yy, xy = far[3, t], far[4, t], far[5, t]
-            xb, yb, bb = far[6, t], far[7, t], far[8, t]
-            n = far[9, t]
-            s = x * x + y * y
-            h = a * b
-            m = one / (h + s)
-            w = h * m  # the kernel
-            r = s * m  # one minus the kernel
-            # Derivatives with respect to the squared distance s and the scales a and b.
-            ws = -w * m
-            wss = -two * ws * m
-            wsss = -three * wss * m
-            bm, am = b * m, a * m
-            was = bm * m * (w - r)
-            wbs = am * m * (w - r)
-            wass = two * bm * m * m * (r - two * w)
-            wbss = two * am * m * m * (r - two * w)
-            wa = bm * r
-            waa = -two * bm * wa
-            waaa = -three * bm * waa
-            waas = two * bm * bm * m * (two * r - w)
-            wbbs = two * am * am * m * (two * r - w)
-            wbb = -two * am * am * r
-            wabs = m * m * (four * r * w - r * r - w * w)
-            wabb = two * am * m * r * (w - two * r)
-            # Second moments of the node.
-            trace = xx + yy
-            px, py = xx * x + xy * y, xy * x + yy * y
-            q = px * x + py * y
-            c = xb * x + yb * y
-            f += n * w + ws * trace + two * wss * q - two * wbs * c + half * wbb * bb
-            g = n * ws + wss * trace + two * wsss * q - two * wbss * c + half * wbbs * bb
-            fx += two * (g * x + two * wss * px - wbs * xb)
-            fy += two * (g * y + two * wss * py - wbs * yb)
-            fa += n * wa + was * trace + two * wass * q - two * wabs * c + half * wabb * bb
-            # Higher orders of the expansion in the positions and scales of the points of the leaf.
-            fxx += n * (ws + two * wss * x * x)
-            fyy += n * (ws + two * wss * y * y)
-            fxy += n * four * wss * x * y
-            fxa += n * two * was * x
-            fya += n * two * was * y
-            faa += n * half * waa
-            g = two * n * wss
-            k = four * third * n * wsss
-            fxxx += x * (g + k * x * x)
-            fyyy += y * (g + k * y * y)
-            fxxy += y * (g + three * k * x * x)
-            fxyy += x * (g + three * k * y * y)
-            fxxa += n * (was + two * wass * x * x)
-            fyya += n * (was + two * wass * y * y)
-            fxya += n * four * wass * x * y
-            fxaa += n * waas * x
-            fyaa += n * waas * y
-            faaa += n * sixth * waaa
+        n_far, n_near = _visited_2d(leaf, coordinates, scale, nodes, summed, opening, spreading, far, near)
+        (f, fx, fy, fa), second, third = _expansion_2d(far, n_far, a, one)
+        fxx, fxy, fyy, fxa, fya, faa = second
+        fxxx, fxxy, fxyy, fyyy, fxxa, fxya, fyya, fxaa, fyaa, faaa = third
         for i in range(first[leaf], last[leaf]):
             xi, yi, ai = coordinates[0, i], coordinates[1, i], scale[i]
             x, y, z = xi - cx, yi - cy, ai - a
@@ -265,53 +310,61 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
     partition[block] = total
 
 
-@kernel
-def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the same sums in one and three dimensions, where each point sums over the far nodes of its leaf itself.
+@inlined
+def _visited_any(leaf, scale, nodes, summed, constants, far, begin, end):  # type: ignore[no-untyped-def]
+    """Write the nodes that are far enough from every point of a leaf, and the ranges of the points of the others.
 
-    A node must be far enough from every point of the leaf. The extent of the node matters most at the smallest scale of
-    the leaf, and the extent of the scales of the node matters most at the largest.
+    The extent of the node matters most at the smallest scale of the leaf, and the extent of the scales of the node
+    matters most at the largest.
     """
     first, last, after, height = nodes
     opening, spreading, one = constants
+    zero = one - one
+    least, most = scale[first[leaf]], scale[first[leaf]]
+    for i in range(first[leaf], last[leaf]):
+        least, most = min(least, scale[i]), max(most, scale[i])
+    n_far, n_near = 0, 0
+    v = 0
+    while v < first.shape[0]:
+        distance = zero
+        for c in range(3):
+            gap = max(abs(summed[c, leaf] - summed[c, v]) - summed[16 + c, leaf], zero)
+            distance += gap * gap
+        extent, spread = summed[14, v] * summed[14, v], summed[15, v] / summed[3, v]
+        h = most * summed[3, v]
+        # This term is computed separately, because products of two such terms can overflow in single precision.
+        share = spreading * spread * spread * (h / (h + distance))
+        if extent <= (opening - share) * (least * summed[3, v] + distance):
+            for c in range(14):
+                far[c, n_far] = summed[c, v]
+            far[14, n_far] = summed[19, v]
+            n_far += 1
+            v = after[v]
+        elif height[v] == 0:
+            if n_near > 0 and end[n_near - 1] == first[v]:
+                end[n_near - 1] = last[v]
+            else:
+                begin[n_near], end[n_near] = first[v], last[v]
+                n_near += 1
+            v = after[v]
+        else:
+            v += 1
+    return n_far, n_near
+
+
+@kernel
+def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the same sums in one and three dimensions, where each point sums over the far nodes of its leaf itself."""
+    first, last, _, _ = nodes
+    one = constants[2]
     zero, two = one - one, one + one
-    three = two + one
     half = one / two
-    n_nodes = first.shape[0]
-    far = np.empty((_FAR, n_nodes), coordinates.dtype)
-    begin, end = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.int64)
+    far = np.empty((_FAR, first.shape[0]), coordinates.dtype)
+    begin, end = np.empty(first.shape[0], np.int64), np.empty(first.shape[0], np.int64)
     total = 0.0
     for at in range(lo, hi):
         leaf = leaves[at]
-        least, most = scale[first[leaf]], scale[first[leaf]]
-        for i in range(first[leaf], last[leaf]):
-            least, most = min(least, scale[i]), max(most, scale[i])
-        n_far, n_near = 0, 0
-        v = 0
-        while v < n_nodes:
-            distance = zero
-            for c in range(3):
-                gap = max(abs(summed[c, leaf] - summed[c, v]) - summed[16 + c, leaf], zero)
-                distance += gap * gap
-            extent, spread = summed[14, v] * summed[14, v], summed[15, v] / summed[3, v]
-            h = most * summed[3, v]
-            # This term is computed separately, because products of two such terms can overflow in single precision.
-            share = spreading * spread * spread * (h / (h + distance))
-            if extent <= (opening - share) * (least * summed[3, v] + distance):
-                for c in range(14):
-                    far[c, n_far] = summed[c, v]
-                far[14, n_far] = summed[19, v]
-                n_far += 1
-                v = after[v]
-            elif height[v] == 0:
-                if n_near > 0 and end[n_near - 1] == first[v]:
-                    end[n_near - 1] = last[v]
-                else:
-                    begin[n_near], end[n_near] = first[v], last[v]
-                    n_near += 1
-                v = after[v]
-            else:
-                v += 1
+        n_far, n_near = _visited_any(leaf, scale, nodes, summed, constants, far, begin, end)
         for i in range(first[leaf], last[leaf]):
             xi, yi, zi, a = coordinates[0, i], coordinates[1, i], coordinates[2, i], scale[i]
             value, gx, gy, gz = zero, zero, zero, zero
@@ -321,19 +374,7 @@ def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out,
                 xy, xz, yz = far[7, t], far[8, t], far[9, t]
                 xb, yb, zb, bb = far[10, t], far[11, t], far[12, t], far[13, t]
                 n = far[14, t]
-                s = x * x + y * y + z * z
-                h = a * b
-                m = one / (h + s)
-                w = h * m
-                r = s * m
-                am = a * m
-                ws = -w * m
-                wss = -two * ws * m
-                wsss = -three * wss * m
-                wbs = am * m * (w - r)
-                wbss = two * am * m * m * (r - two * w)
-                wbb = -two * am * am * r
-                wbbs = two * am * am * m * (two * r - w)
+                w, ws, wss, wsss, wbs, wbss, wbb, wbbs = _derivatives(a, b, x * x + y * y + z * z, one)
                 trace = xx + yy + zz
                 px = xx * x + xy * y + xz * z
                 py = xy * x + yy * y + yz * z
@@ -347,14 +388,9 @@ def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out,
                 gy -= g * y + k * py - wbs * yb
                 gz -= g * z + k * pz - wbs * zb
             for p in range(n_near):
-                nx, ny, nz = (
-                    coordinates[0, begin[p] : end[p]],
-                    coordinates[1, begin[p] : end[p]],
-                    coordinates[2, begin[p] : end[p]],
-                )
-                na = scale[begin[p] : end[p]]
+                near, na = coordinates[:, begin[p] : end[p]], scale[begin[p] : end[p]]
                 for t in range(end[p] - begin[p]):
-                    x, y, z = xi - nx[t], yi - ny[t], zi - nz[t]
+                    x, y, z = xi - near[0, t], yi - near[1, t], zi - near[2, t]
                     h = a * na[t]
                     m = one / (h + x * x + y * y + z * z)
                     w = h * m

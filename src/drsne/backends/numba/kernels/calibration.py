@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel
 
 TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # placeholder for an upper bracket that is not known yet
@@ -23,18 +23,78 @@ def _rounded(x):  # type: ignore[no-untyped-def]
     return math.ldexp(np.float64(np.float32(significand)), exponent)
 
 
+@inlined
+def _scaled(distances, k, D):  # type: ignore[no-untyped-def]
+    """Write k squared distances, shifted and scaled, and return the number of ties with the nearest, and the unit.
+
+    Squared distances are shifted by the smallest of the row and scaled by the largest, so that they are between 0 and 1
+    (all 0 if the distances are equal). They are rounded to single precision, because the last bits depend on the units
+    of the data, but the map must not.
+
+    Ties with the nearest distance are found by comparing the distances themselves. The scaled distances cannot be
+    compared: the compiler may multiply by a reciprocal in one place and divide in another, so scaled values of equal
+    distances can differ.
+    """
+    # d^2 - d_0^2 = (d - d_0)(d + d_0), with both factors in the unit of the row, to avoid overflow and cancellation.
+    largest = max(distances[k - 1], TINY)
+    near = distances[0] / largest
+    spread = (distances[k - 1] / largest - near) * (distances[k - 1] / largest + near)
+    tied = distances[0] + SAME * distances[0]
+    ties = 0
+    for j in range(k):
+        far = distances[j] / largest
+        D[j] = _rounded((far - near) * (far + near) / spread) if spread > 0.0 else 0.0
+        if distances[j] <= tied or D[j] < LEAST:
+            D[j] = 0.0
+            ties = j + 1
+    return ties, largest * np.sqrt(spread)
+
+
+@inlined
+def _searched(D, k, target, e):  # type: ignore[no-untyped-def]
+    """Return the precision of a row with the entropy ``target``, the sum of its weights ``e``, and its entropy.
+
+    The precision is found by a safeguarded Newton search in log(precision).
+    """
+    mean = 0.0
+    for j in range(k):
+        mean += D[j] / k
+    beta = 1.0 / mean
+    low, high = 0.0, _FAR
+    s, entropy = 0.0, 0.0
+    for turn in range(200):
+        s, first, second = 0.0, 0.0, 0.0
+        for j in range(k):
+            e[j] = np.exp(-beta * D[j])
+            s += e[j]
+            first += e[j] * D[j]
+            second += e[j] * D[j] * D[j]
+        first /= s
+        entropy = np.log(s) + beta * first
+        gap = entropy - target
+        if abs(gap) < 1e-10:
+            break
+        if gap > 0.0:
+            low = beta
+        else:
+            high = beta
+        # d entropy / d log(beta) = -beta^2 Var(D)
+        slope = beta * beta * (second / s - first * first)
+        step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
+        # Newton steps from both sides of the root can undo each other, so late steps alternate with bisection.
+        if step <= low or step >= high or (turn >= LATE and turn % 2 == 1):
+            step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
+        if step == beta:
+            break
+        beta = step
+    return beta, s, entropy
+
+
 @kernel
 def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write rows of ``P`` that sum to one, their precisions and their perplexities, for rows of ascending distances.
 
-    The precision is found by a safeguarded Newton search in log(precision). Squared distances are shifted by the
-    smallest of the row and scaled by the largest, so that they are between 0 and 1 (all 0 if the distances are equal).
-    They are rounded to single precision, because the last bits depend on the units of the data, but the map must not.
-
-    Ties with the nearest distance are found by comparing the distances themselves. The scaled distances cannot be
-    compared: the compiler may multiply by a reciprocal in one place and divide in another, so scaled values of equal
-    distances can differ. Neighbours that are too far away to have any affinity are left out, so that they do not
-    determine the scale.
+    Neighbours that are too far away to have any affinity are left out, so that they do not determine the scale.
     """
     n_listed = distances.shape[1]
     target = np.log(perplexity)
@@ -45,20 +105,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
         while k - 1 > reach and distances[i, reach] > 0.0 and distances[i, k - 1] > BEYOND * distances[i, reach]:
             k -= 1
             P[i, k] = 0.0
-        # d^2 - d_0^2 = (d - d_0)(d + d_0), with both factors in the unit of the row, to avoid overflow and
-        # cancellation.
-        largest = max(distances[i, k - 1], TINY)
-        near = distances[i, 0] / largest
-        spread = (distances[i, k - 1] / largest - near) * (distances[i, k - 1] / largest + near)
-        unit = largest * np.sqrt(spread)
-        tied = distances[i, 0] + SAME * distances[i, 0]
-        ties = 0
-        for j in range(k):
-            far = distances[i, j] / largest
-            D[j] = _rounded((far - near) * (far + near) / spread) if spread > 0.0 else 0.0
-            if distances[i, j] <= tied or D[j] < LEAST:
-                D[j] = 0.0
-                ties = j + 1
+        ties, unit = _scaled(distances[i], k, D)
         if ties == k or ties >= perplexity or k <= perplexity:
             # There are more ties with the nearest neighbour than the perplexity. Equal affinities for these ties give
             # the closest possible perplexity. If the perplexity is at least k, all k neighbours get equal affinities.
@@ -71,37 +118,7 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
                 precision[i] = 0.0 if k == n_listed else 40.0 / distances[i, k] / distances[i, k]
             reached[i] = m
             continue
-        mean = 0.0
-        for j in range(k):
-            mean += D[j] / k
-        beta = 1.0 / mean
-        low, high = 0.0, _FAR
-        entropy = 0.0
-        for turn in range(200):
-            s, first, second = 0.0, 0.0, 0.0
-            for j in range(k):
-                e[j] = np.exp(-beta * D[j])
-                s += e[j]
-                first += e[j] * D[j]
-                second += e[j] * D[j] * D[j]
-            first /= s
-            entropy = np.log(s) + beta * first
-            gap = entropy - target
-            if abs(gap) < 1e-10:
-                break
-            if gap > 0.0:
-                low = beta
-            else:
-                high = beta
-            # d entropy / d log(beta) = -beta^2 Var(D)
-            slope = beta * beta * (second / s - first * first)
-            step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
-            # Newton steps from both sides of the root can undo each other, so late steps alternate with bisection.
-            if step <= low or step >= high or (turn >= LATE and turn % 2 == 1):
-                step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
-            if step == beta:
-                break
-            beta = step
+        beta, s, entropy = _searched(D, k, target, e)
         for j in range(k):
             P[i, j] = e[j] / s
         precision[i] = beta / unit / unit

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel
 
 _CHUNK = 64
 _TILE = 256, 512  # rows and columns of the products, which stay in the cache
@@ -124,6 +124,51 @@ def nearest_lists(rows, centres, out, block, lo, hi):  # type: ignore[no-untyped
                 out[start + r, c] = index[c]
 
 
+@inlined
+def _asked(rows, centres, home, count, at, asking, union):  # type: ignore[no-untyped-def]
+    """Write which rows of a part probe each list, and return the number of the lists of the ``union``, nearest first.
+
+    ``rows`` are the lists that each row probes. ``count`` is the number of rows that probe each list, and the list c
+    is probed by the rows that end before ``asking[at[c]]``. ``union`` has the lists in the order of the distances of
+    their centres from that of the list ``home``.
+    """
+    count[:] = 0
+    for r in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            count[rows[r, c]] += 1
+    n_union, total = 0, 0
+    distance = np.empty(centres.shape[0])
+    for c in range(centres.shape[0]):
+        at[c] = total
+        total += count[c]
+        if count[c] > 0:
+            s = 0.0
+            for f in range(centres.shape[1]):
+                s += (centres[c, f] - centres[home, f]) ** 2
+            union[n_union], distance[n_union] = c, s
+            n_union += 1
+    for r in range(rows.shape[0]):
+        for c in range(rows.shape[1]):
+            asking[at[rows[r, c]]] = r
+            at[rows[r, c]] += 1
+    union[:n_union] = union[np.argsort(distance[:n_union], kind="mergesort")]
+    return n_union
+
+
+@inlined
+def _kept(order, own, k, doubt, value, names, listed, row):  # type: ignore[no-untyped-def]
+    """Keep the candidates that can belong to the k nearest, without the row itself, and return their number."""
+    least = k + 1
+    _, largest = _trimmed(value, names, listed, least, least // 16)
+    largest += doubt * (own + own + abs(largest))
+    kept = 0
+    for q in range(listed):
+        if value[q] <= largest and names[q] != row:
+            names[kept] = order[names[q]]
+            kept += 1
+    return kept
+
+
 @kernel
 def compare(residual, order, first, centres, probed, part, offset, k, names, filled, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the candidates of the rows in the parts lo to hi of lists, (rows, room).
@@ -141,9 +186,9 @@ def compare(residual, order, first, centres, probed, part, offset, k, names, fil
         most = max(most, part[p, 2] - part[p, 1])
     value = np.empty((most, names.shape[1]), residual.dtype)
     limit, own = np.empty(most, residual.dtype), np.empty(most, residual.dtype)
-    count, at = np.zeros(centres.shape[0] + 1, np.int64), np.zeros(centres.shape[0] + 1, np.int64)
+    count, at = np.zeros(centres.shape[0], np.int64), np.zeros(centres.shape[0], np.int64)
     asking = np.empty(most * probes, np.int64)
-    union, distance = np.empty(centres.shape[0], np.int64), np.empty(centres.shape[0])
+    union = np.empty(centres.shape[0], np.int64)
     queries = np.empty((_TILE[0], d), residual.dtype)
     base, norms = np.empty(_TILE[0], residual.dtype), np.empty(_TILE[1], residual.dtype)
     memory, shift = np.empty(_TILE[0] * _TILE[1], residual.dtype), np.empty(d, residual.dtype)
@@ -151,8 +196,6 @@ def compare(residual, order, first, centres, probed, part, offset, k, names, fil
     for p in range(lo, hi):
         home, begin, end = part[p, 0], part[p, 1], part[p, 2]
         m = end - begin
-        # the rows of the part that probe each list
-        count[:] = 0
         for r in range(m):
             limit[r] = np.finfo(residual.dtype).max / dtype(65536)
             filled[begin - offset + r] = 0
@@ -160,24 +203,8 @@ def compare(residual, order, first, centres, probed, part, offset, k, names, fil
             for f in range(d):
                 s += residual[begin + r, f] * residual[begin + r, f]
             own[r] = s
-            for c in range(probes):
-                count[probed[begin + r, c]] += 1
-        n_union, total = 0, 0
-        for c in range(centres.shape[0]):
-            at[c] = total
-            total += count[c]
-            if count[c] > 0:
-                s = 0.0
-                for f in range(d):
-                    s += (centres[c, f] - centres[home, f]) ** 2
-                union[n_union], distance[n_union] = c, s
-                n_union += 1
-        for r in range(m):
-            for c in range(probes):
-                asking[at[probed[begin + r, c]]] = r
-                at[probed[begin + r, c]] += 1
-        for one in np.argsort(distance[:n_union], kind="mergesort"):
-            u = union[one]
+        n_union = _asked(probed[begin:end], centres, home, count, at, asking, union)
+        for u in union[:n_union]:
             for f in range(d):
                 shift[f] = centres[u, f] - centres[home, f]
             for top in range(at[u] - count[u], at[u], _TILE[0]):
@@ -201,30 +228,12 @@ def compare(residual, order, first, centres, probed, part, offset, k, names, fil
                     for q in range(height):
                         r = asking[top + q]
                         to = begin - offset + r
-                        filled[to], limit[r] = _collect(
-                            products[q],
-                            norms[:width],
-                            base[q],
-                            left,
-                            value[r],
-                            names[to],
-                            hits,
-                            filled[to],
-                            limit[r],
-                            size,
-                        )
-        # Only candidates that can belong to the k nearest are kept, without the row itself.
+                        tile = products[q], norms[:width], base[q], left
+                        found = _collect(*tile, value[r], names[to], hits, filled[to], limit[r], size)
+                        filled[to], limit[r] = found
         for r in range(m):
-            to, least = begin - offset + r, k + 1
-            listed = filled[to]
-            _, largest = _trimmed(value[r], names[to], listed, least, least // 16)
-            largest += doubt * (own[r] + own[r] + abs(largest))
-            kept = 0
-            for q in range(listed):
-                if value[r, q] <= largest and names[to, q] != begin + r:
-                    names[to, kept] = order[names[to, q]]
-                    kept += 1
-            filled[to] = kept
+            to = begin - offset + r
+            filled[to] = _kept(order, own[r], k, doubt, value[r], names[to], filled[to], begin + r)
 
 
 @kernel

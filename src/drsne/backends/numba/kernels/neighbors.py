@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel
 
 _CHUNK = 64
 
@@ -251,17 +251,57 @@ def rank_sparse(Q, X, row, own, candidates, count, bounds, indices, distances, b
             distances[r, m] = np.sqrt(value[m])
 
 
+@inlined
+def _first_limit(coordinates, r, k, value, index):  # type: ignore[no-untyped-def]
+    """Return a limit on the squared distances of the k nearest neighbours, from the adjacent points on the curve."""
+    n = coordinates.shape[1]
+    x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
+    start = max(0, min(r - k, n - 2 * k - 1))
+    count = 0
+    for j in range(start, min(n, start + 2 * k + 1)):
+        if j != r:
+            value[count] = (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
+            count += 1
+    _keep_least(value, index, count, k)
+    limit = value[0]
+    for m in range(1, k):
+        limit = max(limit, value[m])
+    return np.nextafter(limit, limit + limit + 1)  # points at the initial limit are included
+
+
+@inlined
+def _leaves_within(leaf, box, after, height, widest, near, margin):  # type: ignore[no-untyped-def]
+    """Write the leaves that are nearer to a leaf than the squared distance ``widest``, and return their number."""
+    zero = margin - margin
+    n_near = 0
+    v = 0
+    while v < after.shape[0]:
+        dx = max(box[0, v] - box[3, leaf], max(box[0, leaf] - box[3, v], zero))
+        dy = max(box[1, v] - box[4, leaf], max(box[1, leaf] - box[4, v], zero))
+        dz = max(box[2, v] - box[5, leaf], max(box[2, leaf] - box[5, v], zero))
+        if not margin * (dx * dx + dy * dy + dz * dz) < widest:
+            v = after[v]
+            continue
+        if height[v] == 0:
+            near[n_near] = v
+            n_near += 1
+        v += 1
+    return n_near
+
+
 @kernel
 def nearest_in_cells(coordinates, order, first, last, after, height, box, leaves, out, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the nearest neighbours, nearest first, of the points in leaves lo to hi of a tree (kernels/tree.py).
 
     A list collects points that are nearer than ``limit``. When it is full, it keeps the k nearest, and the limit
-    becomes the distance of the farthest of these. The initial limit is taken from the adjacent points on the curve. The
-    leaves that are nearer than the largest initial limit are found once for all points of a leaf.
+    becomes the distance of the farthest of these. The leaves that are nearer than the largest initial limit are found
+    once for all points of a leaf.
     """
-    n, k = coordinates.shape[1], out.shape[1]
+    k = out.shape[1]
     room = 4 * k + 64
     zero = coordinates.dtype.type(0)
+    # With some margin, because the limits of points are compared with sums that are rounded differently.
+    margin = coordinates.dtype.type(0.999)
     value, index = np.empty(room, coordinates.dtype), np.empty(room, np.int64)
     near = np.empty(leaves.shape[0], np.int64)
     largest = 1
@@ -273,36 +313,9 @@ def nearest_in_cells(coordinates, order, first, last, after, height, box, leaves
         begin = first[leaf]
         widest = 0.0
         for r in range(begin, last[leaf]):
-            x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
-            start = max(0, min(r - k, n - 2 * k - 1))
-            count = 0
-            for j in range(start, min(n, start + 2 * k + 1)):
-                if j != r:
-                    value[count] = (
-                        (coordinates[0, j] - x) ** 2 + (coordinates[1, j] - y) ** 2 + (coordinates[2, j] - z) ** 2
-                    )
-                    count += 1
-            _keep_least(value, index, count, k)
-            limit = value[0]
-            for m in range(1, k):
-                limit = max(limit, value[m])
-            limit = np.nextafter(limit, limit + limit + 1)  # points at the initial limit are included
-            limits[r - begin] = limit
-            widest = max(widest, limit)
-        n_near = 0
-        v = 0
-        while v < first.shape[0]:
-            dx = max(box[0, v] - box[3, leaf], max(box[0, leaf] - box[3, v], zero))
-            dy = max(box[1, v] - box[4, leaf], max(box[1, leaf] - box[4, v], zero))
-            dz = max(box[2, v] - box[5, leaf], max(box[2, leaf] - box[5, v], zero))
-            # With some margin, because the limits of points are compared with sums that are rounded differently.
-            if not coordinates.dtype.type(0.999) * (dx * dx + dy * dy + dz * dz) < widest:
-                v = after[v]
-                continue
-            if height[v] == 0:
-                near[n_near] = v
-                n_near += 1
-            v += 1
+            limits[r - begin] = _first_limit(coordinates, r, k, value, index)
+            widest = max(widest, limits[r - begin])
+        n_near = _leaves_within(leaf, box, after, height, widest, near, margin)
         for r in range(begin, last[leaf]):
             x, y, z = coordinates[0, r], coordinates[1, r], coordinates[2, r]
             limit = limits[r - begin]

@@ -422,6 +422,38 @@ def begin(  # type: ignore[no-untyped-def]
                 break
 
 
+@inlined
+def _towards(inverse, gradient, direction):  # type: ignore[no-untyped-def]
+    """Write the direction of a step, ``-inverse @ gradient``, and return its length and the slope along it."""
+    length, slope = 0.0, 0.0
+    for c in range(gradient.shape[0]):
+        direction[c] = 0.0
+        for e in range(gradient.shape[0]):
+            direction[c] -= inverse[c, e] * gradient[e]
+        length += direction[c] * direction[c]
+        slope += direction[c] * gradient[c]
+    return np.sqrt(length), slope
+
+
+@inlined
+def _update(inverse, direction, change, product, image):  # type: ignore[no-untyped-def]
+    """Update the inverse Hessian after a step in a ``direction`` with a ``change`` of the gradient (BFGS).
+
+    ``product`` is their inner product, and ``image`` is room for a vector.
+    """
+    curved = product
+    for c in range(change.shape[0]):
+        image[c] = 0.0
+        for e in range(change.shape[0]):
+            image[c] += inverse[c, e] * change[e]
+        curved += change[c] * image[c]
+    for c in range(change.shape[0]):
+        for e in range(change.shape[0]):
+            inverse[c, e] += (
+                curved * direction[c] * direction[e] / product - image[c] * direction[e] - direction[c] * image[e]
+            ) / product
+
+
 @kernel
 def descend(  # type: ignore[no-untyped-def]
     Y,
@@ -469,14 +501,7 @@ def descend(  # type: ignore[no-untyped-def]
                 for c in range(d):
                     for e in range(d):
                         inverse[c, e] = 0.5 * a[r] * a[r] if c == e else 0.0
-            length, slope = 0.0, 0.0
-            for c in range(d):
-                direction[c] = 0.0
-                for e in range(d):
-                    direction[c] -= inverse[c, e] * gradient[e]
-                length += direction[c] * direction[c]
-                slope += direction[c] * gradient[c]
-            length = np.sqrt(length)
+            length, slope = _towards(inverse, gradient, direction)
             if not length > 0.0 or not slope < 0.0:
                 if fresh:
                     break
@@ -510,19 +535,7 @@ def descend(  # type: ignore[no-untyped-def]
             if step * length < SMALL * a[r]:
                 break
             if product > CURVED * size:
-                curved = product
-                for c in range(d):
-                    image[c] = 0.0
-                    for e in range(d):
-                        image[c] += inverse[c, e] * change[e]
-                    curved += change[c] * image[c]
-                for c in range(d):
-                    for e in range(d):
-                        inverse[c, e] += (
-                            curved * direction[c] * direction[e] / product
-                            - image[c] * direction[e]
-                            - direction[c] * image[e]
-                        ) / product
+                _update(inverse, direction, change, product, image)
         else:
             arrived[r] = False
         values[r] = value

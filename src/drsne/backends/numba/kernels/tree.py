@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel
 
 
 @kernel
@@ -94,15 +94,52 @@ def moments(coordinates, first, last, centre, spread, box, block, lo, hi):  # ty
         spread[3, v], spread[4, v], spread[5, v] = xy, xz, yz
 
 
+@inlined
+def _visited(leaf, nodes, moments, opening, one, far, begin, end):  # type: ignore[no-untyped-def]
+    """Write the nodes that are far from a leaf, and the ranges of the points of the others, and return both numbers.
+
+    A node is far if its extent is at most ``theta`` times the square root of 1 + distance^2, so that the expansion
+    converges (``opening`` is theta^2).
+    """
+    first, last, after, height = nodes
+    centre, spread, box = moments
+    zero = one - one
+    low0, low1, low2 = box[0, leaf], box[1, leaf], box[2, leaf]
+    high0, high1, high2 = box[3, leaf], box[4, leaf], box[5, leaf]
+    n_far, n_near = 0, 0
+    v = 0
+    while v < first.shape[0]:
+        dx = max(low0 - centre[0, v], centre[0, v] - high0, zero)
+        dy = max(low1 - centre[1, v], centre[1, v] - high1, zero)
+        dz = max(low2 - centre[2, v], centre[2, v] - high2, zero)
+        extent = max(box[3, v] - box[0, v], box[4, v] - box[1, v], box[5, v] - box[2, v])
+        if extent * extent <= opening * (one + dx * dx + dy * dy + dz * dz) and last[v] - first[v] > 1:
+            for c in range(3):
+                far[c, n_far] = centre[c, v]
+            for c in range(6):
+                far[3 + c, n_far] = spread[c, v]
+            far[9, n_far] = last[v] - first[v]
+            n_far += 1
+            v = after[v]
+        elif height[v] == 0:
+            if n_near > 0 and end[n_near - 1] == first[v]:
+                end[n_near - 1] = last[v]
+            else:
+                begin[n_near], end[n_near] = first[v], last[v]
+                n_near += 1
+            v = after[v]
+        else:
+            v += 1
+    return n_far, n_near
+
+
 @kernel
 def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """For the points of leaves lo to hi, write the sums over far nodes and over the points of the other nodes.
 
-    A node is far if its extent is at most ``theta`` times the square root of 1 + distance^2, so that the expansion
-    converges (``opening`` is theta^2). It contributes through its centre and its second moments (eq. 36).
+    A far node contributes through its centre and its second moments (eq. 36).
     """
-    first, last, after, height = nodes
-    centre, spread, box = moments
+    first, last, _, _ = nodes
     zero, two = one - one, one + one
     four = two + two
     twelve = four + four + four
@@ -114,32 +151,7 @@ def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potent
     total = 0.0
     for at in range(lo, hi):
         leaf = leaves[at]
-        low0, low1, low2 = box[0, leaf], box[1, leaf], box[2, leaf]
-        high0, high1, high2 = box[3, leaf], box[4, leaf], box[5, leaf]
-        n_far, n_near = 0, 0
-        v = 0
-        while v < n_nodes:
-            dx = max(low0 - centre[0, v], centre[0, v] - high0, zero)
-            dy = max(low1 - centre[1, v], centre[1, v] - high1, zero)
-            dz = max(low2 - centre[2, v], centre[2, v] - high2, zero)
-            extent = max(box[3, v] - box[0, v], box[4, v] - box[1, v], box[5, v] - box[2, v])
-            if extent * extent <= opening * (one + dx * dx + dy * dy + dz * dz) and last[v] - first[v] > 1:
-                for c in range(3):
-                    far[c, n_far] = centre[c, v]
-                for c in range(6):
-                    far[3 + c, n_far] = spread[c, v]
-                far[9, n_far] = last[v] - first[v]
-                n_far += 1
-                v = after[v]
-            elif height[v] == 0:
-                if n_near > 0 and end[n_near - 1] == first[v]:
-                    end[n_near - 1] = last[v]
-                else:
-                    begin[n_near], end[n_near] = first[v], last[v]
-                    n_near += 1
-                v = after[v]
-            else:
-                v += 1
+        n_far, n_near = _visited(leaf, nodes, moments, opening, one, far, begin, end)
         for i in range(first[leaf], last[leaf]):
             xi, yi, zi = coordinates[0, i], coordinates[1, i], coordinates[2, i]
             value, fx, fy, fz = zero, zero, zero, zero
@@ -161,13 +173,9 @@ def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potent
                 fy += g * y + h * cy
                 fz += g * z + h * cz
             for r in range(n_near):
-                px, py, pz = (
-                    coordinates[0, begin[r] : end[r]],
-                    coordinates[1, begin[r] : end[r]],
-                    coordinates[2, begin[r] : end[r]],
-                )
+                near = coordinates[:, begin[r] : end[r]]
                 for t in range(end[r] - begin[r]):
-                    x, y, z = xi - px[t], yi - py[t], zi - pz[t]
+                    x, y, z = xi - near[0, t], yi - near[1, t], zi - near[2, t]
                     w = one / (one + x * x + y * y + z * z)
                     g = w * w
                     value += w
