@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from drsne import checks
 from drsne.backends import FEW, DeviceBackend, PairList, choice
 from drsne.backends.arrays import host, same_kind
-from drsne.backends.numba.kernels import calibration as kernels
-from drsne.backends.numba.kernels import merging
+from drsne.backends.numba.kernels import affinities as kernels
 from drsne.backends.numba.ordering import transposed
 from drsne.backends.numba.threads import Workers
 from drsne.neighbors.graph import KnnGraph
@@ -337,13 +336,13 @@ def symmetrize(indices: NDArray[np.int32], conditional: NDArray[Any], workers: W
     rows = (*transposed(*back, workers), *back)
     indptr = np.zeros(n + 1, np.int64)
     no_output = np.empty(0, np.int32), np.empty(0, conditional.dtype)
-    workers.run(merging.merge, n, *rows, indptr, *no_output)
+    workers.run(kernels.merge, n, *rows, indptr, *no_output)
     np.cumsum(indptr, out=indptr)
     nnz = int(indptr[-1])
     # scipy requires the same type for offsets and columns.
     index = np.int32 if nnz < np.iinfo(np.int32).max else np.int64
     columns, data = np.empty(nnz, index), np.empty(nnz, conditional.dtype)
-    workers.run(merging.merge, n, *rows, indptr, columns, data)
+    workers.run(kernels.merge, n, *rows, indptr, columns, data)
     P = sp.csr_matrix((data, columns, indptr.astype(index)), shape=(n, n), copy=False)
     P.has_sorted_indices = P.has_canonical_format = True
     return P

@@ -296,7 +296,7 @@ def test_wrong_input_is_refused(call, message):
 @pytest.mark.parametrize("seed", range(8))
 def test_ranks_among_a_row(seed):
     """Compare with counting: spread and concentrated values, ties, repeats, one value only, inf, and nan."""
-    from drsne.backends.numba.kernels.ranks import below
+    from drsne.backends.numba.kernels.metrics import below
 
     rng = np.random.RandomState(seed)
     D = [

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from covering import in_one_test
 
-from drsne.backends.numba.kernels._board import read
 from drsne.backends.numba.kernels._compile import kernel
-from drsne.backends.numba.kernels._turns import over_blocks_uncompiled, takes_turns, turns_over, whole
+from drsne.backends.numba.kernels._turns import over_blocks_uncompiled, read, takes_turns, turns_over, whole
 from drsne.backends.numba.threads import Workers, n_blocks
 
 

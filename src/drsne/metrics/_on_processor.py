@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.backends.numba.kernels.ranks import below
+from drsne.backends.numba.kernels.metrics import below
 from drsne.neighbors.search import nearest as nearest  # one of the functions
 
 Array = NDArray[np.float64]

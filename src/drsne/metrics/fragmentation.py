@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.backends.arrays import divided, host, medians, namespace, taken
-from drsne.backends.numba.kernels import linkage
+from drsne.backends.numba.kernels import metrics as kernels
 from drsne.backends.numba.kernels._turns import whole
 from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, nearest, sampled_rows, shared
 from drsne.neighbors.graph import KnnGraph
@@ -116,7 +116,7 @@ def _unconnected(graph: KnnGraph, Y: Any, rows: Rows) -> tuple[tuple[Any, Any], 
     linked = _linked(divided(Y, unit_scale(Y)))
     wide = _AREA ** (1.0 / Y.shape[1]) * np.maximum(linked.spacing[ends[0]], linked.spacing[ends[1]])
     steps = np.empty(len(wide))
-    linkage.widest_steps(linked.parent, linked.length, *ends, steps, whole(len(wide)))
+    kernels.widest_steps(linked.parent, linked.length, *ends, steps, whole(len(wide)))
     return ends, steps > wide, wide, linked.Y
 
 
@@ -136,7 +136,7 @@ def _linked(Y: Any) -> _Linked:
     third = distances[:, min(_THIRD, k) - 1]
     spacing = namespace(Y).maximum(third, medians(third[neighbors[:, :_AROUND]]))
     parent, size, length = np.arange(n), np.ones(n, np.int64), np.full(n, np.inf)
-    linkage.link(*among(Y).edges(distances, neighbors), parent, size, length)
+    kernels.link(*among(Y).edges(distances, neighbors), parent, size, length)
     return _Linked(Y, host(spacing), parent, length)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import PairList
-from drsne.backends.numba.kernels import curve, sorting, transposing
 from drsne.backends.numba.kernels import order as kernels
 from drsne.backends.numba.threads import Workers, n_blocks
 
@@ -37,7 +36,7 @@ def along_curve(Y: NDArray[np.float64], workers: Workers) -> Curve:
     low, high = bounds(Y, workers)
     extent = float((high - low).max())
     code = np.empty(n, np.int64)
-    workers.run(curve.codes, n, Y, low, 2.0 ** BITS[d] / extent if extent > 2.0**-900 else 0.0, BITS[d], code)
+    workers.run(kernels.codes, n, Y, low, 2.0 ** BITS[d] / extent if extent > 2.0**-900 else 0.0, BITS[d], code)
     return Curve(*stable_order(code, d * BITS[d], workers))
 
 
@@ -115,13 +114,15 @@ def stable_order(keys: NDArray[Any], bits: int, workers: Workers) -> tuple[NDArr
         order = np.argsort(keys, kind="stable").astype(np.int32)
         return order, keys[order]
     grain = max(_SORTED_TOGETHER, n // _SORTED_BLOCKS)
-    counts = np.empty((n_blocks(n, grain), 1 << sorting.DIGIT), np.int64)
+    counts = np.empty((n_blocks(n, grain), 1 << kernels.DIGIT), np.int64)
     items = np.arange(n, dtype=np.int32)
     written, free = ((np.empty_like(keys), np.empty_like(items)) for _ in range(2))
-    for shift in range(0, bits, sorting.DIGIT):
-        workers.run(sorting.count, n, keys, shift, counts, grain=grain)
+    for shift in range(0, bits, kernels.DIGIT):
+        workers.run(kernels.count_digits, n, keys, shift, counts, grain=grain)
         ends = np.cumsum(counts.T.ravel()).reshape(counts.T.shape).T  # of the keys of every block with every digit
-        workers.run(sorting.place, n, keys, items, shift, np.ascontiguousarray(ends - counts), *written, grain=grain)
+        workers.run(
+            kernels.sort_by_digit, n, keys, items, shift, np.ascontiguousarray(ends - counts), *written, grain=grain
+        )
         (keys, items), written, free = written, free, written
     return items, keys
 
@@ -137,9 +138,9 @@ def transposed(
     grain = max(LIGHT, n // _ROW_BLOCKS)
     places = np.empty((n_blocks(n, grain), n), np.int64)
     offsets, names, moved = np.empty(n + 1, np.int64), np.empty(len(columns), np.int32), np.empty_like(values)
-    workers.run(transposing.count, n, starts, columns, places, grain=grain)
-    transposing.first_places(places, offsets)
-    workers.run(transposing.place, n, starts, columns, values, places, names, moved, grain=grain)
+    workers.run(kernels.count_columns, n, starts, columns, places, grain=grain)
+    kernels.first_places(places, offsets)
+    workers.run(kernels.transpose, n, starts, columns, values, places, names, moved, grain=grain)
     return offsets, names, moved
 
 

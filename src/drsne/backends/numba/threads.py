@@ -156,7 +156,7 @@ class Workers:
 
 
 class _Board:
-    """The place where a compiled kernel finds its helpers (:mod:`drsne.backends.numba.kernels._board`)."""
+    """The place where a compiled kernel finds its helpers (:mod:`drsne.backends.numba.kernels._turns`)."""
 
     def __init__(self) -> None:
         self._values: NDArray[np.int64] | None = None
@@ -166,10 +166,10 @@ class _Board:
     def ready(self) -> int:
         """Return the address of the board, which is made on first use: numba takes half a second to start."""
         if self._values is None:
-            from drsne.backends.numba.kernels import _board, serving
+            from drsne.backends.numba.kernels import _compile, _turns
 
-            values = _board.new_board()
-            self._failed, self._called, self._serve = _board.FAILED, _board.CALLED, serving.serve
+            values = _turns.new_board()
+            self._failed, self._called, self._serve = _turns.FAILED, _turns.CALLED, _compile.serve
             self._serve(values, 0, 0)  # compiled here, and not by all helpers
             self._address, self._values = int(values.ctypes.data), values
         return self._address

@@ -1,4 +1,4 @@
-"""The compilation of kernels: without the interpreter lock, with a cache on disk and vectorised loops."""
+"""The compilation of kernels, and the loop in which threads wait for them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,20 @@ from typing import Any
 from numba import config, njit
 from numba.core import event
 
-from drsne.backends.numba.kernels import _board, _turns
-from drsne.backends.numba.kernels._turns import over_blocks, over_blocks_uncompiled, takes_turns, turns_over
+from drsne.backends.numba.kernels import _turns
+from drsne.backends.numba.kernels._turns import (
+    CALLED,
+    OFFER,
+    STATE,
+    WITHDRAWN,
+    call_offered,
+    over_blocks,
+    over_blocks_uncompiled,
+    read,
+    replace,
+    takes_turns,
+    turns_over,
+)
 
 COMPILES = not config.DISABLE_JIT  # type: ignore[attr-defined]
 _OPTIONS: dict[str, Any] = {
@@ -70,7 +82,7 @@ class Kernel:
 
 
 def _compiled(function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
-    # numba's cache notices an edit in the file of a kernel, but not in these files, which become part of every kernel.
+    # numba's cache notices an edit in the file of a kernel, but not in these two, which become part of every kernel.
     function.__qualname__ += f"_{_version()}"
     try:
         compiled: Any = njit(cache=True, **_OPTIONS, **more)(function)
@@ -83,7 +95,7 @@ def _compiled(function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
 @cache
 def _version() -> str:
     """Return a short name for the present contents of the files from which kernels take generated code."""
-    sources = "".join(inspect.getsource(module) for module in (_board, _turns, sys.modules[__name__]))
+    sources = "".join(inspect.getsource(module) for module in (_turns, sys.modules[__name__]))
     return hashlib.sha256(sources.encode()).hexdigest()[:6]
 
 
@@ -164,3 +176,25 @@ class _Deferred(event.Listener):
 
 interrupts_deferred = _Deferred()
 event.register("numba:compiler_lock", interrupts_deferred)  # type: ignore[no-untyped-call]
+
+
+@kernel
+def serve(board, called, attempts):  # type: ignore[no-untyped-def]
+    """Call every kernel that is offered on a board.
+
+    Return when nothing was offered during ``attempts`` looks at the board, or when the threads were called back to
+    Python more than ``called`` times.
+    """
+    known = 0
+    left = attempts
+    while left > 0:
+        state: int = read(board, STATE)  # type: ignore[call-arg]
+        if state // OFFER != known and state & WITHDRAWN == 0:
+            if replace(board, STATE, state, state + 1):
+                known = state // OFFER
+                call_offered(board)
+                left = attempts
+        elif read(board, CALLED) == called:
+            left -= 1
+        else:
+            left = 0

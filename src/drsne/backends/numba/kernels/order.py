@@ -1,10 +1,17 @@
-"""Arrays reordered so that row r of the result belongs to point ``rows[r]``."""
+"""Orders of points and entries: a Z-order curve, a radix sort, reordered arrays, and the transpose of a sparse matrix.
+
+In a reordered array, row r belongs to point ``rows[r]``. Points that are close together on the curve are close together
+in the map. Every block of a sort or a transpose knows where its entries go.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from drsne.backends.numba.kernels._compile import kernel
+
+DIGIT = 10  # number of bits of a digit of the radix sort
+_MASK = (1 << DIGIT) - 1
 
 
 @kernel
@@ -67,3 +74,71 @@ def raised(values, scales, height, out, block, lo, hi):  # type: ignore[no-untyp
     for i in range(lo, hi):
         out[i, 0], out[i, 1] = values[i, 0], values[i, 1]
         out[i, 2] = height * np.log(scales[i])
+
+
+@kernel
+def codes(Y, low, scale, bits, out, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the position of each point, with ``bits`` bits per coordinate and ``scale`` cells per unit from ``low``."""
+    d = Y.shape[1]
+    largest = (1 << bits) - 1
+    for i in range(lo, hi):
+        code = 0
+        for c in range(d):
+            cell = min(int((Y[i, c] - low[c]) * scale), largest)
+            for b in range(bits):
+                code |= ((cell >> b) & 1) << (b * d + c)
+        out[i] = code
+
+
+@kernel
+def count_digits(keys, shift, counts, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write how often each digit occurs in a block of the keys."""
+    for digit in range(_MASK + 1):
+        counts[block, digit] = 0
+    for r in range(lo, hi):
+        counts[block, (keys[r] >> shift) & _MASK] += 1
+
+
+@kernel
+def sort_by_digit(keys, items, shift, starts, sorted_keys, sorted_items, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the keys and their items in the order of a digit; ``starts`` (blocks, digits) is overwritten."""
+    for r in range(lo, hi):
+        digit = (keys[r] >> shift) & _MASK
+        at = starts[block, digit]
+        sorted_keys[at] = keys[r]
+        sorted_items[at] = items[r]
+        starts[block, digit] = at + 1
+
+
+@kernel
+def count_columns(starts, columns, counts, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write how many entries of every column a block of rows has."""
+    for j in range(counts.shape[1]):
+        counts[block, j] = 0
+    for e in range(starts[lo], starts[hi]):
+        counts[block, columns[e]] += 1
+
+
+@kernel
+def first_places(counts, offsets):  # type: ignore[no-untyped-def]
+    """Replace the counts by the places of the first entries, and write where the rows of the transpose begin."""
+    place = 0
+    for j in range(counts.shape[1]):
+        offsets[j] = place
+        for block in range(counts.shape[0]):
+            entries = counts[block, j]
+            counts[block, j] = place
+            place += entries
+    offsets[counts.shape[1]] = place
+
+
+@kernel
+def transpose(starts, columns, values, places, names, moved, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the entries of a block of rows where they belong; ``values`` may be empty. ``places`` is overwritten."""
+    for i in range(lo, hi):
+        for e in range(starts[i], starts[i + 1]):
+            at = places[block, columns[e]]
+            names[at] = i
+            if len(values) > 0:
+                moved[at] = values[e]
+            places[block, columns[e]] = at + 1

@@ -1,4 +1,7 @@
-"""The search for the precision of each row that gives the desired perplexity (docs/theory.md, eqs. 2 to 4)."""
+"""Affinities: the precision of each row that gives the perplexity, and the symmetric matrix (docs/theory.md, eqs. 2-5).
+
+The affinities of all rows are symmetrised by adding the transpose of their matrix.
+"""
 
 from __future__ import annotations
 
@@ -160,3 +163,34 @@ def calibrate_as_coded(D, perplexity, smoothing, steps, tolerance, doubling, P, 
                 high = beta
                 beta = 0.5 * beta if doubling else 0.5 * (beta + low)
         reached[i] = np.exp(entropy)
+
+
+@kernel
+def merge(starts, columns, values, offsets, names, moved, indptr, into, data, block, lo, hi):  # type: ignore[no-untyped-def]
+    """Write the rows of ``(C + C^T) / (2 n)`` without zeros, from the sorted rows of both matrices.
+
+    If ``into`` is empty, the entries are only counted, and ``indptr[i + 1]`` is the length of row i.
+    """
+    scale = 0.5 / (starts.shape[0] - 1)
+    counting = into.shape[0] == 0
+    for i in range(lo, hi):
+        a, a_end, b, b_end = starts[i], starts[i + 1], offsets[i], offsets[i + 1]
+        e = 0 if counting else indptr[i]
+        while a < a_end or b < b_end:
+            v = 0.0
+            left = b == b_end or (a < a_end and columns[a] <= names[b])
+            right = a == a_end or (b < b_end and names[b] <= columns[a])
+            j = columns[a] if left else names[b]
+            if left:
+                v += values[a]
+                a += 1
+            if right:
+                v += moved[b]
+                b += 1
+            if values.dtype.type(v * scale) > 0:
+                if not counting:
+                    into[e] = j
+                    data[e] = v * scale
+                e += 1
+        if counting:
+            indptr[i + 1] = e
