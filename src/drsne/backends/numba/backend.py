@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from drsne.backends import FEW, NeighborList, PairList
 from drsne.backends.numba import KIND
 from drsne.backends.numba.cells import NumbaTree, nearest_in_map
-from drsne.backends.numba.kernels import attraction, concentration, radii, repulsion, steps
+from drsne.backends.numba.kernels import concentration, repulsion, steps
+from drsne.backends.numba.kernels import pairs as stored
 from drsne.backends.numba.ordering import LIGHT, Ordering, along_curve, listed_back
 from drsne.backends.numba.threads import Workers, n_blocks
 from drsne.backends.numpy import NumpyBackend
@@ -52,17 +53,12 @@ class NumbaBackend(NumpyBackend):
         """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
         n, flat = len(Y), Y.shape[1] == 2
         forces, masses = np.empty(Y.shape), np.empty(n_blocks(n))
-        edges = self._edges(Y, pairs, base, inverse_scales)
-        if inverse_scales is not None:
-            if flat and not delta:
-                self.workers.run(attraction.adaptive_attraction_2d, n, *edges, forces)
-            else:
-                self.workers.run(attraction.adaptive_attraction, n, *edges, delta, forces, masses)
-        elif delta:
-            kernel = attraction.smoothed_attraction_2d if flat else attraction.smoothed_attraction
-            self.workers.run(kernel, n, *edges, delta, forces, masses)
+        edges, out = _edges(Y, pairs, base, inverse_scales), (forces, masses)
+        if flat and (inverse_scales is None or not delta):
+            self.workers.run(stored.attraction_2d, n, *edges, delta or None, *out)
         else:
-            self.workers.run(attraction.attraction_2d if flat else attraction.attraction_any, n, *edges, forces)
+            smoothing = None if inverse_scales is None and not delta else delta
+            self.workers.run(stored.attraction, n, *edges, smoothing, *out)
         return forces, float(masses.sum()) if delta else None
 
     def energy(
@@ -72,36 +68,31 @@ class NumbaBackend(NumpyBackend):
         if len(Y) < FEW:
             return super().energy(Y, pairs, base, delta, inverse_scales)
         sums = np.empty(n_blocks(len(Y)))
-        kernel = attraction.energy if inverse_scales is None else attraction.adaptive_energy
-        self.workers.run(kernel, len(Y), *self._edges(Y, pairs, base, inverse_scales), delta, sums)
+        self.workers.run(stored.energy, len(Y), *_edges(Y, pairs, base, inverse_scales), delta, sums)
         return float(sums.sum())
-
-    @staticmethod
-    def _edges(Y: NDArray[Any], pairs: PairList, base: float, inverse_scales: NDArray[Any] | None) -> tuple[Any, ...]:
-        points = (Y,) if inverse_scales is None else (Y, inverse_scales)
-        return (*points, pairs.indptr, pairs.columns, pairs.values, Y.dtype.type(base))
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return the partition sum and the repulsive forces over all pairs."""
         n, d = Y.shape
         real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
         coordinates = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=real)
-        arguments: tuple[Any, ...] = (coordinates, real(1.0), real(1.0 + smoothing))
-        if scales is not None:
-            arguments = (coordinates, (1.0 / scales).astype(real), *arguments[1:])
+        inverse = None if scales is None else (1.0 / scales).astype(real)
+        constants = real(1.0), real(1.0 + smoothing)
         forces = np.empty((n, d))
         if d == 2:  # every pair is visited once
             half = (n + 1) // 2
             grain = max(256 if scales is None else 128, half // _HALVES)
             blocks = n_blocks(half, grain)
             back, partition = np.empty((blocks, 2, n), dtype=real), np.empty(blocks)
-            kernel = repulsion.half_2d if scales is None else repulsion.adaptive_half_2d
-            self.workers.run(kernel, half, *arguments, forces, back, partition, grain=grain)
+            out = forces, back, partition
+            self.workers.run(repulsion.half_2d, half, coordinates, inverse, *constants, *out, grain=grain)
             forces += back.sum(axis=0, dtype=np.float64).T
             return float(partition.sum()), forces
         partition = np.empty(n_blocks(n))
-        kernel = _REPULSION.get(d, repulsion.repulsion_any) if scales is None else repulsion.adaptive_any
-        self.workers.run(kernel, n, *arguments, forces, partition)
+        if scales is None and d in _REPULSION:
+            self.workers.run(_REPULSION[d], n, coordinates, *constants, forces, partition)
+        else:
+            self.workers.run(repulsion.repulsion_any, n, coordinates, inverse, *constants, forces, partition)
         return float(partition.sum()), forces
 
     def sampled_repulsion(
@@ -119,7 +110,7 @@ class NumbaBackend(NumpyBackend):
             self.workers.run(kernel, len(points), coordinates, *constants, grain=_SAMPLED)
         else:
             inverse = (1.0 / scales[sample_first]).astype(real)
-            self.workers.run(repulsion.adaptive_any, len(points), coordinates, inverse, *constants, grain=_SAMPLED)
+            self.workers.run(repulsion.repulsion_any, len(points), coordinates, inverse, *constants, grain=_SAMPLED)
         return float(partition.sum()), forces
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
@@ -170,13 +161,13 @@ class NumbaBackend(NumpyBackend):
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
         """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         near, far = np.empty(len(Y)), np.empty(len(Y))
-        kernel = radii.sums_2d if Y.shape[1] == 2 else radii.sums_any
+        kernel = stored.kernel_sums_2d if Y.shape[1] == 2 else stored.kernel_sums
         self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), near, far)
         return near, far
 
     def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
         """Add the forces of den-SNE's density term."""
-        kernel = radii.forces_2d if Y.shape[1] == 2 else radii.forces_any
+        kernel = stored.kernel_forces_2d if Y.shape[1] == 2 else stored.kernel_forces
         self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), pull, forces)
 
     def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
@@ -229,6 +220,10 @@ class NumbaBackend(NumpyBackend):
     def order(self, Y: Array) -> Ordering:
         """Return the points along a Z-order curve of the map."""
         return Ordering(along_curve(Y, self.workers).order, self.workers)
+
+
+def _edges(Y: NDArray[Any], pairs: PairList, base: float, inverse_scales: NDArray[Any] | None) -> tuple[Any, ...]:
+    return Y, inverse_scales, pairs.indptr, pairs.columns, pairs.values, Y.dtype.type(base)
 
 
 def _listed(units: Array | None) -> Array:

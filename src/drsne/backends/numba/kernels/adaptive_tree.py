@@ -130,21 +130,19 @@ def combine(first, last, after, height, summed, bounds):  # type: ignore[no-unty
 
 
 @inlined
-def _derivatives(a, b, s, one):  # type: ignore[no-untyped-def]
+def _derivatives(a, b, s, one, two, three):  # type: ignore[no-untyped-def]
     """Return the kernel w of a target with the scale ``a`` and its derivatives by the squared distance s and b.
 
     They are w, ws, wss and wsss, then wbs, wbss, wbb and wbbs.
     """
-    two = one + one
-    three = two + one
     h = a * b
     m = one / (h + s)
     w = h * m
     r = s * m  # one minus the kernel
+    am = a * m
     ws = -w * m
     wss = -two * ws * m
     wsss = -three * wss * m
-    am = a * m
     wbs = am * m * (w - r)
     wbss = two * am * m * m * (r - two * w)
     wbb = -two * am * am * r
@@ -153,10 +151,8 @@ def _derivatives(a, b, s, one):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _target_derivatives(a, b, s, one):  # type: ignore[no-untyped-def]
+def _target_derivatives(a, b, s, one, two, three, four):  # type: ignore[no-untyped-def]
     """Return the derivatives that also involve the scale ``a``: wa, waa, waaa, was, wass, waas, wabs and wabb."""
-    two = one + one
-    three, four = two + one, two + two
     h = a * b
     m = one / (h + s)
     w, r, am, bm = h * m, s * m, a * m, b * m
@@ -215,20 +211,33 @@ def _expansion_2d(far, n_far, a, one):  # type: ignore[no-untyped-def]
     """
     zero, two = one - one, one + one
     three = two + one
-    four, six = two + two, three + three
-    half, third, sixth = one / two, one / three, one / six
-    f, fx, fy, fa = zero, zero, zero, zero
-    fxx, fxy, fyy, fxa, fya, faa = zero, zero, zero, zero, zero, zero
-    fxxx, fxxy, fxyy, fyyy = zero, zero, zero, zero
-    fxxa, fxya, fyya, fxaa, fyaa, faaa = zero, zero, zero, zero, zero, zero
+    four, half, third, sixth = two + two, one / two, one / three, one / (three + three)
+    f = fx = fy = fa = fxx = fxy = fyy = fxa = fya = faa = zero
+    fxxx = fxxy = fxyy = fyyy = fxxa = fxya = fyya = fxaa = fyaa = faaa = zero
     for t in range(n_far):
         x, y, b = far[0, t], far[1, t], far[2, t]
         xx, yy, xy = far[3, t], far[4, t], far[5, t]
-        xb, yb, bb = far[6, t], far[7, t], far[8, t]
-        n = far[9, t]
-        s = x * x + y * y
-        w, ws, wss, wsss, wbs, wbss, wbb, wbbs = _derivatives(a, b, s, one)
-        wa, waa, waaa, was, wass, waas, wabs, wabb = _target_derivatives(a, b, s, one)
+        xb, yb, bb, n = far[6, t], far[7, t], far[8, t], far[9, t]
+        s, h = x * x + y * y, a * b
+        m = one / (h + s)
+        w, r = h * m, s * m  # the kernel, and one minus the kernel
+        # Derivatives with respect to the squared distance s and the scales a and b.
+        ws = -w * m
+        wss = -two * ws * m
+        wsss = -three * wss * m
+        bm, am = b * m, a * m
+        was = bm * m * (w - r)
+        wbs = am * m * (w - r)
+        wass = two * bm * m * m * (r - two * w)
+        wbss = two * am * m * m * (r - two * w)
+        wa = bm * r
+        waa = -two * bm * wa
+        waaa = -three * bm * waa
+        waas = two * bm * bm * m * (two * r - w)
+        wbbs = two * am * am * m * (two * r - w)
+        wbb = -two * am * am * r
+        wabs = m * m * (four * r * w - r * r - w * w)
+        wabb = two * am * m * r * (w - two * r)
         # Second moments of the node.
         trace = xx + yy
         px, py = xx * x + xy * y, xy * x + yy * y
@@ -258,8 +267,7 @@ def _expansion_2d(far, n_far, a, one):  # type: ignore[no-untyped-def]
         fxaa += n * waas * x
         fyaa += n * waas * y
         faaa += n * sixth * waaa
-    first, second = (f, fx, fy, fa), (fxx, fxy, fyy, fxa, fya, faa)
-    return first, second, (fxxx, fxxy, fxyy, fyyy, fxxa, fxya, fyya, fxaa, fyaa, faaa)
+    return (f, fx, fy, fa), (fxx, fxy, fyy, fxa, fya, faa), (fxxx, fxxy, fxyy, fyyy, fxxa, fxya, fyya, fxaa, fyaa, faaa)
 
 
 @kernel
@@ -352,13 +360,23 @@ def _visited_any(leaf, scale, nodes, summed, constants, far, begin, end):  # typ
     return n_far, n_near
 
 
+@inlined
+def _write(out, x, y, z):  # type: ignore[no-untyped-def]
+    """Write as many coordinates as the map has."""
+    out[0] = x
+    if out.shape[0] > 1:
+        out[1] = y
+    if out.shape[0] > 2:
+        out[2] = z
+
+
 @kernel
 def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out, potential, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the same sums in one and three dimensions, where each point sums over the far nodes of its leaf itself."""
     first, last, _, _ = nodes
     one = constants[2]
     zero, two = one - one, one + one
-    half = one / two
+    three, half = two + one, one / two
     far = np.empty((_FAR, first.shape[0]), coordinates.dtype)
     begin, end = np.empty(first.shape[0], np.int64), np.empty(first.shape[0], np.int64)
     total = 0.0
@@ -374,7 +392,16 @@ def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out,
                 xy, xz, yz = far[7, t], far[8, t], far[9, t]
                 xb, yb, zb, bb = far[10, t], far[11, t], far[12, t], far[13, t]
                 n = far[14, t]
-                w, ws, wss, wsss, wbs, wbss, wbb, wbbs = _derivatives(a, b, x * x + y * y + z * z, one)
+                s, h = x * x + y * y + z * z, a * b
+                m = one / (h + s)
+                w, r, am = h * m, s * m, a * m
+                ws = -w * m
+                wss = -two * ws * m
+                wsss = -three * wss * m
+                wbs = am * m * (w - r)
+                wbss = two * am * m * m * (r - two * w)
+                wbb = -two * am * am * r
+                wbbs = two * am * am * m * (two * r - w)
                 trace = xx + yy + zz
                 px = xx * x + xy * y + xz * z
                 py = xy * x + yy * y + yz * z
@@ -388,9 +415,10 @@ def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out,
                 gy -= g * y + k * py - wbs * yb
                 gz -= g * z + k * pz - wbs * zb
             for p in range(n_near):
-                near, na = coordinates[:, begin[p] : end[p]], scale[begin[p] : end[p]]
+                some = slice(begin[p], end[p])
+                nx, ny, nz, na = coordinates[0, some], coordinates[1, some], coordinates[2, some], scale[some]
                 for t in range(end[p] - begin[p]):
-                    x, y, z = xi - near[0, t], yi - near[1, t], zi - near[2, t]
+                    x, y, z = xi - nx[t], yi - ny[t], zi - nz[t]
                     h = a * na[t]
                     m = one / (h + x * x + y * y + z * z)
                     w = h * m
@@ -401,9 +429,5 @@ def forces_any(coordinates, scale, order, nodes, leaves, summed, constants, out,
             total += value - one
             j = order[i]
             potential[j] = value - one
-            out[j, 0] = gx
-            if out.shape[1] > 1:
-                out[j, 1] = gy
-            if out.shape[1] > 2:
-                out[j, 2] = gz
+            _write(out[j], gx, gy, gz)
     partition[block] = total

@@ -53,46 +53,6 @@ def _scaled(distances, k, D):  # type: ignore[no-untyped-def]
     return ties, largest * np.sqrt(spread)
 
 
-@inlined
-def _searched(D, k, target, e):  # type: ignore[no-untyped-def]
-    """Return the precision of a row with the entropy ``target``, the sum of its weights ``e``, and its entropy.
-
-    The precision is found by a safeguarded Newton search in log(precision).
-    """
-    mean = 0.0
-    for j in range(k):
-        mean += D[j] / k
-    beta = 1.0 / mean
-    low, high = 0.0, _FAR
-    s, entropy = 0.0, 0.0
-    for turn in range(200):
-        s, first, second = 0.0, 0.0, 0.0
-        for j in range(k):
-            e[j] = np.exp(-beta * D[j])
-            s += e[j]
-            first += e[j] * D[j]
-            second += e[j] * D[j] * D[j]
-        first /= s
-        entropy = np.log(s) + beta * first
-        gap = entropy - target
-        if abs(gap) < 1e-10:
-            break
-        if gap > 0.0:
-            low = beta
-        else:
-            high = beta
-        # d entropy / d log(beta) = -beta^2 Var(D)
-        slope = beta * beta * (second / s - first * first)
-        step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
-        # Newton steps from both sides of the root can undo each other, so late steps alternate with bisection.
-        if step <= low or step >= high or (turn >= LATE and turn % 2 == 1):
-            step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
-        if step == beta:
-            break
-        beta = step
-    return beta, s, entropy
-
-
 @kernel
 def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write rows of ``P`` that sum to one, their precisions and their perplexities, for rows of ascending distances.
@@ -121,7 +81,37 @@ def calibrate(distances, perplexity, P, precision, reached, block, lo, hi):  # t
                 precision[i] = 0.0 if k == n_listed else 40.0 / distances[i, k] / distances[i, k]
             reached[i] = m
             continue
-        beta, s, entropy = _searched(D, k, target, e)
+        mean = 0.0
+        for j in range(k):
+            mean += D[j] / k
+        beta = 1.0 / mean
+        low, high = 0.0, _FAR
+        entropy = 0.0
+        for turn in range(200):
+            s, first, second = 0.0, 0.0, 0.0
+            for j in range(k):
+                e[j] = np.exp(-beta * D[j])
+                s += e[j]
+                first += e[j] * D[j]
+                second += e[j] * D[j] * D[j]
+            first /= s
+            entropy = np.log(s) + beta * first
+            gap = entropy - target
+            if abs(gap) < 1e-10:
+                break
+            if gap > 0.0:
+                low = beta
+            else:
+                high = beta
+            # d entropy / d log(beta) = -beta^2 Var(D)
+            slope = beta * beta * (second / s - first * first)
+            step = beta * np.exp(min(max(gap / max(slope, 1e-300), -3.0), 3.0))
+            # Newton steps from both sides of the root can undo each other, so late steps alternate with bisection.
+            if step <= low or step >= high or (turn >= LATE and turn % 2 == 1):
+                step = 2.0 * beta if high == _FAR else 0.5 * (low + high)
+            if step == beta:
+                break
+            beta = step
         for j in range(k):
             P[i, j] = e[j] / s
         precision[i] = beta / unit / unit

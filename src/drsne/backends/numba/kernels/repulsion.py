@@ -5,8 +5,11 @@ With ``w_ij = 1 / (base + |y_i - y_j|^2)``, where ``base`` is 1 plus the smoothi
 ``w_ij`` over i != j. The ``coordinates`` (d, n) have single or double precision, and the sums over tiles are added in
 double precision. The point itself is skipped rather than subtracted afterwards: in single precision, its contribution
 of 1 would swamp those of the far pairs in a large map. ``one`` and ``base`` have the type of the coordinates, because
-literals would raise the precision of the arithmetic. For the adaptive kernel (eq. 49), the functions also take the
-inverse scales ``u_i = 1 / rho_i``.
+literals would raise the precision of the arithmetic.
+
+The adaptive kernel (eq. 49) is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)`` with the inverse scales
+``u_i = 1 / rho_i``, and row i of its forces is ``F_i = sum_j u_i u_j w_ij^2 (y_i - y_j)``. For the fixed kernel,
+``inverse`` is None. numba then leaves out the branches of the other kernel.
 """
 
 from __future__ import annotations
@@ -76,7 +79,7 @@ def repulsion_2d(coordinates, one, base, forces, partition, block, lo, hi):  # t
 
 
 @kernel
-def half_2d(coordinates, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def half_2d(coordinates, inverse, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the sums of :func:`repulsion_2d`, but visit each pair only once.
 
     A row visits the points after it. The forces on these points are added to ``back[block]`` (2, n), which the caller
@@ -92,19 +95,26 @@ def half_2d(coordinates, one, base, forces, back, partition, block, lo, hi):  # 
             i = n - 1 - row if side else row
             if not side or i > row:  # the middle row is visited once
                 xi, yi = coordinates[0, i], coordinates[1, i]
+                ui = zero if inverse is None else inverse[i]
                 fx, fy = 0.0, 0.0
                 for start in range(i + 1, n, _TILE):
                     m = min(_TILE, n - start)
                     x = coordinates[0, start : start + m]
                     y = coordinates[1, start : start + m]
+                    u = y if inverse is None else inverse[start : start + m]
                     bx = back[block, 0, start : start + m]
                     by = back[block, 1, start : start + m]
                     s, sx, sy = zero, zero, zero
                     for t in range(m):
                         dx = xi - x[t]
                         dy = yi - y[t]
-                        w = one / (base + dx * dx + dy * dy)
-                        v = w * w
+                        if inverse is None:
+                            w = one / (base + dx * dx + dy * dy)
+                            v = w * w
+                        else:
+                            h = ui * u[t]
+                            w = one / (base + h * (dx * dx + dy * dy))
+                            v = w * w * h
                         px = v * dx
                         py = v * dy
                         s += w
@@ -157,7 +167,7 @@ def repulsion_3d(coordinates, one, base, forces, partition, block, lo, hi):  # t
 
 
 @kernel
-def repulsion_any(coordinates, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
+def repulsion_any(coordinates, inverse, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
     """Write the forces and the partition sums for any number of dimensions."""
     d, n = coordinates.shape
     zero = one - one
@@ -168,97 +178,23 @@ def repulsion_any(coordinates, one, base, forces, partition, block, lo, hi):  # 
         for first, last in ((0, i), (i + 1, n)):
             for start in range(first, last, _TILE):
                 m = min(_TILE, last - start)
-                w[:m] = base
+                w[:m] = base if inverse is None else zero
                 for c in range(d):
                     x = coordinates[c, start : start + m]
                     for t in range(m):
                         dx = coordinates[c, i] - x[t]
                         w[t] += dx * dx
+                u = w if inverse is None else inverse[start : start + m]
                 s = zero
                 for t in range(m):
-                    w[t] = one / w[t]
-                    s += w[t]
-                total += s
-                for c in range(d):
-                    x = coordinates[c, start : start + m]
-                    sx = zero
-                    for t in range(m):
-                        sx += w[t] * w[t] * (coordinates[c, i] - x[t])
-                    forces[i, c] += sx
-    partition[block] = total
-
-
-@kernel
-def adaptive_half_2d(coordinates, inverse, one, base, forces, back, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the sums of :func:`half_2d` with the adaptive kernel.
-
-    The kernel is ``w_ij = 1 / (base + u_i u_j |y_i - y_j|^2)`` with ``u = inverse`` (n,), and row i of the forces is
-    ``F_i = sum_j u_i u_j w_ij^2 (y_i - y_j)``.
-    """
-    n = coordinates.shape[1]
-    zero = one - one
-    total = 0.0
-    back[block] = zero
-    for row in range(lo, hi):
-        for side in range(2):
-            i = n - 1 - row if side else row
-            if not side or i > row:  # the middle row is visited once
-                xi, yi, ui = coordinates[0, i], coordinates[1, i], inverse[i]
-                fx, fy = 0.0, 0.0
-                for start in range(i + 1, n, _TILE):
-                    m = min(_TILE, n - start)
-                    x = coordinates[0, start : start + m]
-                    y = coordinates[1, start : start + m]
-                    u = inverse[start : start + m]
-                    bx = back[block, 0, start : start + m]
-                    by = back[block, 1, start : start + m]
-                    s, sx, sy = zero, zero, zero
-                    for t in range(m):
-                        dx = xi - x[t]
-                        dy = yi - y[t]
-                        h = ui * u[t]
-                        w = one / (base + h * (dx * dx + dy * dy))
-                        v = w * w * h
-                        px = v * dx
-                        py = v * dy
-                        s += w
-                        sx += px
-                        sy += py
-                        bx[t] -= px
-                        by[t] -= py
-                    total += s
-                    fx += sx
-                    fy += sy
-                forces[i, 0] = fx
-                forces[i, 1] = fy
-    partition[block] = 2.0 * total
-
-
-@kernel
-def adaptive_any(coordinates, inverse, one, base, forces, partition, block, lo, hi):  # type: ignore[no-untyped-def]
-    """Write the sums of :func:`adaptive_half_2d` for any number of dimensions, visiting every pair twice."""
-    d, n = coordinates.shape
-    zero = one - one
-    total = 0.0
-    w = np.empty(_TILE, coordinates.dtype)
-    for i in range(lo, hi):
-        forces[i] = 0.0
-        for first, last in ((0, i), (i + 1, n)):
-            for start in range(first, last, _TILE):
-                m = min(_TILE, last - start)
-                w[:m] = zero
-                for c in range(d):
-                    x = coordinates[c, start : start + m]
-                    for t in range(m):
-                        dx = coordinates[c, i] - x[t]
-                        w[t] += dx * dx
-                u = inverse[start : start + m]
-                s = zero
-                for t in range(m):
-                    h = inverse[i] * u[t]
-                    v = one / (base + h * w[t])
+                    if inverse is None:
+                        v = one / w[t]
+                        w[t] = v * v
+                    else:
+                        h = inverse[i] * u[t]
+                        v = one / (base + h * w[t])
+                        w[t] = v * v * h
                     s += v
-                    w[t] = v * v * h
                 total += s
                 for c in range(d):
                     x = coordinates[c, start : start + m]

@@ -173,9 +173,10 @@ def forces(coordinates, order, nodes, leaves, moments, opening, one, out, potent
                 fy += g * y + h * cy
                 fz += g * z + h * cz
             for r in range(n_near):
-                near = coordinates[:, begin[r] : end[r]]
+                some = slice(begin[r], end[r])
+                px, py, pz = coordinates[0, some], coordinates[1, some], coordinates[2, some]
                 for t in range(end[r] - begin[r]):
-                    x, y, z = xi - near[0, t], yi - near[1, t], zi - near[2, t]
+                    x, y, z = xi - px[t], yi - py[t], zi - pz[t]
                     w = one / (one + x * x + y * y + z * z)
                     g = w * w
                     value += w
