@@ -91,11 +91,9 @@ def test_losses_and_gradients_are_those_of_numba(d, stretch):
     fixed, rows, constants, terms, in_map, Y = problem(d, stretch=stretch)
     numba, own, shared, partition = placed_by("numba", fixed, rows, constants, terms)
     expected = numba.values(Y, own, in_map, shared)
-    lists = rows.near, rows.affinities, rows.scales, rows.listed, in_map
-    others = rows.targets, rows.weights, rows.apart, rows.skipped, (*shared.field, constants, terms)
     gradient = np.empty_like(Y)
     out = 0, np.empty(len(Y), np.bool_), np.empty(len(Y)), gradient
-    numba.workers.run(kernels.descend, len(Y), Y, *lists, *others, *out)
+    numba.workers.run(kernels.descend, len(Y), Y, tuple(own), in_map, (*shared.field, constants, terms), *out)
     placer, own, shared, found = placed_by("torch", fixed, rows, constants, terms)
     assert found == pytest.approx(partition, rel=1e-10)
     np.testing.assert_allclose(placer.values(Y, own, in_map, shared), expected, rtol=1e-10)

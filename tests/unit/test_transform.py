@@ -332,16 +332,15 @@ def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
     descend = kernels.descend
     monkeypatch.setattr(kernels, "descend", keep)
     model.transform(NEW[:5])
-    Y, near, p, a, listed, in_map, target, lam, apart, skipped, _, _, (fixed, tree, constants, density) = captured[0][
-        :13
-    ]
+    Y, rows, in_map, (fixed, tree, constants, density) = captured[0][:4]
+    near, p, a, listed, target, lam, apart, skipped, _, _ = rows
     stretch, delta, repulsion, _, *outside = constants
     in_map = near[:, ::3].copy() if in_map.shape[1] == 0 else in_map
     rng = np.random.default_rng(0)
     some = slice(5)
     y = Y[some] + rng.normal(size=(5, Y.shape[1]))
-    lists = near[some], p[some], a[some], listed[some], in_map[some]
     pull = rng.normal(size=y.shape), np.full(5, 0.3)
+    lists = near[some], p[some], a[some], listed[some]
     own = *lists, target[some], lam[some] + 0.5, apart[some] + 0.7, skipped[some], *pull
     # The tree is approximate, so its value and its gradient do not agree exactly. The other terms are also checked
     # without it, with weights for all density terms.
@@ -350,7 +349,7 @@ def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
 
         def found(at):
             values, gradients = np.empty(5), np.empty_like(at)
-            descend(at, *own, shared, 0, np.empty(5, np.bool_), values, gradients, whole(5))  # noqa: B023
+            descend(at, own, in_map[some], shared, 0, np.empty(5, np.bool_), values, gradients, whole(5))  # noqa: B023
             return values, gradients
 
         _, gradient = found(y)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.backends import FEW
-from drsne.backends.numba.kernels import adaptive_tree, neighbors, placement
+from drsne.backends.numba.kernels import adaptive_tree, fields, neighbors
 from drsne.backends.numba.kernels import order as moving
 from drsne.backends.numba.kernels import tree as kernels
 from drsne.backends.numba.ordering import BITS, LIGHT, along_curve, near_origin
@@ -230,7 +230,7 @@ def field_tree(
     coordinates = np.zeros((3, n))
     coordinates[:d] = shrunk[at.order].T
     scale, mass, summed = scales[at.order], masses[at.order], np.empty((adaptive_tree.N_SUMMED, len(at.nodes[0])))
-    workers.run(placement.summaries, len(at.nodes[0]), coordinates, scale, mass, *at.nodes[:2], summed)
+    workers.run(fields.summaries, len(at.nodes[0]), coordinates, scale, mass, *at.nodes[:2], summed)
     return coordinates, scale, mass, at.nodes, summed, ((_THETA if theta is None else theta) ** 2, _SPREADING)
 
 

@@ -63,7 +63,7 @@ class NumbaPlacer:
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
         """Return the places at which rows start."""
         Y = np.empty((len(rows.scales), d))
-        self.workers.run(kernels.begin, len(Y), Y, *rows, _flat(shared), grain=_GRAIN)
+        self.workers.run(kernels.begin, len(Y), Y, tuple(rows), _flat(shared), grain=_GRAIN)
         return Y
 
     def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
@@ -79,7 +79,8 @@ class NumbaPlacer:
     ) -> tuple[NDArray[np.bool_], Array]:
         """Move rows, and return which have arrived and their losses, by one kernel, which takes long to compile."""
         out = np.empty(len(Y), np.bool_), np.empty(len(Y)), np.empty_like(Y)
-        self.workers.run(kernels.descend, len(Y), Y, *_arguments(rows, in_map, shared), steps, *out, grain=_GRAIN)
+        arguments = Y, tuple(rows), in_map, _flat(shared), steps
+        self.workers.run(kernels.descend, len(Y), *arguments, *out, grain=_GRAIN)
         return out[:2]
 
     def index(self, places: Array) -> Any:
@@ -97,8 +98,3 @@ class NumbaPlacer:
 def _flat(shared: Shared) -> tuple[Any, ...]:
     """Return what all rows share in the form that the kernels take."""
     return *shared.field, shared.constants, shared.terms
-
-
-def _arguments(rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> tuple[Any, ...]:
-    lists = rows.near, rows.affinities, rows.scales, rows.listed, in_map
-    return *lists, rows.targets, rows.weights, rows.apart, rows.skipped, rows.anchors, rows.stiffness, _flat(shared)

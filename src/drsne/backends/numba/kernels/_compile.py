@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import signal
-import sys
 from collections.abc import Callable
 from functools import cache, cached_property
+from pathlib import Path
 from threading import Lock, current_thread, main_thread
 from typing import Any
 
 from numba import config, njit
 from numba.core import event
 
-from drsne.backends.numba.kernels import _turns
 from drsne.backends.numba.kernels._turns import (
     CALLED,
     OFFER,
@@ -82,7 +80,7 @@ class Kernel:
 
 
 def _compiled(function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
-    # numba's cache notices an edit in the file of a kernel, but not in these two, which become part of every kernel.
+    # numba's cache notices an edit in the file of a kernel, but not in these, whose code becomes part of others.
     function.__qualname__ += f"_{_version()}"
     try:
         compiled: Any = njit(cache=True, **_OPTIONS, **more)(function)
@@ -95,7 +93,8 @@ def _compiled(function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
 @cache
 def _version() -> str:
     """Return a short name for the present contents of the files from which kernels take generated code."""
-    sources = "".join(inspect.getsource(module) for module in (_turns, sys.modules[__name__]))
+    folder = Path(__file__).parent
+    sources = "".join((folder / name).read_text(encoding="utf-8") for name in ("_turns.py", "_compile.py", "fields.py"))
     return hashlib.sha256(sources.encode()).hexdigest()[:6]
 
 
