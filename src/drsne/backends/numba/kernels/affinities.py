@@ -19,7 +19,7 @@ BEYOND = 1e60  # affinities are exactly 0 beyond this multiple of the distance o
 LEAST = 1e-140  # smallest scaled squared distance; smaller ones do not matter, and their precisions would overflow
 
 
-@kernel
+@inlined
 def _rounded(x):  # type: ignore[no-untyped-def]
     """Return ``x`` rounded to the 24 bits of single precision, over the whole range of double precision."""
     significand, exponent = math.frexp(x)
