@@ -25,7 +25,6 @@ SLOW = (
     "tests/integration",
     "tests/unit/test_anomaly.py::test_scores_of_a_map_that_is_far_small_or_large",
     "tests/unit/test_anomaly.py::test_the_others_are_scikit_learns",
-    "tests/unit/test_cli.py",
     "tests/unit/test_densne.py::test_every_n_jobs_gives_the_same_map",
     "tests/unit/test_densne.py::test_fast_engines_reach_the_same_terms",
     "tests/unit/test_fragmentation.py::test_maps_that_fall_to_pieces_score_higher",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import warnings
 import zipfile
-from contextlib import chdir, redirect_stderr, redirect_stdout
 
 import numpy as np
 import pytest
@@ -21,24 +18,10 @@ pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 pytest.importorskip("pyarrow", reason="Parquet and Feather need pyarrow")
 pytest.importorskip("matplotlib", reason="--plot needs matplotlib")
 
-from flowers import FAST, NAMES, flowers  # noqa: E402
-
-from drsne.cli import main  # noqa: E402
+from flowers import FAST, NAMES, failed, flowers, runner, succeeded  # noqa: E402
 
 pytestmark = pytest.mark.slow
 NPY = b"\x93NUMPY\x01\0v\0{'descr': '<f8', 'fortran_order': False, 'shape': (900, 3), }"
-
-
-def drsne(*words, folder):
-    """Run a command in this process in a folder, and return its exit code, output and errors."""
-    out, err = io.StringIO(), io.StringIO()
-    with chdir(folder), redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
-        warnings.simplefilter("default")  # as in a process of its own
-        try:
-            code = main([*map(str, words)])
-        except SystemExit as end:  # the parser of the command line
-            code = end.code
-    return code, out.getvalue(), err.getvalue()
 
 
 def drsne_process(*words, folder, stdin=None):
@@ -49,34 +32,28 @@ def drsne_process(*words, folder, stdin=None):
 
 
 @pytest.fixture
-def folder(tmp_path):
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     flowers().to_csv(tmp_path / "flowers.csv", index=False)
     return tmp_path
 
 
-def listed(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+@pytest.fixture
+def run(capsys):
+    return runner(capsys)
 
 
-def fails_with_one_line(folder, *words, parts):
+def fails_with_one_line(folder, run, *words, parts):
     """Check that a command prints one line that has these parts, and changes no file."""
-    before = listed(folder)
-    code, out, err = drsne(*words, "--quiet", folder=folder)
-    assert code == 1, (out, err)
-    assert err.startswith("drsne: ")
-    assert err.count("\n") == 1, err
-    assert "Traceback" not in err
-    assert "unexpected" not in err
-    for part in parts:
-        assert part in err
-    assert out == ""
-    assert listed(folder) == before
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    failed(run(*words, "--quiet"), *parts)
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
 # Good input.
 
 
-def test_from_a_csv_to_everything_with_one_command(folder):
+def test_from_a_csv_to_everything_with_one_command(folder, run):
     words = ["flowers.csv", "-o", "map.csv", "--label", "species", "--plot", "map.png", "--explore", "map.html"]
     code, out, err = drsne_process("embed", *words, "--model", "m.drsne", "--scale", *FAST, folder=folder)
     assert code == 0, err
@@ -100,31 +77,29 @@ def test_from_a_csv_to_everything_with_one_command(folder):
     np.testing.assert_allclose(placed[["drsne1", "drsne2"]], frame[["drsne1", "drsne2"]], rtol=1e-6)
     assert (placed["novelty"] == 0).all()
     # Scores of the map, as text and as JSON.
-    code, out, err = drsne("evaluate", "flowers.csv", "map.csv", "--label", "species", "--scale", folder=folder)
-    assert code == 0, err
+    out, _ = succeeded(run("evaluate", "flowers.csv", "map.csv", "--label", "species", "--scale"))
     assert "trustworthiness" in out
-    code, out, err = drsne("evaluate", "flowers.csv", "map.csv", "--scale", "--json", "--quiet", folder=folder)
-    assert code == 0, err
+    out, _ = succeeded(run("evaluate", "flowers.csv", "map.csv", "--scale", "--json", "--quiet"))
     assert 0.5 < json.loads(out)["trustworthiness"] <= 1
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "csv.gz", "parquet", "feather", "npy", "npz"])
-def test_every_format_in_and_out(folder, ending):
-    frame = flowers()
-    name = f"in.{ending}"
-    {
-        "csv": lambda: frame.to_csv(folder / name, index=False),
-        "tsv": lambda: frame.to_csv(folder / name, index=False, sep="\t"),
-        "csv.gz": lambda: frame.to_csv(folder / name, index=False),
-        "parquet": lambda: frame.to_parquet(folder / name),
-        "feather": lambda: frame.to_feather(folder / name),
-        "npy": lambda: np.save(folder / name, frame[NAMES].to_numpy()),
-        "npz": lambda: np.savez(folder / name, X=frame[NAMES].to_numpy(), species=frame["species"].to_numpy(str)),
-    }[ending]()
+WRITERS = {
+    "csv": lambda frame, path: frame.to_csv(path, index=False),
+    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
+    "parquet": lambda frame, path: frame.to_parquet(path),
+    "feather": lambda frame, path: frame.to_feather(path),
+    "npy": lambda frame, path: np.save(path, frame[NAMES].to_numpy()),
+    "npz": lambda frame, path: np.savez(path, X=frame[NAMES].to_numpy(), species=frame["species"].to_numpy(str)),
+}
+
+
+@in_one_test("ending", WRITERS)
+def test_every_format_in_and_out(folder, run, ending):
+    frame, out = flowers(), folder / f"out.{ending}"
+    WRITERS[ending](frame, folder / f"in.{ending}")
     label = [] if ending == "npy" else ["--label", "species"]
-    code, _, err = drsne("embed", name, "-o", f"out.{ending}", *label, *FAST, folder=folder)
-    assert code == 0, err
-    out = folder / f"out.{ending}"
+    succeeded(run("embed", f"in.{ending}", "-o", out, *label, *FAST))
     if ending == "npy":
         assert np.load(out).shape == (60, 5)
         return
@@ -145,15 +120,6 @@ def test_standard_input_and_output(folder):
     assert "separated by semicolons, with a header, with decimal commas" in err
     assert "Left out 1 text column: 'species'." in err
     assert len(out.splitlines()) == 61
-
-
-def test_row_names_are_kept(folder):
-    frame = flowers()
-    frame.index = [f"plant {row}" for row in range(len(frame))]
-    frame.to_csv(folder / "named.csv")
-    code, _, err = drsne("embed", "named.csv", "-o", "out.csv", *FAST, folder=folder)
-    assert code == 0, err
-    assert list(pd.read_csv(folder / "out.csv")["name"]) == list(frame.index)
 
 
 def full_object(anndata):
@@ -198,12 +164,11 @@ def assert_same_object(found, expected):
         assert_same(dict(getattr(found, part)), dict(getattr(expected, part)))
 
 
-def test_h5ad_keeps_everything_else(folder):
+def test_h5ad_keeps_everything_else(folder, run):
     anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
     adata = full_object(anndata)
     adata.write_h5ad(folder / "cells.h5ad")  # makes categories of text, as every file that anndata writes
-    code, _, err = drsne("embed", "cells.h5ad", "-o", "out.h5ad", "--label", "kind", *FAST, folder=folder)
-    assert code == 0, err
+    succeeded(run("embed", "cells.h5ad", "-o", "out.h5ad", "--label", "kind", *FAST))
     before, found = (anndata.read_h5ad(folder / name) for name in ("cells.h5ad", "out.h5ad"))
     assert found.obsm["X_drsne"].shape == (60, 2)
     del found.obsm["X_drsne"], found.uns["drsne"]
@@ -214,54 +179,13 @@ def test_h5ad_keeps_everything_else(folder):
     assert_same_object(found.raw.to_adata(), before.raw.to_adata())
 
 
-def test_a_table_becomes_an_h5ad_file(folder):
+def test_a_table_becomes_an_h5ad_file(folder, run):
     anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
-    code, _, err = drsne("embed", "flowers.csv", "-o", "new.h5ad", "--label", "species", *FAST, folder=folder)
-    assert code == 0, err
+    succeeded(run("embed", "flowers.csv", "-o", "new.h5ad", "--label", "species", *FAST))
     made = anndata.read_h5ad(folder / "new.h5ad")
     assert list(made.var_names) == NAMES
     assert list(made.obs["species"]) == list(flowers()["species"])
     np.testing.assert_allclose(made.X, flowers()[NAMES])
-
-
-def test_a_path_and_pages_of_maps(folder):
-    code, _, err = drsne(
-        "path", "flowers.csv", "--weights", "0,1,3", "--explore", "page.html", "--plot", "curve.png",
-        "-o", "maps.csv", "--label", "species", *FAST, folder=folder,
-    )  # fmt: skip
-    assert code == 0, err
-    assert "drsne2_w3" in list(pd.read_csv(folder / "maps.csv"))
-    assert (folder / "curve.png").read_bytes()[:4] == b"\x89PNG"
-    frame = pd.DataFrame({"UMAP_1": np.arange(60.0), "UMAP_2": np.arange(60.0) ** 2, "kind": ["a", "b"] * 30})
-    frame.to_csv(folder / "umap.csv", index=False)
-    np.save(folder / "other.npy", np.random.default_rng(0).normal(size=(60, 2)))
-    words = ["umap.csv", "other.npy", "--label", "kind", "-o", "compare.html"]
-    code, _, err = drsne("explore", *words, folder=folder)
-    assert code == 0, err
-    assert (folder / "compare.html").stat().st_size > 100_000
-
-
-def test_rows_with_missing_values_can_be_left_out(folder):
-    frame = flowers()
-    frame.loc[[3, 10], "width"] = np.nan
-    frame.to_csv(folder / "gaps.csv", index=False)
-    code, _, err = drsne("embed", "gaps.csv", "-o", "out.csv", "--skip-missing", *FAST, folder=folder)
-    assert code == 0, err
-    assert "Left out 2 rows with missing values." in err
-    assert [row for row in range(60) if row not in (3, 10)] == list(pd.read_csv(folder / "out.csv")["row"])
-
-
-def test_an_old_encoding_is_read(folder):
-    text = flowers().to_csv(index=False).replace("length", "L\u00e4nge").encode("cp1252")
-    (folder / "old.csv").write_bytes(text)
-    code, _, err = drsne("embed", "old.csv", "-o", "out.csv", *FAST, folder=folder)
-    assert code == 0, err
-    assert "Windows-1252" in err
-
-
-def test_quiet_shows_nothing(folder):
-    code, out, err = drsne("embed", "flowers.csv", "-o", "out.csv", "--quiet", *FAST, folder=folder)
-    assert (code, out, err) == (0, "", "")
 
 
 # Bad input. Each case: how the file is made, further words, and parts of the message.
@@ -321,17 +245,18 @@ BAD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_bad_input_gives_one_line_and_loses_nothing(folder, case):
+@in_one_test("case", BAD)
+def test_bad_input_gives_one_line_and_loses_nothing(tmp_path, monkeypatch, run, case):
     made, name, words, parts = BAD[case]
+    folder = tmp_path / case
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    flowers().to_csv(folder / "flowers.csv", index=False)
     if callable(made):
         made(folder / name)
-        stray = folder / f"{name}.npy"
-        if stray.exists():
-            stray.rename(folder / name)
     elif made is not None:
         (folder / name).write_bytes(made)
-    fails_with_one_line(folder, "embed", name, "-o", "out.csv", "--plot", "out.png", *words, parts=parts)
+    fails_with_one_line(folder, run, "embed", name, "-o", "out.csv", "--plot", "out.png", *words, parts=parts)
 
 
 BAD_OUTPUT = {
@@ -347,34 +272,17 @@ BAD_OUTPUT = {
 
 
 @in_one_test("case", BAD_OUTPUT)
-def test_bad_output_is_said_before_the_fit(folder, case):
+def test_bad_output_is_said_before_the_fit(folder, run, case):
     (folder / "old.csv").write_text("precious")
     words, parts = BAD_OUTPUT[case]
-    fails_with_one_line(folder, "embed", "flowers.csv", *words, parts=parts)
+    fails_with_one_line(folder, run, "embed", "flowers.csv", *words, parts=parts)
 
 
-def test_force_replaces_and_leaves_no_temporary_file(folder):
+def test_force_replaces_and_leaves_no_temporary_file(folder, run):
     (folder / "old.csv").write_text("old")
-    code, _, err = drsne("embed", "flowers.csv", "-o", "old.csv", "--force", *FAST, folder=folder)
-    assert code == 0, err
+    succeeded(run("embed", "flowers.csv", "-o", "old.csv", "--force", *FAST))
     assert len((folder / "old.csv").read_text().splitlines()) == 61
     assert {path.name for path in folder.iterdir()} == {"flowers.csv", "old.csv"}
-
-
-# Wrong command lines.
-WRONG = {
-    "nothing": ["embed", "flowers.csv"],
-    "weight": ["embed", "flowers.csv", "-o", "out.csv", "--weight", "much"],
-    "weights": ["path", "flowers.csv", "-o", "out.csv", "--weights", "a,b"],
-    "unknown_option": ["embed", "flowers.csv", "--wieght", "1"],
-}
-
-
-@in_one_test("case", WRONG)
-def test_a_wrong_command_line(folder, case):
-    code, out, err = drsne(*WRONG[case], folder=folder)
-    assert (code, out) == (2, ""), err
-    assert set(listed(folder)) == {"flowers.csv"}
 
 
 # Bad input of the other commands. There are also "model.drsne", a map "map.csv" and a text file "notes.csv".
@@ -386,6 +294,8 @@ BAD_OTHERS = {
     "other_columns": (["transform", "model.drsne", "map.csv", "-o", "o.csv"], ["lacks 3 of the 3 columns", "'length'"]),
     "path_of_text": (["path", "notes.csv", "-o", "o.csv"], ["no columns of numbers"]),
     "path_of_nothing": (["path", "flower.csv", "-o", "o.csv"], ["Did you mean 'flowers.csv'?"]),
+    "path_to_h5ad": (["path", "flowers.csv", "-o", "o.h5ad"], ["must end with one of .csv"]),
+    "places_in_h5ad": (["transform", "model.drsne", "flowers.csv", "-o", "o.h5ad"], ["must end with one of .csv"]),
     "path_to_a_picture": (["path", "flowers.csv", "--plot", "o.gif"], ["must end with one of .png"]),
     "scores_of_nothing": (["evaluate", "flowers.csv", "nothing.csv"], ["nothing.csv does not exist"]),
     "scores_of_text": (["evaluate", "flowers.csv", "notes.csv"], ["not clear which are the map"]),
@@ -400,32 +310,27 @@ BAD_OTHERS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
+@pytest.fixture
+def prepared(folder, run):
     """Return a folder with the files that BAD_OTHERS need. The tests do not change it."""
-    folder = tmp_path_factory.mktemp("bad")
-    flowers().to_csv(folder / "flowers.csv", index=False)
-    code, _, err = drsne(
-        "embed", "flowers.csv", "--model", "model.drsne", "-o", "map.csv", "--label", "species", *FAST, folder=folder
-    )
-    assert code == 0, err
+    succeeded(run("embed", "flowers.csv", "--model", "model.drsne", "-o", "map.csv", "--label", "species", *FAST))
     content = bytearray((folder / "model.drsne").read_bytes())
     content[len(content) // 2] ^= 255
     (folder / "damaged.drsne").write_bytes(content)
     (folder / "notes.csv").write_text("when,what\nMonday,rain\nTuesday,sun\nFriday,snow\n")
-    np.save(folder / "short.npy", np.random.default_rng(0).normal(size=(59, 2)))
-    np.save(folder / "long.npy", np.random.default_rng(0).normal(size=(61, 2)))
-    pd.DataFrame(np.zeros((9, 5)), columns=list("abcde")).to_csv(folder / "wide.csv", index=False)
-    frame = pd.read_csv(folder / "map.csv")
+    for rows, name in ((59, "short.npy"), (61, "long.npy")):
+        np.save(name, np.random.default_rng(0).normal(size=(rows, 2)))
+    pd.DataFrame(np.zeros((9, 5)), columns=list("abcde")).to_csv("wide.csv", index=False)
+    frame = pd.read_csv("map.csv")
     frame.loc[4, "drsne1"] = np.nan
-    frame.to_csv(folder / "gaps.csv", index=False)
+    frame.to_csv("gaps.csv", index=False)
     return folder
 
 
 @in_one_test("case", BAD_OTHERS)
-def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, case):
+def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared, run, case):
     words, parts = BAD_OTHERS[case]
-    fails_with_one_line(prepared, *words, parts=parts)
+    fails_with_one_line(prepared, run, *words, parts=parts)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
@@ -453,43 +358,3 @@ def test_an_interrupt_keeps_what_is_finished(folder, command):
     frame = pd.read_csv(folder / "map.csv")
     assert len(frame) == 60
     assert np.isfinite(frame[[name for name in frame if name.startswith("drsne")]]).all().all()
-
-
-def test_debug_shows_the_traceback(folder):
-    code, _, err = drsne_process("embed", "nothing.csv", "-o", "out.csv", "--debug", folder=folder)
-    assert code == 1
-    assert "Traceback" in err
-
-
-def test_a_model_of_other_columns(folder):
-    code, _, err = drsne("embed", "flowers.csv", "--model", "m.drsne", *FAST, folder=folder)
-    assert code == 0, err
-    flowers().drop(columns="width").to_csv(folder / "less.csv", index=False)
-    code, _, err = drsne("transform", "m.drsne", "less.csv", "-o", "out.csv", folder=folder)
-    assert code == 1
-    assert "lacks 1 of the 3 columns of the model: 'width'" in err
-    assert not (folder / "out.csv").exists()
-
-
-def test_doctor(folder):
-    code, out, err = drsne("doctor", folder=folder)
-    assert code == 0, err
-    for part in ("drsne", "Python", "numba", "cores", "GB free", "works"):
-        assert part in out
-
-
-def test_demo(folder):
-    code, _, err = drsne("demo", "--folder", "demo", folder=folder)
-    assert code == 0, err
-    assert {path.name for path in (folder / "demo").iterdir()} == {"digits.csv", "digits.png", "digits.html"}
-    code, _, err = drsne("demo", "--folder", "demo", folder=folder)
-    assert code == 1
-    assert "exists already" in err
-
-
-@in_one_test("command", ["embed", "transform", "evaluate", "path", "explore", "demo", "doctor"])
-def test_help_has_examples(folder, command):
-    code, out, _ = drsne(command, "--help", folder=folder)
-    assert code == 0
-    assert "examples:\n  drsne" in out
-    assert "Exit codes" in out

@@ -11,15 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from covering import in_one_test
 
 pd = pytest.importorskip("pandas", reason="the commands read files with pandas")
 
-from flowers import FAST, NAMES, flowers  # noqa: E402
+from flowers import FAST, NAMES, failed, flowers, payload, runner, succeeded  # noqa: E402
 from sklearn.neighbors import NearestNeighbors  # noqa: E402
 
 import drsne  # noqa: E402
-from drsne import DRSNE, DenSNE, cli, metrics  # noqa: E402
+from drsne import DRSNE, DenSNE, metrics  # noqa: E402
 from drsne.backends.numba.placement import NumbaPlacer  # noqa: E402
 from drsne.estimators import memory  # noqa: E402
 
@@ -33,81 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def run(capsys):
-    """Run a command, and return its exit code, output and errors."""
-
-    def run(*words):
-        code = cli.main([str(word) for word in words])
-        return code, *capsys.readouterr()
-
-    return run
-
-
-def succeeded(done):
-    code, out, err = done
-    assert code == 0, err
-    return out, err
-
-
-def failed(done, *parts, code=1):
-    """Check that a command has failed with one line that has these parts."""
-    found, out, err = done
-    assert found == code, err
-    assert out == ""
-    assert err.startswith("drsne: ")
-    assert "unexpected" not in err
-    assert err.count("\n") == 1, err
-    for part in parts:
-        assert part in err
-
-
-# Wrong command lines.
-
-WRONG = {
-    "no_output": (["embed", "flowers.csv"], "Nothing would be written"),
-    "path_without_output": (["path", "flowers.csv"], "Nothing would be written"),
-    "weight_of_text": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "much"], "--weight must be one of"),
-    "negative_weight": (["embed", "flowers.csv", "-o", "o.csv", "--weight=-1"], "--weight must be a finite number"),
-    "weight_nan": (["embed", "flowers.csv", "-o", "o.csv", "--weight", "nan"], "--weight must be"),
-    "weights_of_text": (["path", "flowers.csv", "-o", "o.csv", "--weights", "a,b"], "--weights must be numbers"),
-    "descending_weights": (["path", "flowers.csv", "-o", "o.csv", "--weights", "3,1"], "ascending"),
-    "negative_weights": (["path", "flowers.csv", "-o", "o.csv", "--weights=-1,1"], "at least 0"),
-    "perplexity": (["embed", "flowers.csv", "-o", "o.csv", "--perplexity", "0"], "--perplexity must be"),
-    "neighbors": (["path", "flowers.csv", "-o", "o.csv", "--neighbors", "0"], "--neighbors must be"),
-    "pca": (["embed", "flowers.csv", "-o", "o.csv", "--pca", "0"], "--pca must be"),
-    "iterations": (["embed", "flowers.csv", "-o", "o.csv", "--iterations", "0"], "--iterations must be"),
-    "seed": (["embed", "flowers.csv", "-o", "o.csv", "--seed=-1"], "--seed must be"),
-    "jobs": (["embed", "flowers.csv", "-o", "o.csv", "--jobs", "0"], "--jobs must be"),
-    "metric": (["embed", "flowers.csv", "-o", "o.csv", "--metric", "euclidian"], "--metric must be one of"),
-    "metric_of_scores": (["evaluate", "flowers.csv", "m.csv", "--metric", "l3"], "--metric must be one of"),
-    "samples": (["evaluate", "flowers.csv", "m.csv", "--samples", "1"], "--samples must be"),
-    "twice_from_a_pipe": (["evaluate", "-", "-"], "standard input"),
-    "several_from_a_pipe": (["explore", "-", "-"], "standard input"),
-    "model_from_a_pipe": (["transform", "-", "flowers.csv", "-o", "o.csv"], "MODEL must be the name of a file"),
-    "model_to_a_pipe": (["embed", "flowers.csv", "--model", "-"], "--model must be the name of a file"),
-    "page_to_a_pipe": (["embed", "flowers.csv", "--explore", "-"], "--explore must be the name of a file"),
-    "reliability": (["embed", "flowers.csv", "-o", "o.csv", "--reliability"], "--reliability needs --explore"),
-    "dropped_label": (
-        ["embed", "flowers.csv", "-o", "o.csv", "--label", "species", "--drop", "species"], "--label and --drop",
-    ),
-}  # fmt: skip
-
-
-@in_one_test("case", WRONG)
-def test_a_wrong_command_line_has_its_own_exit_code(folder, run, case):
-    words, part = WRONG[case]
-    failed(run(*words), part, code=2)
-    assert [path.name for path in folder.iterdir()] == ["flowers.csv"]
-
-
-@pytest.mark.parametrize("command", ["embed", "path"])
-def test_every_option_of_a_help_text_is_described(capsys, command):
-    with pytest.raises(SystemExit):
-        cli.main([command, "--help"])
-    text = " ".join(capsys.readouterr().out.split())
-    assert "PNG, PDF, SVG or JPG" in text
-    assert "1 an error in the input, the data or the environment" in text
-    if command == "embed":
-        assert "a number, or auto to choose one in about six times the time (default: 1)" in text
+    return runner(capsys)
 
 
 # What is written.
@@ -120,9 +45,9 @@ def test_dropped_columns_reach_no_output(folder, run):
     frame.to_csv("patients.csv", index=False)
     words = ["--drop", "name", "--drop", "income", "--explore", "p.html", "--model", "m.drsne", "-o", "o.npz"]
     succeeded(run("embed", "patients.csv", "--label", "species", *words, *FAST))
-    payload = _payload("p.html")
-    assert b"secret" not in payload
-    names = [column["name"] for column in json.loads(payload[4 : 4 + int.from_bytes(payload[:4], "little")])["columns"]]
+    content = payload("p.html")
+    assert b"secret" not in content
+    names = [column["name"] for column in json.loads(content[4 : 4 + int.from_bytes(content[:4], "little")])["columns"]]
     assert set(NAMES) <= set(names)
     assert not {"name", "income"} & set(names)
     assert b"secret" not in (folder / "m.drsne").read_bytes()
@@ -202,21 +127,52 @@ def test_a_matrix_has_only_numbers_of_the_map(folder, run):
     assert "'age' is not in it" in err
 
 
-def test_only_embed_writes_h5ad(folder, run):
-    pytest.importorskip("anndata", reason="H5AD files need anndata")
-    succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
-    failed(run("transform", "m.drsne", "flowers.csv", "-o", "o.h5ad"), "must end with one of .csv")
-    failed(run("path", "flowers.csv", "-o", "o.h5ad"), "must end with one of .csv")
+def test_a_missing_package_is_said_before_the_input_is_read(folder, run, monkeypatch):
+    for option, name, package, extra in (("--plot", "a.png", "matplotlib", "plot"), ("-o", "a.pq", "pyarrow", "files")):
+        monkeypatch.setitem(sys.modules, package, None)
+        failed(run("embed", "nothing.csv", option, name), package, f"pip install 'drsne[{extra}]'")
 
 
-PACKAGES = {"--plot": ("a.png", "matplotlib", "plot"), "-o": ("a.parquet", "pyarrow", "files")}
+def test_formulas_for_spreadsheets_are_guarded(folder, run):
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    kinds = ["=1+1", "+a", "-b", "@c", "plain", "a=b", "-1.5", "'=d"]
+    frame = flowers()[NAMES].assign(**{"=kind": np.resize(kinds, 60)})
+    frame.index = pd.Index([f"@{row}" for row in range(60)], name="row")
+    frame.to_parquet("formulas.parquet")
+    for output in ("o.csv", "o.tsv.gz", "-"):
+
+        def written(*options, output=output):
+            words = ["-o", output, "--label", "=kind", "--force", "--quiet", *options]
+            out, _ = succeeded(run("embed", "formulas.parquet", *words, *FAST))
+            separator = "\t" if "tsv" in output else ","
+            return pd.read_csv(io.StringIO(out) if output == "-" else output, sep=separator, dtype=str)
+
+        usual, safe = written(), written("--spreadsheet-safe")
+        assert list(usual["=kind"][:8]) == kinds
+        assert list(usual["row"][:2]) == ["@0", "@1"]
+        assert list(safe["'=kind"][:8]) == ["'=1+1", "'+a", "'-b", "'@c", "plain", "a=b", "-1.5", "'=d"]
+        assert list(safe["row"][:2]) == ["'@0", "'@1"]
+        numbers = ["drsne1", "drsne2", "concentration_data", "concentration_map", "contrast"]
+        pd.testing.assert_frame_equal(safe[numbers], usual[numbers])
 
 
-@pytest.mark.parametrize("option", PACKAGES)
-def test_a_missing_package_is_said_before_the_input_is_read(folder, run, monkeypatch, option):
-    name, package, extra = PACKAGES[option]
-    monkeypatch.setitem(sys.modules, package, None)
-    failed(run("embed", "nothing.csv", option, name), package, f"pip install 'drsne[{extra}]'")
+def test_symbolic_links_that_lead_to_no_file(folder, run):
+    for target in ("gone.csv", "link.csv"):
+        (folder / "link.csv").unlink(missing_ok=True)
+        try:
+            (folder / "link.csv").symlink_to(target)
+        except OSError:
+            pytest.skip("this system has no symbolic links")
+        for words in (
+            ("embed", "link.csv", "-o", "o.csv"),
+            ("transform", "link.csv", "flowers.csv", "-o", "o.csv"),
+            ("evaluate", "flowers.csv", "link.csv", "--quiet"),
+            ("explore", "link.csv", "-o", "o.html"),
+        ):
+            failed(run(*words), f"drsne: link.csv is a symbolic link to {target}")
+        failed(run("embed", "flowers.csv", "-o", "link.csv"), "link.csv exists already")
+    succeeded(run("embed", "flowers.csv", "-o", "link.csv", "--force", *FAST))
+    assert len(pd.read_csv("link.csv")) == 60
 
 
 # Interrupts.
@@ -270,12 +226,12 @@ def test_an_interrupt_after_the_map_is_known(folder, run, monkeypatch):
 # Memory.
 
 
-@pytest.mark.parametrize("command", ["embed", "path"])
-def test_a_fit_that_is_too_large_is_refused(folder, run, monkeypatch, command):
+def test_a_fit_that_is_too_large_is_refused(folder, run, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 1000)
-    failed(run(command, "flowers.csv", "-o", "o.csv", "--quiet", *FAST), "60 rows and 3 columns", "--force-memory")
-    words = ["--force-memory", *(["--weights", "0,1"] if command == "path" else [])]
-    succeeded(run(command, "flowers.csv", "-o", "o.csv", "--quiet", *words, *FAST))
+    for command, more in (("embed", []), ("path", ["--weights", "0,1"])):
+        words = [command, "flowers.csv", "-o", "o.csv", "--quiet", "--force", *more, *FAST]
+        failed(run(*words), "60 rows and 3 columns", "--force-memory")
+        succeeded(run(*words, "--force-memory"))
 
 
 def test_data_that_are_in_memory_do_not_count_twice(folder, run, monkeypatch):
@@ -284,14 +240,12 @@ def test_data_that_are_in_memory_do_not_count_twice(folder, run, monkeypatch):
     np.save("wide.npy", X)
     added = drsne.memory_estimate(300, 40_000) - memory._BASE - 2 * X.size * 8
     monkeypatch.setattr(memory, "available", lambda: added + 1000)
-    started = []
-    monkeypatch.setattr(drsne.DRSNE, "fit", lambda model, X: started.append(X) or _stop())
-    failed(run("embed", "wide.npy", "-o", "o.csv", "--quiet"), "stopped")
-    assert started
 
+    def fit(model, X):
+        raise ValueError("the fit has begun")
 
-def _stop():
-    raise ValueError("stopped")
+    monkeypatch.setattr(drsne.DRSNE, "fit", fit)
+    failed(run("embed", "wide.npy", "-o", "o.csv", "--quiet"), "the fit has begun")
 
 
 # Warnings.
@@ -374,15 +328,10 @@ def test_a_matrix_that_embed_wrote_is_a_map(folder, run):
     failed(run("evaluate", "flowers.csv", "map.npy", "--quiet", "--map-columns", "x3,x9"), "'x9'")
 
 
-@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
-def test_every_output_of_a_path_can_be_read_again(folder, run, ending):
-    if ending == "parquet":
-        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    succeeded(run("path", "flowers.csv", "--weights", "0,0.3,1", "-o", f"maps.{ending}", *FAST))
-    failed(
-        run("evaluate", "flowers.csv", f"maps.{ending}", "--quiet"), "3 weights", "--map-columns drsne1_w0,drsne2_w0"
-    )
-    succeeded(run("evaluate", "flowers.csv", f"maps.{ending}", "--map-columns", "drsne1_w0.3,drsne2_w0.3"))
+def test_the_output_of_a_path_can_be_read_again(folder, run):
+    succeeded(run("path", "flowers.csv", "--weights", "0,0.3,1", "-o", "maps.npz", *FAST))
+    failed(run("evaluate", "flowers.csv", "maps.npz", "--quiet"), "3 weights", "--map-columns drsne1_w0,drsne2_w0")
+    succeeded(run("evaluate", "flowers.csv", "maps.npz", "--map-columns", "drsne1_w0.3,drsne2_w0.3"))
 
 
 # New rows.
@@ -441,22 +390,21 @@ def test_a_model_of_components_needs_the_same_components(folder, run):
     succeeded(run("transform", "plain.drsne", "new.h5ad", "-o", "c.csv", "--use-rep", "X_pca"))
 
 
-@pytest.mark.parametrize("command", ["embed", "path"])
-def test_both_commands_compute_the_components_that_they_announce(folder, run, monkeypatch, command):
+def test_commands_compute_the_components_that_they_announce(folder, run, monkeypatch):
     anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
-    adata = anndata.AnnData(np.random.default_rng(0).normal(size=(60, 80)).astype(np.float32))
-    adata.write_h5ad("cells.h5ad")
+    anndata.AnnData(np.random.default_rng(0).normal(size=(60, 80)).astype(np.float32)).write_h5ad("cells.h5ad")
     seen = []
 
-    def refuse(shape, params, stored):
+    def stop(shape, params, stored):
         seen.append(params["pca_components"])
         raise ValueError("stopped")
 
-    monkeypatch.setattr(memory, "shortage", refuse)
-    code, _, err = run(command, "cells.h5ad", "-o", "o.csv", *FAST)
-    assert code == 1
-    assert "50 principal components of adata.X" in err
-    assert seen == [50]
+    monkeypatch.setattr(memory, "shortage", stop)
+    for command in ("embed", "path"):
+        code, _, err = run(command, "cells.h5ad", "-o", "o.csv", *FAST)
+        assert code == 1
+        assert "50 principal components of adata.X" in err
+    assert seen == [50, 50]
 
 
 def test_scaling_of_sparse_data_is_refused(folder, run):
@@ -492,15 +440,3 @@ def test_a_map_from_standard_input(folder, run, monkeypatch):
     succeeded(run("embed", "flowers.csv", "--model", "m.drsne", *FAST))
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO((folder / "m.drsne").read_bytes())))
     failed(run("explore", "-", "-o", "q.html"), "cannot be read from standard input")
-
-
-def _payload(name):
-    """Return the unpacked data of a page as bytes."""
-    import base64
-    import re
-    import zlib
-    from pathlib import Path
-
-    text = Path(name).read_text(encoding="utf-8")
-    packed = re.search(r'<script type="text/plain" id="payload">([^<]*)</script>', text)[1]
-    return zlib.decompress(base64.b64decode(packed, validate=True))
