@@ -42,21 +42,9 @@ def local_dimension(distances: Any, kept: Any = None, masses: Array | None = Non
     (MacKay and Ghahramani, 2005). The standard error is that of independent rows. Neighbourhoods overlap, so the true
     error can be twice as large. If there are many rows, a random sample of them is used, the same in every call.
 
-    Parameters
-    ----------
-    distances : ndarray or tensor of shape (n, k)
-        Distances to distinct neighbours in ascending order. Neighbours at distance 0, and those that are as far away as
-        the last one, are not counted.
-    kept : ndarray of shape (n,), default=None
-        How many neighbours of every row lie before a gap. If None, all of them do.
-    masses : ndarray of shape (n,), default=None
-        Masses of the rows. A row of mass m counts as m rows, but not as more than one for the standard error. If None,
-        all masses are 1.
-
-    Returns
-    -------
-    Dimension
-        The estimate.
+    ``distances`` (n, k) are those to distinct neighbours in ascending order. Neighbours at distance 0, and those that
+    are as far away as the last one, are not counted. ``kept`` (n,) says how many neighbours of every row lie before a
+    gap; None stands for all. A row of mass m counts as m rows, but not as more than one for the standard error.
     """
     n, k = distances.shape
     rows = np.arange(n)

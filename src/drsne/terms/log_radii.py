@@ -8,7 +8,7 @@ constant that is added to their variance in the map.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,6 @@ _LEAST_SHARE = 1e-6  # smallest radius in the data, relative to the median radiu
 _LEAST_IN_MAP = 1e-12  # smallest radius in the map; neighbours that coincide have no direction
 _LEAST_CORRELATION = 0.1  # smallest correlation with which the radius of a new row has a finite best value
 _SAME = 1e-6  # standard deviation of log radii below which the differences are rounding errors
-
-
-class MapRadii(NamedTuple):
-    """Log radii of a map, and the values that their gradient needs."""
-
-    log: Array  # r_i, (n,)
-    sensitivity: Array  # -dr_i / dS_i for S_i = sum_j w_ij, (n,)
 
 
 def input_log_radii(graph: KnnGraph, conditional: NDArray[Any]) -> Array:
@@ -65,15 +58,15 @@ def standardized(values: Array) -> Array:
     return np.asarray(away / spread) if spread > _SAME else np.zeros_like(values)
 
 
-def map_radii(Y: NDArray[Any], pairs: PairList, backend: Backend) -> MapRadii:
-    """Return the log radii of a map over the stored pairs."""
+def map_radii(Y: NDArray[Any], pairs: PairList, backend: Backend) -> tuple[Array, Array]:
+    """Return the log radii r_i of a map over the stored pairs, and ``-dr_i / dS_i`` for ``S_i = sum_j w_ij``."""
     near, far = backend.kernel_sums(Y, pairs)  # S_i = sum_j w_ij, and sum_j w_ij d_ij^2
     radius, xp = far / near, namespace(near)
     held = radius < _LEAST_IN_MAP
     # w d^2 = 1 - w, so r = log(m / S - 1) for a row of m pairs, and dr/dS = -(1 / S + 1 / (m - S)) = -m / (S (m - S)).
     sizes = pairs.indptr[1:] - pairs.indptr[:-1]
     sensitivity = xp.where(held, 0.0, sizes / (near * xp.where(held, 1.0, far)))
-    return MapRadii(xp.log(xp.clip(radius, _LEAST_IN_MAP, None)), sensitivity)
+    return xp.log(xp.clip(radius, _LEAST_IN_MAP, None)), sensitivity
 
 
 def correlation_and_slope(target: Array, log: Array, shift: float) -> tuple[float, Array]:
@@ -137,19 +130,19 @@ class LogRadii(Term):
 
     def add_gradient(self, gradient: Array, weight: float, memory: Any, at: Moment) -> float | None:
         """Add the gradient of ``-2 rho``, and return rho if it is needed."""
-        radii = map_radii(at.typed, at.pairs, at.backend)
-        rho, slope = correlation_and_slope(self.target, radii.log, self.variance_shift)
+        log, sensitivity = map_radii(at.typed, at.pairs, at.backend)
+        rho, slope = correlation_and_slope(self.target, log, self.variance_shift)
         if weight:
             # The program omits the factor 4 of the gradient of KL, but only a factor 2 of the gradient of rho, so its
             # lambda counts twice. dr_i/dy_i = 2 sensitivity_i sum_j w_ij^2 (y_i - y_j), and each pair is stored in both
             # rows.
-            pull = cast(2.0 * ((-2.0 * weight * len(at.Y)) * slope) * radii.sensitivity, at.typed.dtype)
+            pull = cast(2.0 * ((-2.0 * weight * len(at.Y)) * slope) * sensitivity, at.typed.dtype)
             at.backend.add_kernel_forces(at.typed, at.pairs, pull, gradient)
         return rho if at.losses else None
 
     def of_points(self, memory: Any, at: Moment) -> Array:
         """Return the log radii of the map, r_i."""
-        return map_radii(at.typed, at.pairs, at.backend).log
+        return map_radii(at.typed, at.pairs, at.backend)[0]
 
     def of_new_row(self, memory: Any, at: Moment) -> Density:
         """Return the density term of a new row, with the log radii of the map."""
