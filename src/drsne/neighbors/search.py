@@ -97,13 +97,7 @@ def knn(
 
 
 def nearest(
-    X: Any,
-    k: int,
-    *,
-    metric: Any,
-    workers: Workers,
-    rows: NDArray[np.intp] | None = None,
-    method: str = "auto",
+    X: Any, k: int, *, metric: Any, workers: Workers, rows: NDArray[np.intp] | None = None, method: str = "auto"
 ) -> KnnGraph:
     """Return the result of :func:`knn` for checked float64 data. A search for only some ``rows`` is exact.
 

@@ -185,13 +185,7 @@ def log_scales(radii: Array, power: float, smoothing: Smoothing, masses: Array |
 
 
 def loss_and_slope(
-    target: Array,
-    low: Profile,
-    exponent: float,
-    smoothing: Smoothing,
-    *,
-    attached: bool,
-    masses: Array | None = None,
+    target: Array, low: Profile, exponent: float, smoothing: Smoothing, *, attached: bool, masses: Array | None = None
 ) -> tuple[float, Array]:
     """Return ``L_conc`` and ``dL_conc/dr_i``. The normalising mean is differentiated if ``attached`` is True.
 
