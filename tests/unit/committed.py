@@ -101,19 +101,22 @@ def less_time(method: str) -> str:
     return f"{100 * (1 - other / ours):.0f}"
 
 
+def gigabytes_of_a_million() -> float:
+    """Return the most memory that a default fit of a million points used."""
+    return max(row["peak_gb"] for row in bench("speed")._rows(2, 2, -1) if row["n"] == MILLION and "peak_gb" in row)
+
+
 def memory_of_a_million() -> tuple[str, str]:
     """Return the estimated and the measured gigabytes of a default fit of a million points."""
     import drsne
 
-    here = [row for row in bench("speed")._rows(2, 2, -1) if row["n"] == MILLION and "peak_gb" in row]
-    return f"{drsne.memory_estimate(MILLION, 50) / 1e9:.1f}", f"{max(row['peak_gb'] for row in here):.1f}"
+    return f"{drsne.memory_estimate(MILLION, 50) / 1e9:.1f}", f"{gigabytes_of_a_million():.1f}"
 
 
 def preset_differences() -> tuple[str, str, str]:
     """Return the largest difference of CC from the authors' code, and the range of those of trustworthiness."""
-    lines = [line.split("|") for line in (RESULTS / "preset.md").read_text(encoding="utf-8").splitlines()]
-    ours = [line for line in lines if len(line) > 6 and line[2].strip() == "preset"]
-    tw, cc = ([abs(float(line[at].split("(")[1].strip(" )"))) for line in ours] for at in (4, 6))
+    ours = [line for line in table_lines("preset") if len(line) > 4 and line[1] == "preset"]
+    tw, cc = ([abs(float(line[at].split("(")[1].strip(" )"))) for line in ours] for at in (3, 5))
     assert tw[-1] == max(tw)
     return f"{max(cc):.3f}", f"{min(tw):.3f}", f"{max(tw):.3f}"
 
@@ -154,17 +157,21 @@ def placed_off(*scores: str) -> str:
     return f"{max(off):.3f}".removeprefix("0")
 
 
+@cache
+def table_lines(report: str) -> list[list[str]]:
+    """Return the cells of all lines of tables of a report."""
+    text = (RESULTS / f"{report}.md").read_text(encoding="utf-8")
+    return [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+
+
 def cell(report: str, row: str, column: int) -> str:
     """Return a cell of a report, in the first line of a table that begins with these cells."""
-    text = (RESULTS / f"{report}.md").read_text(encoding="utf-8")
-    lines = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-    return next(line for line in lines if " ".join(line).startswith(row))[column]
+    return next(line for line in table_lines(report) if " ".join(line).startswith(row))[column]
 
 
 def largest_errors(columns: slice) -> float:
     """Return the largest error of the forces in per cent, over the maps and fits of some engines."""
-    text = (RESULTS / "engine_bounds.md").read_text(encoding="utf-8")
-    lines = [[c.strip() for c in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    lines = table_lines("engine_bounds")
     tested = [line for line in lines if re.match(r"\d.*e-\d+ / ", line[1]) and not line[0].startswith("bound")]
     return 100 * max(float(one.split(" / ")[0]) for line in tested for one in line[1:][columns])
 
