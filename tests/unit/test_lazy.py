@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
-from covering import each_value
+from covering import each_value, in_one_test
 
 da = pytest.importorskip("dask.array", reason="places lazy rows")
 dd = pytest.importorskip("dask.dataframe", reason="places lazy rows")
 import pandas as pd  # noqa: E402
 import sklearn  # noqa: E402
+from sklearn.base import clone  # noqa: E402
 
 from drsne import DRSNE, DenSNE  # noqa: E402
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 NEW = np.random.default_rng(1).normal(size=(50, 4))
-MODEL = DRSNE(perplexity=8, density_neighbors=8, max_iter=50, random_state=0).fit(X)
+SHORT = {"perplexity": 8, "density_neighbors": 8, "max_iter": 50, "random_state": 0}
+MODEL = DRSNE(**SHORT).fit(X)
+OF_FRAMES = DRSNE(**SHORT).fit(pd.DataFrame(X, columns=list("abcd")))
 
 
 @each_value({"dtype": [np.float64, np.float32], "chunks": [(20, 4), ((7, 0, 43), (1, 3)), (50, 2)]})
@@ -42,11 +47,8 @@ def fails(block):
 
 
 def test_nothing_is_computed_before():
-    MODEL.transform(da.from_array(NEW, (20, 4)).map_blocks(fails, dtype=np.float64, meta=np.empty((0, 0))))
-
-
-def test_nothing_is_computed_before_if_pandas_is_the_output():
     lazy = da.from_array(NEW, (20, 4))
+    MODEL.transform(lazy.map_blocks(fails, dtype=np.float64, meta=np.empty((0, 0))))
     with sklearn.config_context(transform_output="pandas"):
         assert isinstance(MODEL.transform(NEW), pd.DataFrame)
         MODEL.transform(lazy.map_blocks(fails, dtype=np.float64, meta=np.empty((0, 0))))
@@ -55,14 +57,14 @@ def test_nothing_is_computed_before_if_pandas_is_the_output():
     assert places.chunks == ((20, 20, 10), (2,))
     np.testing.assert_array_equal(computed, MODEL.transform(NEW))
     table = pd.DataFrame(NEW, columns=list("abcd"))
-    model = DRSNE(perplexity=8, density_neighbors=8, max_iter=50).fit(pd.DataFrame(X, columns=list("abcd")))
-    places = model.set_output(transform="pandas").transform(dd.from_pandas(table, npartitions=3))
+    model = clone(OF_FRAMES).fit(pd.DataFrame(X, columns=list("abcd"))).set_output(transform="pandas")
+    places = model.transform(dd.from_pandas(table, npartitions=3))
     pd.testing.assert_frame_equal(places.compute(scheduler="sync"), model.transform(table))
 
 
 def test_data_frames():
     table = pd.DataFrame(NEW, columns=list("abcd"), index=np.arange(50) * 2)
-    model = DRSNE(perplexity=8, density_neighbors=8, max_iter=50).fit(pd.DataFrame(X, columns=list("abcd")))
+    model = OF_FRAMES
     lazy = dd.from_pandas(table, npartitions=3)
     places = model.transform(lazy)
     assert list(places.columns) == ["drsne0", "drsne1"]
@@ -77,13 +79,12 @@ def test_data_frames():
         model.transform(lazy.rename(columns={"a": "z"}))
 
 
-@pytest.mark.parametrize("other", ["float32", "float16", "int8", "int64", "bool", "Float32", "float32[pyarrow]"])
+@in_one_test("other", ["float32", "float16", "int8", "int64", "bool", "Float32", "float32[pyarrow]"])
 def test_types_of_data_frames_with_mixed_columns(other):
-    if "pyarrow" in other:
-        pytest.importorskip("pyarrow", reason="has columns of this type")
+    if "pyarrow" in other and find_spec("pyarrow") is None:
+        return
     table = pd.DataFrame(NEW.round(), columns=list("abcd")).astype("float32").astype({"b": other})
-    model = DRSNE(perplexity=8, density_neighbors=8, max_iter=50).fit(pd.DataFrame(X, columns=list("abcd")))
-    places, expected = model.transform(dd.from_pandas(table, npartitions=2)), model.transform(table)
+    places, expected = OF_FRAMES.transform(dd.from_pandas(table, npartitions=2)), OF_FRAMES.transform(table)
     computed = places.compute(scheduler="sync")
     np.testing.assert_array_equal(computed, expected)
     assert set(places.dtypes) == set(computed.dtypes) == {expected.dtype}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import in_one_test
 
 from drsne import DRSNE, Objective, Smoothing
 from drsne.neighbors.search import knn
@@ -25,7 +26,7 @@ def some_profile(n=1000, seed=0):
     return profile(np.exp(np.random.default_rng(seed).normal(size=n)), 1.0, DEFAULT_SMOOTHING).log
 
 
-@pytest.mark.parametrize("quantile", [0.01, 0.1, 0.4])
+@in_one_test("quantile", [0.01, 0.1, 0.4])
 def test_a_winsorized_profile_is_normalised_again(quantile):
     log = some_profile()
     clipped = winsorized(log, quantile)
@@ -36,10 +37,6 @@ def test_a_winsorized_profile_is_normalised_again(quantile):
     np.testing.assert_array_equal(np.argsort(clipped[inside]), np.argsort(log[inside]))
     assert (clipped[log <= low] == clipped.min()).all()
     assert (clipped[log >= high] == clipped.max()).all()
-
-
-def test_a_quantile_of_zero_leaves_the_target_as_it_is():
-    log = some_profile()
     assert winsorized(log, 0.0) is log
 
 
@@ -54,7 +51,7 @@ def test_the_concentration_of_the_data_is_not_clipped(blobs):
     assert not np.array_equal(clipped.embedding_, whole.embedding_)
 
 
-@pytest.mark.parametrize("power", [1.0, 1.7])
+@in_one_test("power", [1.0, 1.7])
 def test_log_scales_are_centred_log_radii_without_the_extremes(power):
     """Half a per cent of the points are beyond the bounds at either end (eq. 49)."""
     radii = np.exp(np.random.default_rng(0).normal(size=2000))
@@ -65,22 +62,19 @@ def test_log_scales_are_centred_log_radii_without_the_extremes(power):
     np.testing.assert_allclose(log_scales(1e9 * radii, power, Smoothing(relative=0.0)), scale, atol=1e-9)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
-def test_duplicates_have_finite_scales(share):
-    """Also where more than half of the points have radius 0."""
-    radii = np.random.default_rng(0).uniform(1.0, 2.0, 200)
-    radii[: int(200 * share)] = 0.0
-    scale = log_scales(radii, 1.0, DEFAULT_SMOOTHING)
-    assert np.isfinite(scale).all()
-    assert scale.min() > -10.0
-
-
-def test_scales_are_bounded():
-    radii = 10.0 ** np.random.default_rng(0).uniform(-100, 100, 500)
+def test_scales_are_finite_and_bounded():
+    rng = np.random.default_rng(0)
+    for share in (0.3, 0.7, 1.0):  # also where more than half of the points have radius 0
+        radii = rng.uniform(1.0, 2.0, 200)
+        radii[: int(200 * share)] = 0.0
+        scale = log_scales(radii, 1.0, DEFAULT_SMOOTHING)
+        assert np.isfinite(scale).all()
+        assert scale.min() > -10.0
+    radii = 10.0 ** rng.uniform(-100, 100, 500)
     assert np.abs(log_scales(radii, 2.0, DEFAULT_SMOOTHING)).max() <= LARGEST_LOG_SCALE
 
 
-@pytest.mark.parametrize("extreme", [1e300, 1e-300])
+@in_one_test("extreme", [1e300, 1e-300])
 def test_radii_of_every_size_have_finite_profiles_and_scales(extreme):
     radii = np.random.default_rng(0).uniform(1.0, 2.0, 200)
     radii[0] *= extreme
@@ -109,7 +103,7 @@ def test_squared_distances_that_overflow_are_refused_without_numpys_warning():
     np.testing.assert_array_equal(near.distances, knn(X / 1e100, 5).distances ** 2)
 
 
-@pytest.mark.parametrize("dimensions", [2, 3, 5, 10, 20])
+@in_one_test("dimensions", [2, 3, 5, 10, 20])
 def test_gaussian_data_have_no_gaps(dimensions):
     X = np.random.default_rng(0).normal(size=(2000, dimensions))
     kept = group_neighbors(knn(X, 30).distances)
@@ -124,7 +118,7 @@ def test_a_small_group_ends_at_its_gap():
     assert (kept[:500] == 30).mean() > 0.99
 
 
-@pytest.mark.parametrize("m", [5, 6, 12, 29])
+@in_one_test("m", [5, 6, 12, 29])
 def test_a_gap_is_clear_below_a_probability_of_a_thousandth(m):
     """On a line, the ratio of two successive distances exceeds t with the probability ``t^-m`` (section 11)."""
     limit = 1000.0 ** (1.0 / m)
@@ -139,29 +133,23 @@ def test_the_least_likely_of_two_gaps_counts():
     assert group_neighbors(distances).tolist() == [15]
 
 
-def test_duplicates_are_no_group():
+def test_what_is_no_group():
     rng = np.random.default_rng(0)
     X = np.vstack([np.zeros((10, 3)), rng.normal(size=(500, 3))])  # ten copies: nine neighbours at distance 0
     assert (group_neighbors(knn(X, 30).distances)[:10] == 30).all()
-    repeated = np.repeat(rng.normal(size=(60, 3)), 10, axis=0)
-    assert (group_neighbors(knn(repeated, 30).distances) > 9).all()
-
-
-def test_few_neighbours_have_no_gaps():
-    distances = np.array([[1.0, 1.1, 1.2, 1.3, 1e6][:LEAST_GROUP]])
-    assert group_neighbors(distances).tolist() == [LEAST_GROUP]
-
-
-def test_no_gap_among_all_equal_points():
+    copies = np.repeat(rng.normal(size=(60, 3)), 10, axis=0)
+    assert (group_neighbors(knn(copies, 30).distances) > 9).all()
     assert (group_neighbors(np.zeros((5, 30))) == 30).all()
+    few = np.array([[1.0, 1.1, 1.2, 1.3, 1e6][:LEAST_GROUP]])
+    assert group_neighbors(few).tolist() == [LEAST_GROUP]
 
 
-@pytest.mark.parametrize("factor", [2.0**-200, 2.0**200])
-def test_gaps_do_not_depend_on_units(factor):
+def test_gaps_do_not_depend_on_units():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(size=(100, 4)), rng.normal(size=(14, 4)) + 90.0])
     distances = knn(X, 30).distances
-    np.testing.assert_array_equal(group_neighbors(factor * distances), group_neighbors(distances))
+    for factor in (2.0**-200, 2.0**200):
+        np.testing.assert_array_equal(group_neighbors(factor * distances), group_neighbors(distances))
 
 
 def test_means_of_repeated_rows_are_means_of_what_is_kept():
@@ -174,14 +162,10 @@ def test_means_of_repeated_rows_are_means_of_what_is_kept():
         values, counts = np.unique(entries, return_counts=True)
         np.testing.assert_array_equal(values, row[:13])
         assert set(counts) == {2, 3}
+    assert repeated(table, None) is table
+    assert repeated(table, np.full(50, 30, np.int32)) is table  # rows that keep all are not copied
     # What is left over is spread evenly: the nearest do not count more.
     assert abs(out.mean() / table[:, :13].mean() - 1.0) < 0.01
-
-
-def test_rows_that_keep_all_are_not_copied():
-    table = np.random.default_rng(0).uniform(size=(20, 8))
-    assert repeated(table, None) is table
-    assert repeated(table, np.full(20, 8, np.int32)) is table
 
 
 def test_small_groups_have_a_concentration_of_their_own():
