@@ -1,21 +1,26 @@
-"""The tutorial notebooks: whether they run, and what is committed of them."""
+"""The documentation: its code and its notebooks run, and the page on the command line names every option."""
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+
+from drsne import cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOKS = sorted((DOCS / "tutorials").glob("*.ipynb"))
 LARGEST = 650_000  # bytes of a committed notebook
 
-pytestmark = pytest.mark.slow
+COMMANDS = ("embed", "transform", "evaluate", "path", "explore", "demo", "doctor")
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
@@ -96,3 +101,32 @@ def test_paths_of_the_machine_and_progress_are_noticed():
     cell.outputs[0].text = "saved to /home/someone/map.html"
     with pytest.raises(ValueError, match="absolute"):
         run.tidy(notebook)
+
+
+@pytest.mark.parametrize("page", ["start.md", "faq.md", "index.md"])
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    """Blocks of other languages, such as console, are skipped."""
+    for name in ("matplotlib", "pandas", "anndata"):
+        pytest.importorskip(name, reason="the pages use it")
+    monkeypatch.chdir(tmp_path)
+    names, text = {"__name__": "__main__"}, (DOCS / page).read_text(encoding="utf-8")
+    found = list(re.finditer(r"```python\n(.*?)```", text, re.S))
+    assert found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # small examples lower the perplexity
+        for block in found:
+            lines_before = text[: block.start()].count("\n") + 1
+            exec(compile("\n" * lines_before + block[1], str(DOCS / page), "exec"), names)
+
+
+def test_the_page_on_the_command_line_has_every_command_and_option():
+    def mentioned(text):
+        return set(re.findall(r"--[a-z][a-z-]*", text))
+
+    text, known = (DOCS / "command_line.md").read_text(encoding="utf-8"), {"--debug", "--help", "--version"}
+    for command in COMMANDS:
+        assert f"drsne {command}" in text
+        parser = argparse.ArgumentParser(add_help=False)
+        cli.load(command).arguments(parser)
+        known |= {word for action in parser._actions for word in action.option_strings if word.startswith("--")}
+    assert known - {"--help", "--version"} <= mentioned(text) <= known
