@@ -14,7 +14,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 # Tests that `make check` leaves out: folders, files, or single tests of a file. A new slow test has its own marker.
 SLOW = (
-    "src/drsne/estimators/density_path.py",
+    "src/drsne/estimators/functions.py",
     "tests/contract/test_adaptive_engines.py",
     "tests/contract/test_detectors.py",
     "tests/contract/test_engines.py::test_a_hard_map_after_an_ordinary_one",
