@@ -23,48 +23,31 @@ def data(n=60, d=5, seed=0):
 @in_one_test(
     ("parameters", "kind", "message"),
     [
-        ({"perplexity": 0.5}, ValueError, "perplexity must be a finite number of at least 1; got 0.5"),
         ({"perplexity": float("nan")}, ValueError, "perplexity must be a finite number of at least 1; got nan"),
-        ({"perplexity": float("inf")}, ValueError, "perplexity must be a finite number"),
         ({"perplexity": "30"}, TypeError, "perplexity must be a finite number of at least 1; got '30'"),
         ({"perplexity": True}, TypeError, "perplexity must be a finite number"),
-        (
-            {"density_weight": -1.0},
-            ValueError,
-            "density_weight must be .* at least 0; got -1.0. Pass 0 for plain t-SNE",
-        ),
-        ({"density_weight": float("nan")}, ValueError, "density_weight must be a finite number of at least 0; got nan"),
-        ({"density_neighbors": 0}, ValueError, "density_neighbors must be an integer of at least 1; got 0"),
+        ({"perplexity": 10**400}, ValueError, "perplexity must be a finite number"),
+        ({"density_weight": -1.0}, ValueError, "density_weight must be .*; got -1.0. Pass 0 for plain t-SNE"),
+        ({"density_weight": "much"}, ValueError, "density_weight must be one of .*auto.*; got 'much'"),
         ({"density_neighbors": 1.5}, ValueError, "density_neighbors must be an integer of at least 1; got 1.5"),
         ({"density_neighbors": None}, TypeError, "density_neighbors must be an integer"),
-        ({"density_exponent": 0.0}, ValueError, "density_exponent must be a finite number above 0; got 0.0"),
-        ({"n_components": 0}, ValueError, "n_components must be an integer of at least 1; got 0"),
         ({"engine": "quantum"}, ValueError, "engine must be one of 'auto', .*'exact'.*; got 'quantum'"),
         ({"metric": "nearness"}, ValueError, "metric must be one of .*'cosine'.*; got 'nearness'"),
-        ({"init": "spectral"}, ValueError, "init must be one of 'pca', 'random' or an array; got 'spectral'"),
-        ({"neighborhoods": "output"}, ValueError, "neighborhoods must be one of .*; got 'output'"),
-        ({"init": np.zeros((120, 3))}, ValueError, r"init must have shape .*=\(120, 2\); got \(120, 3\)"),
-        ({"init": np.full((120, 2), np.nan)}, ValueError, "init .*NaN"),
-        ({"max_iter": 0}, ValueError, "max_iter must be an integer of at least 1; got 0"),
-        ({"n_iter_exaggeration": -1}, ValueError, "n_iter_exaggeration must be an integer of at least 0"),
-        ({"early_exaggeration": 0.5}, ValueError, "early_exaggeration must be .* at least 1; got 0.5"),
-        ({"learning_rate": 0.0}, ValueError, "learning_rate must be a finite number above 0; got 0.0"),
         ({"learning_rate": "fast"}, ValueError, "learning_rate must be one of 'auto' or a number above 0; got 'fast'"),
         ({"objective": {"support": "directed"}}, TypeError, "objective must be a drsne.Objective or None"),
         ({"schedule": "slow"}, TypeError, "schedule must be a drsne.Schedule or None"),
         ({"callbacks": [1]}, TypeError, "callbacks must be a callable or a list of callables; got 1"),
-        ({"callbacks": 5}, TypeError, "callbacks must be a callable or a list of callables; got 5"),
         ({"init": None}, ValueError, "init must be 'pca', 'random' or an array .*; got None"),
         ({"init": [["1", "2"]] * 120}, ValueError, "init must hold numbers; got text"),
+        ({"init": np.zeros((120, 3))}, ValueError, r"init must have shape .*=\(120, 2\); got \(120, 3\)"),
+        ({"init": np.full((120, 2), np.nan)}, ValueError, "init .*NaN"),
         ({"init": np.zeros((120, 2))}, ValueError, "init must not .*same place"),
         ({"init": [[1, 2], [3]]}, ValueError, "init must be 'pca', 'random' or an array"),
         ({"init": sp.csr_matrix((120, 2))}, ValueError, "init must be 'pca', 'random' or an array"),
-        ({"perplexity": 10**400}, ValueError, "perplexity must be a finite number"),
         ({"device": "cpu:3"}, ValueError, "device must be None, 'cpu'.*; got 'cpu:3'"),
         ({"n_jobs": np.array([1, 2])}, ValueError, "n_jobs must be None or an integer"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
         ({"n_jobs": 2**63}, ValueError, "n_jobs must be None or an integer from"),
-        ({"n_jobs": 1.5}, ValueError, "n_jobs must be None or an integer other than 0; got 1.5"),
         ({"verbose": "loud"}, TypeError, "verbose must be an integer of at least 0; got 'loud'"),
         ({"random_state": "seed"}, ValueError, "random_state must be None, an integer .*; got 'seed'"),
         ({"random_state": -1}, ValueError, "random_state must be None, an integer .*; got -1"),
@@ -80,21 +63,14 @@ def test_bad_parameters(parameters, kind, message):
     ("X", "message"),
     [
         (data(2), "minimum of 3 is required"),
-        (data(1), "minimum of 3 is required"),
         (np.where(data() > 2, np.nan, data()), "X must be finite; got NaN"),
-        (np.where(data() > 2, np.inf, data()), "X must be finite; got infinity"),
         (data()[:, 0], "1D array"),
         (np.array([["a", "b"]] * 10), "X must hold numbers; got text"),
-        (np.array([["1.0", "2.0"]] * 10), "X must hold numbers; got text"),
         ([["1.0", "2.0"]] * 10, "X must hold numbers; got text"),
         (np.array([["1.0", 2.0]] * 10, dtype=object), "X must hold numbers; got text"),
         (pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]}), "X must hold numbers; got text"),
         (np.array([["1.0", "2.0"]] * 10, dtype=np.dtypes.StringDType()), "X must hold numbers; got text"),
         (np.zeros((10, 2), dtype="datetime64[s]"), "X must hold numbers; got text or dates"),
-        (
-            pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.to_datetime(["2026-01-01"] * 3)}),
-            "X must hold numbers; got",
-        ),
         (np.zeros((10, 3), dtype=complex), "Complex data not supported"),
         (np.zeros((10, 0)), "0 feature"),
     ],
@@ -134,7 +110,7 @@ def test_a_perplexity_the_neighbours_can_hold_is_kept():
 
     from drsne.metrics import trustworthiness
 
-    for n in (31, 40, 60, 90, 91):
+    for n in (31, 60, 91):
         X = make_blobs(n, 10, centers=3, random_state=0)[0]
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -149,7 +125,7 @@ def test_a_perplexity_the_neighbours_can_hold_is_kept():
         assert np.median([trustworthiness(X, Y, 5) for Y in maps]) > 0.8
 
 
-@in_one_test("n", range(3, 11))
+@in_one_test("n", [3, 4, 5, 10])
 def test_few_points(n):
     with pytest.warns(UserWarning, match="Lowered"):
         finite(data(n), perplexity=30.0, density_neighbors=30)
@@ -200,38 +176,26 @@ def test_units_do_not_matter(scale, weight):
     np.testing.assert_allclose(there, here, rtol=0, atol=1e-6 * np.ptp(here))
 
 
-@pytest.mark.parametrize(
-    "convert",
-    [
-        lambda X: X.astype(int),
-        lambda X: X > 0,
-        lambda X: X.astype(object),
-        np.asfortranarray,
-        lambda X: X[::2],
-        lambda X: pd.DataFrame(X),
-        lambda X: X.tolist(),
-        lambda X: X.astype(">f8"),
-        lambda X: X.astype(np.float16),
-    ],
-)
-def test_kinds_of_array(convert):
-    X = convert(10 * data(120))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "perplexity=", UserWarning)  # signs repeat
-        model = finite(X)
-        plain = finite(np.array(X, dtype=np.float64))
-    np.testing.assert_array_equal(model.embedding_, plain.embedding_)
-
-
-def test_read_only_memmap(tmp_path):
-    X = data(60)
+def test_kinds_of_array(tmp_path):
+    """All arrays are converted, and none is changed."""
+    X = 10 * data(120)
     np.save(tmp_path / "X.npy", X)
-    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
-    np.testing.assert_array_equal(finite(mapped).embedding_, finite(X).embedding_)
     frozen = X.copy()
     frozen.setflags(write=False)
-    np.testing.assert_array_equal(finite(frozen, init=frozen[:, :2]).embedding_, finite(X, init=X[:, :2]).embedding_)
-    np.testing.assert_array_equal(mapped, X)
+    same = np.asfortranarray(X), X.astype(object), pd.DataFrame(X), X.tolist(), X.astype(">f8"), frozen
+    kinds = [*same, np.load(tmp_path / "X.npy", mmap_mode="r"), X.astype(int), X > 0, X[::2], X.astype(np.float16)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "perplexity=", UserWarning)  # signs repeat
+        for kind in kinds:
+            found, plain = (DRSNE(**{**QUICK, "max_iter": 30}).fit(each) for each in (kind, np.array(kind, np.float64)))
+            np.testing.assert_array_equal(found.embedding_, plain.embedding_)
+        started = finite(frozen, init=frozen[:, :2])
+    np.testing.assert_array_equal(started.embedding_, finite(X, init=X[:, :2]).embedding_)
+    np.testing.assert_array_equal(X, frozen)
+    D = np.linalg.norm(X[:, None] - X[None], axis=2)
+    distances = D.copy()
+    finite(D, metric="precomputed")
+    np.testing.assert_array_equal(D, distances)
 
 
 def test_more_dimensions_than_points():
@@ -243,7 +207,7 @@ def test_more_dimensions_than_points():
         assert np.isfinite(model.embedding_).all()
 
 
-@pytest.mark.parametrize("scale", [1e4, 3e5, 1e12, 1e25])
+@pytest.mark.parametrize("scale", [3e5, 1e25])
 def test_wide_starts(scale):
     X = data(60)
     start = scale * data(60, 2, seed=1)
@@ -259,7 +223,7 @@ def test_wide_starts(scale):
         assert still.kl_divergence_ == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis", "jaccard", "canberra", "hamming", "minkowski"])
+@in_one_test("metric", ["seuclidean", "mahalanobis", "jaccard", "minkowski"])
 def test_metrics_that_need_more_than_the_data(metric):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "perplexity=", UserWarning)  # few different distances
@@ -275,23 +239,6 @@ def test_distances_that_are_none():
         finite(X, metric=lambda a, b: -1.0)
     with pytest.raises(ValueError, match=r"metric must .*sparse.*got 'canberra'"):
         finite(sp.csr_matrix(X), metric="canberra")
-
-
-def test_exaggeration_longer_than_there_is_time_for():
-    with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 80 to 25"):
-        finite(data(60), n_iter_exaggeration=80, **FIXED)
-    finite(data(60), n_iter_exaggeration=25, **FIXED)
-
-
-def test_a_failed_fit_leaves_the_one_before():
-    def fail(*_):
-        raise RuntimeError("a callback of the user's")
-
-    model = DRSNE(**QUICK).fit(data(60))
-    model.set_params(callbacks=fail)
-    with pytest.raises(RuntimeError, match="a callback of the user's"):
-        model.fit(data(40))
-    assert len(model.embedding_) == model.affinities_.shape[0] == len(model.input_concentration_) == 60
 
 
 def test_wild_settings_end_in_a_map_or_in_one_error():
@@ -310,6 +257,13 @@ def test_subclasses_with_their_own_parameters():
     plain = DRSNE(perplexity=7.0, density_neighbors=5, max_iter=20, random_state=0).fit(data(60))
     np.testing.assert_array_equal(Quick(perplexity=7.0).fit(data(60)).embedding_, plain.embedding_)
 
+    class Sub(DRSNE):
+        def __init__(self, extra=1, **others):
+            super().__init__(**others)
+            self.extra = extra
+
+    assert Sub(extra=2, perplexity=7.0).perplexity == 7.0
+
 
 def test_no_standard_error(monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
@@ -323,25 +277,12 @@ def test_warnings_point_at_the_caller():
         assert caught[0].filename == __file__
 
 
-def test_input_is_left_alone():
-    X = data(60)
-    before = X.copy()
-    finite(X)
-    D = np.linalg.norm(X[:, None] - X[None], axis=2)
-    distances = D.copy()
-    finite(D, metric="precomputed")
-    np.testing.assert_array_equal(X, before)
-    np.testing.assert_array_equal(D, distances)
-
-
 @in_one_test(
     ("make", "message"),
     [
         (lambda: Objective(support="both"), "support must be one of 'directed', 'symmetric'; got 'both'"),
-        (lambda: Objective(normalizer="none"), "normalizer must be one of"),
         (lambda: Objective(embedding_exponent=-1.0), "embedding_exponent must be a finite number above 0"),
         (lambda: Objective(affinity_smoothing=-1.0), "affinity_smoothing must be"),
-        (lambda: Objective(precision="half"), "precision must be one of"),
         (lambda: Schedule(phases=(), record_every=0), "record_every must be an integer of at least 1"),
     ],
 )

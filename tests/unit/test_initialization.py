@@ -31,7 +31,7 @@ def agreement(Y, X, d):
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("d", [1, 3])
 def test_pca_is_principal_components(d):
     X = low_rank() * np.r_[3.0, np.ones(11)]  # columns of different widths
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
@@ -83,12 +83,6 @@ def test_diffusion_separates_groups():
     Y = initialization.diffusion(P, 2, rng())
     group = np.repeat([0, 1], 60)
     assert abs(np.corrcoef(Y[:, 0], group)[0, 1]) > 0.9
-
-
-def test_random_is_the_seeded_normal():
-    np.testing.assert_array_equal(
-        initialization.random(5, 2, rng()), np.random.RandomState(0).normal(0, 1e-4, size=(5, 2))
-    )
 
 
 @pytest.mark.usefixtures("few")

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from covering import each_value
 
 import drsne
 from drsne import cli
@@ -24,54 +25,42 @@ PATH = drsne.DensityPath(
 )
 
 
-@pytest.fixture
-def without(monkeypatch):
-    """Make packages look as if they were not installed."""
-
-    def without(*packages):
-        for package in packages:
-            monkeypatch.setitem(sys.modules, package, None)
-
-    return without
-
-
-CALLS = {
-    "embedding": (lambda: drsne.pl.embedding(Y), "matplotlib", "plot"),
-    "density": (lambda: drsne.pl.density(Y), "matplotlib", "plot"),
-    "compare": (lambda: drsne.pl.compare({"a": Y}), "matplotlib", "plot"),
-    "reliability": (lambda: drsne.pl.reliability(Y, Y[:, 0]), "matplotlib", "plot"),
-    "fragmentation": (lambda: drsne.pl.fragmentation(Y, Y), "matplotlib", "plot"),
-    "trade_off": (lambda: drsne.pl.trade_off(PATH), "matplotlib", "plot"),
-    "path.plot": (lambda: PATH.plot(chosen=0, criterion="density"), "matplotlib", "plot"),
-    "new_figure": (lambda: drsne.pl.new_figure((3, 3)), "matplotlib", "plot"),
-    "path.to_frame": (PATH.to_frame, "pandas", "frame"),
-    "tl.drsne": (lambda: drsne.tl.drsne(Y), "anndata", "anndata"),
-    "tl.fit": (lambda: drsne.tl.fit(Y), "anndata", "anndata"),
-    "tl.transform": (lambda: drsne.tl.transform(Y, None), "anndata", "anndata"),
-}
+CALLS = [
+    (lambda: drsne.pl.embedding(Y), "matplotlib", "plot"),
+    (lambda: drsne.pl.density(Y), "matplotlib", "plot"),
+    (lambda: drsne.pl.compare({"a": Y}), "matplotlib", "plot"),
+    (lambda: drsne.pl.reliability(Y, Y[:, 0]), "matplotlib", "plot"),
+    (lambda: drsne.pl.fragmentation(Y, Y), "matplotlib", "plot"),
+    (lambda: drsne.pl.trade_off(PATH), "matplotlib", "plot"),
+    (lambda: PATH.plot(chosen=0, criterion="density"), "matplotlib", "plot"),
+    (lambda: drsne.pl.new_figure((3, 3)), "matplotlib", "plot"),
+    (PATH.to_frame, "pandas", "frame"),
+    (lambda: drsne.tl.drsne(Y), "anndata", "anndata"),
+    (lambda: drsne.tl.fit(Y), "anndata", "anndata"),
+    (lambda: drsne.tl.transform(Y, None), "anndata", "anndata"),
+]
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_functions(without, name):
-    call, package, extra = CALLS[name]
-    without(package)
-    with pytest.raises(ImportError, match=rf"^[^\n]* needs? {package}: pip install 'drsne\[{extra}\]'\.$"):
-        call()
+def test_functions(monkeypatch):
+    for call, package, extra in CALLS:
+        with monkeypatch.context() as context:
+            context.setitem(sys.modules, package, None)  # as if it were not installed
+            with pytest.raises(ImportError, match=rf"^[^\n]* needs? {package}: pip install 'drsne\[{extra}\]'\.$"):
+                call()
 
 
 FILES = {"csv": "pandas", "parquet": "pyarrow", "feather": "pyarrow", "h5ad": "h5py", "npz": "pandas"}
 
 
-@pytest.mark.parametrize("ending", FILES)
-@pytest.mark.parametrize("command", ["embed", "evaluate", "explore", "path"])
-def test_files(without, monkeypatch, tmp_path, capsys, ending, command):
+@each_value({"ending": FILES, "command": ["embed", "evaluate", "explore", "path"]})
+def test_files(monkeypatch, tmp_path, capsys, ending, command):
     monkeypatch.chdir(tmp_path)
     name, package = f"x.{ending}", FILES[ending]
     if ending == "npz":
         np.savez(name, a=Y[:, 0], b=Y[:, 1])
     else:
         (tmp_path / name).write_bytes((tables.FORMATS[ending].magic or b"a,b\n1,2\n") + b"3,4\n" * 20)
-    without(package)
+    monkeypatch.setitem(sys.modules, package, None)
     output = [name] if command == "evaluate" else ["-o", "o.html" if command == "explore" else "o.npy"]
     assert cli.main([command, name, *output]) == 1
     out, err = capsys.readouterr()

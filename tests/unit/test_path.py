@@ -31,6 +31,11 @@ def path(X):
     return density_path(X, [0, 1, 5, 40], **QUICK)
 
 
+@pytest.fixture(scope="module")
+def auto(X):
+    return DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
+
+
 def made(trust, cc, weights=None, baseline=None):
     m = len(trust)
     return DensityPath(
@@ -67,40 +72,32 @@ def test_each_map_starts_from_the_last(X, path):
         assert moved < 0.2 * np.ptp(before, axis=0).max()
 
 
-def test_a_path_starts_from_the_fit_at_zero(X, path):
+def test_a_path_starts_from_the_fit_at_zero_even_if_that_is_not_on_it(X, path):
     plain = DRSNE(density_weight=0, **QUICK).fit(X)
     np.testing.assert_array_equal(path.embeddings[0], plain.embedding_)
     assert path.kl_divergence[0] == plain.kl_divergence_
     assert path.baseline == pytest.approx(drsne.metrics.trustworthiness(X, plain.embedding_), abs=1e-12)
+    some = density_path(X, [5.0], **QUICK)
+    assert some.weights.tolist() == [5.0]
+    assert some.baseline == path.baseline
 
 
 def test_a_step_is_as_good_as_a_fit(digits):
-    X, options = digits[:700], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 600, "random_state": 0}
-    path = density_path(X, [0, 2, 8], **options)
-    model = DRSNE(density_weight=8.0, **options).fit(X)
-    loss = path.kl_divergence[2] + 8.0 * path.concentration_loss[2]
-    assert loss < 1.06 * (model.kl_divergence_ + 8.0 * model.concentration_loss_)
-
-
-def test_a_step_above_70_is_as_good_as_a_fit(digits):
-    X, options = digits[:700], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 600, "random_state": 0}
-    path = density_path(X, [0, 8, 16, 35, 70, 140], **options)
-    model = DRSNE(density_weight=140.0, **options).fit(X)
-    loss = path.kl_divergence[-1] + 140.0 * path.concentration_loss[-1]
-    assert loss < 1.06 * (model.kl_divergence_ + 140.0 * model.concentration_loss_)
-    cc = [metrics.concentration_correlation(X, Y, 15) for Y in (path.embeddings[-1], model.embedding_)]
-    assert cc[0] == pytest.approx(cc[1], abs=0.01)
-
-
-def test_weights_above_70_come_nearer_to_the_profile_of_the_data(digits):
+    """Above 70, the maps come nearer to the profile of the data. Those up to 70 do not depend on the maps above."""
     X, options = digits[:500], {"perplexity": 15.0, "density_neighbors": 15, "max_iter": 400, "random_state": 0}
-    path = density_path(X, [0, 9, 35, 70, 140, 280], **options)
+    weights = [0, 4, 9, 35, 70, 140, 280]
+    path = density_path(X, weights, **options)
     cc = [metrics.concentration_correlation(X, Y, 15) for Y in path.embeddings]  # over the neighbours of the term
-    assert cc[3] < cc[4] < cc[5]
-    upto = density_path(X, [0, 9, 35, 70], **options)
+    assert cc[4] < cc[5] < cc[6]
+    losses = path.kl_divergence + path.weights * path.concentration_loss
+    for place in (2, 5):
+        model = DRSNE(density_weight=weights[place], **options).fit(X)
+        assert losses[place] < 1.06 * (model.kl_divergence_ + weights[place] * model.concentration_loss_)
+    assert cc[5] == pytest.approx(metrics.concentration_correlation(X, model.embedding_, 15), abs=0.015)
+    upto = density_path(X, weights[:5], **options)
     for one, two in zip(upto.embeddings, path.embeddings, strict=False):
-        np.testing.assert_array_equal(one, two)  # the maps up to 70 do not depend on those above
-    np.testing.assert_array_equal(upto.concentration_loss, path.concentration_loss[:4])
+        np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(upto.concentration_loss, path.concentration_loss[:5])
 
 
 def test_the_first_weight_above_70_is_a_fit_of_its_own(X):
@@ -123,16 +120,16 @@ def test_progress_counts_the_iterations_of_a_path(X, monkeypatch):
     announced = []
     progress = DRSNE._progress
     monkeypatch.setattr(DRSNE, "_progress", lambda self, n: announced.append(n) or progress(self, n))
-    for weights in ([0, 100], [140], [0.05, 100, 150], [0, 1, 100], [70, 70.5]):
+    for weights in ([140], [0.05, 100, 150], [0, 1, 70, 70.5]):
         seen = []
-        density_path(X, weights, callbacks=[lambda t, Y, losses, seen=seen: seen.append(t)], **QUICK)
+        density_path(X, weights, callbacks=[lambda t, Y, losses, seen=seen: seen.append(t)], **SHORT)
         assert max(seen) == announced[-1]
 
 
-@pytest.mark.parametrize("options", [{"neighborhoods": "input"}, {"objective": drsne.Objective(embedding_weight=0.7)}])
-def test_settings_of_the_user_are_used_at_every_weight(X, options):
-    model = DRSNE(density_weight="auto", **options)
-    assert model._objective(70.0) == model._objective(71.0) == model._objective(1.0)
+def test_settings_of_the_user_are_used_at_every_weight(X):
+    for options in ({"neighborhoods": "input"}, {"objective": drsne.Objective(embedding_weight=0.7)}):
+        model = DRSNE(density_weight="auto", **options)
+        assert model._objective(70.0) == model._objective(71.0) == model._objective(1.0)
     path = density_path(X, [0, 70, 140], **QUICK, **options)
     assert path.concentration_loss[2] < path.concentration_loss[1]
 
@@ -173,12 +170,6 @@ def test_the_concentration_of_the_data_and_the_contrasts_are_those_of_a_fit(X, p
     papers = density_path(X, [0, 1], kernel="fixed", neighborhoods="input", **SHORT)
     assert papers.contrasts.tolist() == [1.0, 1.0]
     np.testing.assert_allclose(papers.input_concentration, model.input_concentration_, atol=1e-12)
-
-
-def test_zero_need_not_be_on_the_path(X, path):
-    some = density_path(X, [5.0], **QUICK)
-    assert some.weights.tolist() == [5.0]
-    assert some.baseline == path.baseline
 
 
 def test_same_seed_same_path_at_any_number_of_threads(X, path):
@@ -222,13 +213,6 @@ def test_a_metric_of_the_users_is_called_from_one_thread(X):
     assert len(seen) == 1
 
 
-def test_frame(path):
-    frame = path.to_frame()
-    assert len(frame) == 4
-    assert frame["density_weight"].tolist() == [0, 1, 5, 40]
-    assert set(path.metrics) < set(frame.columns)
-
-
 def test_select_is_the_constrained_choice():
     path = made([0.98, 0.99, 0.975, 0.95], [0.1, 0.5, 0.8, 0.9])
     assert path.select() == 3
@@ -254,35 +238,32 @@ def test_select_says_what_can_be_reached():
         path.select(min_trustworthiness="high")
 
 
-@pytest.mark.parametrize("criterion", ["concentration_correlation", "density_rank_correlation", "density"])
-def test_plot(path, criterion, tmp_path):
-    figure = path.plot(np.repeat([0, 1, 2], 40), criterion=criterion)
-    figure.savefig(tmp_path / "path.png")
-    assert (tmp_path / "path.png").stat().st_size > 10_000
+def test_frame_and_plot(X, path):
+    frame = path.to_frame()
+    assert frame["density_weight"].tolist() == [0, 1, 5, 40]
+    assert frame["contrast"].tolist() == path.contrasts.tolist()
+    assert set(path.metrics) < set(frame.columns)
+    figure = path.plot(np.repeat([0, 1, 2], 40), criterion="density")
     titles = [axis.get_title() for sub in figure.subfigs for axis in sub.axes]
     said = [f", contrast {contrast:.3g}" if w else "" for w, contrast in zip(path.weights, path.contrasts, strict=True)]
     assert [f"lambda = {w:g}{more}" for w, more in zip(path.weights, said, strict=True)] == titles[1:]
-    frame = path.to_frame()
-    assert frame["contrast"].tolist() == path.contrasts.tolist()
-
-
-def test_plot_of_maps_that_are_not_flat(X):
-    figure = density_path(X, [0, 3], **QUICK | {"n_components": 3, "max_iter": 40}).plot(chosen=1)
-    assert len(figure.axes) == 1
+    solid = density_path(X, [0, 3], **SHORT | {"n_components": 3})
+    assert len(solid.plot(chosen=1).axes) == 1
+    text = repr(solid)
+    assert "2 maps of 120 samples in 3 dimensions" in text
+    assert "0, 3" in text
+    assert len(text.splitlines()) == 1
 
 
 @in_one_test(
     ("weights", "kind", "message"),
     [
         ([3, 1], ValueError, r"weights must .*ascending.*got \[3, 1\]"),
-        ([1, 1], ValueError, r"weights must .*ascending.*got \[1, 1\]"),
         ([], ValueError, "weights must .*got none.*None"),
-        ([-1, 1], ValueError, r"weights must .*non-negative.*got \[-1, 1\]"),
         ([0, np.nan], ValueError, r"weights must .*got \[0, nan\]"),
         ((w for w in (2, 1)), ValueError, r"weights must .*got \[2, 1\].*sorted"),
         ({1, 2}, TypeError, r"weights must .*got \{1, 2\}"),
         ("12", TypeError, "weights must .*got '12'"),
-        (5.0, TypeError, r"weights must .*got 5\.0"),
         (["a"], TypeError, r"weights must .*got \['a'\]"),
     ],
 )
@@ -323,10 +304,10 @@ def sparse_graph(graph, n):
     return csr_matrix((graph.distances.ravel(), graph.indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
-@pytest.mark.parametrize("metric", ["cosine", "manhattan", "seuclidean", "precomputed"])
+@pytest.mark.parametrize("metric", ["cosine", "precomputed"])
 def test_scores_are_in_the_metric_of_the_fit(X, metric):
     D = pairwise_distances(X, metric="manhattan" if metric == "precomputed" else metric)
-    path = density_path(D if metric == "precomputed" else X, [0, 2], metric=metric, **QUICK)
+    path = density_path(D if metric == "precomputed" else X, [0, 2], metric=metric, **SHORT)
     for Y, value in zip(path.embeddings, path.metrics["trustworthiness"], strict=True):
         assert value == pytest.approx(trustworthiness(D, Y, n_neighbors=10, metric="precomputed"), abs=1e-9)
 
@@ -363,27 +344,28 @@ def test_interrupted_paths_keep_their_maps(X):
     assert all(np.isfinite(Y).all() for Y in path.embeddings)
 
 
-def test_auto(X):
-    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
-    path = model.path_
+def test_auto(X, auto):
+    path = auto.path_
     assert path.weights.tolist() == list(AUTO_WEIGHTS)
     chosen = path.select(max_trustworthiness_drop=0.05, max_continuity_drop=0.05, criterion="density")
-    assert model.density_weight_ == path.weights[chosen] > 0
-    np.testing.assert_array_equal(model.embedding_, path.embeddings[chosen])
-    assert metrics.trustworthiness(X, model.embedding_) >= path.baseline - 0.05
-    assert model.kl_divergence_ == path.kl_divergence[chosen]
-    assert model.concentration_loss_ == path.concentration_loss[chosen]
-    assert model.history_["iteration"][-1] == model.n_iter_
-    assert np.all(np.diff(model.history_["iteration"]) > 0)
-    log = np.corrcoef(model.input_concentration_, model.concentration_)[0, 1]
+    assert auto.density_weight_ == path.weights[chosen] > 0
+    np.testing.assert_array_equal(auto.embedding_, path.embeddings[chosen])
+    assert metrics.trustworthiness(X, auto.embedding_) >= path.baseline - 0.05
+    assert auto.kl_divergence_ == path.kl_divergence[chosen]
+    assert auto.concentration_loss_ == path.concentration_loss[chosen]
+    assert auto.history_["iteration"][-1] == auto.n_iter_
+    assert np.all(np.diff(auto.history_["iteration"]) > 0)
+    log = np.corrcoef(auto.input_concentration_, auto.concentration_)[0, 1]
     assert log == pytest.approx(path.metrics["concentration_correlation"][chosen], abs=0.1)
 
 
-def test_a_plain_fit_has_a_weight_and_no_path(X):
-    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X)
-    model.set_params(density_weight=3).fit(X)
-    assert model.density_weight_ == 3.0
-    assert model.path_ is None
+def test_auto_keeps_continuity_too(auto):
+    path = auto.path_
+    chosen = path.select(max_trustworthiness_drop=0.05, max_continuity_drop=0.0, criterion="density")
+    assert path.metrics["continuity"][chosen] >= path.baseline_continuity
+    torn = replace(path, metrics={**path.metrics, "continuity": np.zeros(len(path))})
+    with pytest.raises(ValueError, match="continuity"):
+        torn.select(max_continuity_drop=0.01)
 
 
 def test_auto_returns_plain_tsne_with_a_warning_if_nothing_else_qualifies(X, monkeypatch):
@@ -392,20 +374,15 @@ def test_auto_returns_plain_tsne_with_a_warning_if_nothing_else_qualifies(X, mon
     monkeypatch.setattr(path, "AUTO_WEIGHTS", (0.0, 69.0, 70.0))
     model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.0, **QUICK)
     with pytest.warns(UserWarning, match="chose 0, plain t-SNE"):
-        model.fit(X)
+        model.fit(X.astype(np.float32))
     assert len(model.path_) == 3
     assert model.density_weight_ == 0.0
     assert np.all(model.scales_ == 1.0)
-    np.testing.assert_array_equal(model.embedding_, DRSNE(density_weight=0, **QUICK).fit_transform(X))
-
-
-def test_auto_keeps_continuity_too(X):
-    path = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X).path_
-    chosen = path.select(max_trustworthiness_drop=0.05, max_continuity_drop=0.0, criterion="density")
-    assert path.metrics["continuity"][chosen] >= path.baseline_continuity
-    torn = replace(path, metrics={**path.metrics, "continuity": np.zeros(len(path))})
-    with pytest.raises(ValueError, match="continuity"):
-        torn.select(max_continuity_drop=0.01)
+    assert model.embedding_.dtype == model.path_.embeddings[0].dtype == np.float32
+    plain = DRSNE(density_weight=0, **QUICK).fit(X.astype(np.float32))
+    np.testing.assert_array_equal(model.embedding_, plain.embedding_)
+    model.set_params(density_weight=3, max_iter=60).fit(X)
+    assert (model.density_weight_, model.path_) == (3.0, None)
 
 
 def test_the_baseline_is_that_of_lambda_zero(X, monkeypatch):
@@ -419,9 +396,9 @@ def test_the_baseline_is_that_of_lambda_zero(X, monkeypatch):
         return found | {"trustworthiness": 0.5 + 0.1 * np.arange(len(found["trustworthiness"]))}
 
     monkeypatch.setattr(evaluation, "of_maps", rising)
-    path = density_path(X, [0, 1, 2], **QUICK)
+    path = density_path(X, [0, 1, 2], **SHORT)
     assert path.baseline == 0.5
-    assert density_path(X, [1, 2], **QUICK).baseline == 0.5
+    assert density_path(X, [1, 2], **SHORT).baseline == 0.5
     assert path.select(max_trustworthiness_drop=0.0, criterion="trustworthiness") == 2
 
 
@@ -430,7 +407,7 @@ def test_scores_are_of_a_sample_of_many(X, monkeypatch):
 
     monkeypatch.setattr(module, "SCORED", 40)
     monkeypatch.setattr(module, "SCORED_PAIRWISE", 30)
-    few = density_path(X, [0, 2], **QUICK)
+    few = density_path(X, [0, 2], **SHORT)
     rows = metrics._inputs.sampled_rows(len(X), 40, 0)
     expected = metrics.trustworthiness(X, few.embeddings[1], 10, max_samples=40, random_state=0)
     assert len(rows) == 40
@@ -478,26 +455,6 @@ def test_interrupted_automatic_fits_keep_a_map(X, monkeypatch):
     model.path_.plot(chosen=3)
 
 
-def test_auto_in_single_precision(X):
-    model = DRSNE(density_weight="auto", max_trustworthiness_drop=0.05, **QUICK).fit(X.astype(np.float32))
-    assert model.embedding_.dtype == model.path_.embeddings[0].dtype == np.float32
-
-
-@in_one_test(
-    ("options", "message"),
-    [
-        ({"density_weight": "much"}, "density_weight must be one of .*auto.*; got 'much'"),
-        (
-            {"max_trustworthiness_drop": -0.1},
-            "max_trustworthiness_drop must be a finite number of at least 0; got -0.1",
-        ),
-    ],
-)
-def test_parameters_are_checked(X, options, message):
-    with pytest.raises(ValueError, match=message):
-        DRSNE(**options).fit(X)
-
-
 def test_few_points():
     rng = np.random.default_rng(0)
     with warnings.catch_warnings():
@@ -506,21 +463,6 @@ def test_few_points():
     chosen = model.path_.weights.tolist().index(model.density_weight_)
     np.testing.assert_array_equal(model.embedding_, model.path_.embeddings[chosen])
     assert np.ptp(model.embedding_) > 0.0
-
-
-def test_far_points_are_drawn_at_the_edge():
-    from drsne.pl import compare
-
-    Y = np.random.default_rng(0).normal(size=(1000, 2))
-    order = np.random.default_rng(0).permutation(len(Y))  # of drawing
-    usual = compare({"a": Y}).axes[0].collections[0].get_offsets()
-    np.testing.assert_allclose(usual, Y[order])
-    Y[0] = (1000.0, -50.0)
-    drawn = np.empty_like(Y)
-    drawn[order] = np.asarray(compare({"a": Y}).axes[0].collections[0].get_offsets())
-    np.testing.assert_allclose(drawn[1:], Y[1:])
-    assert 3.0 < drawn[0, 0] < 6.0
-    assert -6.0 < drawn[0, 1] < -3.0
 
 
 @in_one_test(
@@ -535,14 +477,3 @@ def test_far_points_are_drawn_at_the_edge():
 def test_what_a_plot_cannot_take(path, options, message):
     with pytest.raises(ValueError, match=message):
         path.plot(**options)
-
-
-def test_labels_of_any_kind(path):
-    for labels, classes in ((["a", None, 3] * 40, 3), (np.repeat(np.arange(15), 8), 15), (list("xyz") * 40, 3)):
-        figure = path.plot(labels)
-        panel = figure.subfigs[1].axes[0]
-        colours = np.empty((120, 4))
-        colours[np.random.default_rng(0).permutation(120)] = panel.collections[0].get_facecolors()
-        assert len(np.unique(colours, axis=0)) == classes
-        first = [str(label) == str(labels[0]) for label in labels]
-        assert len(np.unique(colours[first], axis=0)) == 1

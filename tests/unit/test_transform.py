@@ -48,13 +48,14 @@ def one_by_one(model, rows):
 
 
 def test_a_place_does_not_depend_on_the_batch(model):
-    whole = model.transform(NEW)
-    order = np.random.default_rng(0).permutation(len(NEW))
+    rows = np.concatenate([NEW, NEW[:5] + 3.0, *(foreign[:5] for foreign in FOREIGN)])
+    assert ((model.novelty(rows) > 1.5) & (model.novelty(rows) < 3.0)).any()
+    whole = model.transform(rows)
+    order = np.random.default_rng(0).permutation(len(rows))
     far = np.random.default_rng(1).normal(size=(10_000, X.shape[1])) * 1e6
-    assert np.array_equal(one_by_one(model, NEW), whole)
-    assert np.array_equal(model.transform(NEW[order]), whole[order])
-    assert np.array_equal(np.concatenate([model.transform(NEW[:17]), model.transform(NEW[17:])]), whole)
-    assert np.array_equal(model.transform(np.concatenate([far, NEW]))[-len(NEW) :], whole)
+    assert np.array_equal(one_by_one(model, rows), whole)
+    assert np.array_equal(model.transform(rows[order]), whole[order])
+    assert np.array_equal(model.transform(np.concatenate([far, rows]))[-len(rows) :], whole)
 
 
 def test_a_place_does_not_depend_on_the_number_of_threads_or_on_the_chunks(model, monkeypatch):
@@ -95,11 +96,8 @@ FIRST = FIRST[1][FIRST[2].ravel()]  # the first row that equals each row
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
-        ({}, np.asarray),
         ({}, sp.csr_matrix),
-        ({}, np.float32),
-        ({"metric": "cosine"}, np.asarray),
-        ({"metric": "manhattan"}, np.asarray),
+        ({"metric": "cosine"}, np.float32),
         ({"metric": "precomputed"}, pairwise_distances),
         ({"pca_components": 4}, np.asarray),
     ],
@@ -118,7 +116,7 @@ def test_the_first_of_many_equal_rows_is_found_through_lists(monkeypatch):
     assert np.array_equal(model.transform(MANY), model.embedding_[FIRST])
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan", "chebyshev", "canberra"])
+@pytest.mark.parametrize("metric", ["euclidean", "canberra"])
 def test_zeros_of_both_signs_are_equal(metric):
     rows = X.copy()
     rows[:20, 0] = 0.0
@@ -128,25 +126,12 @@ def test_zeros_of_both_signs_are_equal(metric):
     assert np.array_equal(model.transform(rows[len(X) :]), model.embedding_[:20])
 
 
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_a_sparse_row_equals_one_that_stores_its_zeros(metric):
+def test_a_sparse_row_equals_one_that_stores_its_zeros():
     rows = X * [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     stored = sp.csr_matrix((rows.ravel(), np.tile(np.arange(6), len(X)), np.arange(0, 6 * len(X) + 1, 6)))
-    model = DRSNE(metric=metric, **SHORT).fit(sp.vstack([stored, sp.csr_matrix(rows[:20])]))
-    assert np.array_equal(model.transform(rows[:20]), model.embedding_[:20])
-
-
-def test_new_rows_land_in_their_groups(model):
-    rows = blobs(400, seed=0)
-    held = DRSNE(**SHORT).fit(rows[:340])
-    in_data = NearestNeighbors(n_neighbors=15).fit(rows[:340]).kneighbors(rows[340:], return_distance=False)
-    in_map = (
-        NearestNeighbors(n_neighbors=45)
-        .fit(held.embedding_)
-        .kneighbors(held.transform(rows[340:]), return_distance=False)
-    )
-    shared = [len(np.intersect1d(a, b)) / 15 for a, b in zip(in_data, in_map, strict=True)]
-    assert np.mean(shared) > 0.6
+    for metric in ("euclidean", "manhattan"):
+        model = DRSNE(metric=metric, **SHORT).fit(sp.vstack([stored, sp.csr_matrix(rows[:20])]))
+        assert np.array_equal(model.transform(rows[:20]), model.embedding_[:20])
 
 
 FOREIGN = [
@@ -154,12 +139,6 @@ FOREIGN = [
     np.random.default_rng(4).uniform(-1, 1, (50, X.shape[1])) * 20 - 60,
     np.random.default_rng(5).normal(size=(50, X.shape[1])) * 500,
 ]
-
-
-def test_places_of_novel_rows_do_not_depend_on_the_batch(model):
-    rows = np.concatenate([NEW[:5], NEW[:5] + 3.0, *(foreign[:5] for foreign in FOREIGN)])
-    assert ((model.novelty(rows) > 1.5) & (model.novelty(rows) < 3.0)).any()
-    assert np.array_equal(one_by_one(model, rows), model.transform(rows))
 
 
 def test_foreign_rows_are_flagged(model):
@@ -189,7 +168,7 @@ def test_rows_are_placed_through_lists(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=")
-@pytest.mark.parametrize("metric", ["correlation", "cosine", "braycurtis"])
+@pytest.mark.parametrize("metric", ["correlation", "cosine"])
 def test_equal_rows_have_equal_places_with_every_metric(metric):
     rows = np.abs(X)
     rows[4] = 0.0 if metric == "cosine" else rows[4]
@@ -200,9 +179,7 @@ def test_equal_rows_have_equal_places_with_every_metric(metric):
 CASES = {
     "plain t-SNE": DRSNE(density_weight=0.0, **SHORT),
     "fixed kernel": DRSNE(kernel="fixed", **SHORT),
-    "neighbours in the data": DRSNE(neighborhoods="input", **SHORT),
     "neighbours in the map": DRSNE(neighborhoods="embedding", **SHORT),
-    "large weight": DRSNE(density_weight=200.0, **SHORT),
     "small weight": DRSNE(density_weight=0.05, **SHORT),
     "one dimension": DRSNE(1, **SHORT),
     "three dimensions": DRSNE(3, **SHORT),
@@ -212,7 +189,6 @@ CASES = {
     "principal components": DRSNE(pca_components=4, **SHORT),
     "cosine": DRSNE(metric="cosine", **SHORT),
     "manhattan": DRSNE(metric="manhattan", **SHORT),
-    "squared": DRSNE(metric="sqeuclidean", **SHORT),
     "standardised": DRSNE(metric="seuclidean", **SHORT),
     "den-SNE": DenSNE(max_iter=150, random_state=0, perplexity=15),
     "automatic weight": DRSNE(density_weight="auto", **{**SHORT, "max_iter": 60}),
@@ -303,12 +279,15 @@ def test_errors_and_empty_batches(model):
         model_without.transform(NEW)
 
 
-def test_a_failed_fit_leaves_the_model_usable():
-    model = DRSNE(**SHORT).fit(X)
+def test_a_failed_fit_leaves_the_model_usable(model):
+    model = copy.deepcopy(model)
     whole = model.transform(NEW)
     with pytest.raises(ValueError, match="init"):
         model.set_params(init=np.zeros((3, 2))).fit(X[:, :3])
+    with pytest.raises(ZeroDivisionError):
+        model.set_params(init="pca", callbacks=lambda *_: 1 / 0).fit(X[:100])
     assert np.array_equal(model.transform(NEW), whole)
+    assert len(model.embedding_) == model.affinities_.shape[0] == len(model.input_concentration_) == len(X)
 
 
 def test_progress_is_shown(capsys, model):
@@ -318,9 +297,7 @@ def test_progress_is_shown(capsys, model):
     assert "transform" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    "name", ["plain t-SNE", "smoothings", "the paper", "den-SNE", "three dimensions", "one dimension"]
-)
+@pytest.mark.parametrize("name", ["plain t-SNE", "smoothings", "the paper", "den-SNE", "three dimensions"])
 @pytest.mark.filterwarnings("ignore")
 def test_the_gradient_of_the_loss_of_a_row(name, monkeypatch):
     model = CASES[name].fit(X)
@@ -384,12 +361,11 @@ def test_the_tree_agrees_with_the_sum_over_all_points(d):
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
-@pytest.mark.parametrize("copies", [20, 40, 100])
-def test_rows_near_many_equal_rows_are_not_foreign(copies):
+def test_rows_near_many_equal_rows_are_not_foreign():
     """The radius of equal rows is about 0, but other rows are no nearer to them than to rows that stand alone."""
     rng = np.random.default_rng(0)
     alone = rng.normal(size=(200, 5))
-    model = DRSNE(**SHORT).fit(np.vstack([np.repeat(alone[:3], copies, axis=0), alone]))
+    model = DRSNE(**SHORT).fit(np.vstack([np.repeat(alone[:3], 40, axis=0), alone]))
     shifts = np.array([1e-6, 1e-4, 1e-2, 0.1])
     rows = alone[0] + shifts[:, None]
     found = model.novelty(rows)
