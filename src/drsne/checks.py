@@ -18,11 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_SKIPPED_PACKAGES = (
-    "drsne",
-    "sklearn",
-    "contextlib",
-)  # packages to skip; a warning points at the first caller outside of them
+_SKIPPED_PACKAGES = ("drsne", "sklearn", "contextlib")  # a warning points at the first caller outside of them
 MOST_THREADS = 10_000  # more threads than any machine can use
 _TEXT_AND_DATES = (str, bytes, date, timedelta)
 
@@ -76,14 +72,12 @@ def flag(name: str, value: Any) -> bool:
 
 def jobs(n_jobs: Any) -> None:
     """Raise an error unless ``n_jobs`` is None or an integer other than 0 that can be a number of threads."""
-    if n_jobs is None:
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is None or (whole and 1 <= abs(int(n_jobs)) <= MOST_THREADS):
         return
-    rule = "None or an integer other than 0"
-    wrong = isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or int(n_jobs) == 0
-    if not wrong and abs(int(n_jobs)) > MOST_THREADS:
-        rule, wrong = f"None or an integer from -{MOST_THREADS} to {MOST_THREADS} other than 0", True
-    if wrong:
-        raise ValueError(_message("n_jobs", rule, n_jobs, "Pass 1 for one thread, -1 for all cores."))
+    limits = f" from -{MOST_THREADS} to {MOST_THREADS}" if whole and n_jobs != 0 else ""
+    hint = "Pass 1 for one thread, -1 for all cores."
+    raise ValueError(_message("n_jobs", f"None or an integer{limits} other than 0", n_jobs, hint))
 
 
 def verbosity(verbose: Any) -> None:
@@ -147,7 +141,12 @@ def refuse_other_data(name: str, values: Any) -> Any:
             "drsne.tl.drsne(adata)."
         )
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
-        _refuse_missing_in_sparse(name, values)
+        stored = getattr(values, "data", None)
+        if isinstance(stored, np.ndarray) and (missing := _missing(stored)):
+            raise ValueError(
+                f"{name} must be finite; got {missing} of {stored.size} stored values. Fill them in, or drop their "
+                "rows or columns."
+            )
         return values
     if isinstance(values, (dict, set, Iterator)):
         raise TypeError(f"{name} must be an array of numbers; got a {type(values).__name__}. Pass a list of rows.")
@@ -157,7 +156,14 @@ def refuse_other_data(name: str, values: Any) -> Any:
             "imputer), or drop their rows."
         )
     if hasattr(values, "requires_grad"):
-        _refuse_unreadable_tensor(name, values)
+        try:
+            np.asarray(values)
+        except (TypeError, RuntimeError) as error:  # it is on a GPU, requires a gradient, or has a type of its own
+            gradient = " that requires a gradient" if values.requires_grad else ""
+            raise TypeError(
+                f"{name} must be an array that NumPy can read; got a tensor of type {values.dtype} on {values.device}"
+                f"{gradient}. Pass {name}.detach().cpu().double().numpy()."
+            ) from error
     array = refuse_text(name, values)
     if array is None:
         return values
@@ -175,20 +181,6 @@ def _for_sklearn(values: Any, array: NDArray[Any]) -> Any:
         return array if all(isinstance(dtype, np.dtype) for dtype in values.dtypes) else values
     typed = hasattr(getattr(values, "dtype", None), "kind")
     return array if typed else np.asarray(array, dtype=np.float64)
-
-
-def _refuse_unreadable_tensor(name: str, values: Any) -> None:
-    """Raise an error for a tensor of PyTorch that is on a GPU, requires a gradient, or has a type of its own."""
-    import numpy as np
-
-    try:
-        np.asarray(values)
-    except (TypeError, RuntimeError) as error:
-        gradient = " that requires a gradient" if values.requires_grad else ""
-        raise TypeError(
-            f"{name} must be an array that NumPy can read; got a tensor of type {values.dtype} on {values.device}"
-            f"{gradient}. Pass {name}.detach().cpu().double().numpy()."
-        ) from error
 
 
 def refuse_text(name: str, values: Any) -> NDArray[Any] | None:
@@ -228,11 +220,8 @@ def _holds_text(dtype: Any, frame: Any, place: int) -> bool:
     kind = str(getattr(dtype, "kind", "O"))
     if kind in "MmUS" or str(dtype) in ("category", "string", "str"):
         return True
-    return (
-        kind == "O"
-        and hasattr(frame, "iloc")
-        and any(isinstance(each, _TEXT_AND_DATES) for each in frame.iloc[:, place])
-    )
+    values = frame.iloc[:, place] if kind == "O" and hasattr(frame, "iloc") else ()
+    return any(isinstance(each, _TEXT_AND_DATES) for each in values)
 
 
 def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> None:
@@ -246,32 +235,24 @@ def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> None:
             array = array.astype(np.float64)
         except (TypeError, ValueError):  # the check of types reports this
             return
-    if array.dtype.kind not in "fc" or array.ndim != 2 or np.isfinite(array).all():
-        return
-    broken = ~np.isfinite(array)
-    places = np.flatnonzero(broken.any(axis=0))
-    named = [str(values.columns[c]) if hasattr(values, "columns") else str(c) for c in places]
-    kind = "NaN" if np.isnan(array).any() else "infinity"
-    kind = "NaN and infinity" if kind == "NaN" and np.isinf(array).any() else kind
-    raise ValueError(
-        f"{name} must be finite; got {kind} in {int(broken.sum())} of {array.size} values, in "
-        f"{_listed('column', named)}. Fill them in (for example with sklearn.impute.SimpleImputer), or drop their "
-        "rows or columns."
-    )
+    missing = _missing(array) if array.ndim == 2 else ""
+    if missing:
+        places = np.flatnonzero(~np.isfinite(array).all(axis=0))
+        named = [str(values.columns[c]) if hasattr(values, "columns") else str(c) for c in places]
+        raise ValueError(
+            f"{name} must be finite; got {missing} of {array.size} values, in {_listed('column', named)}. Fill them in "
+            "(for example with sklearn.impute.SimpleImputer), or drop their rows or columns."
+        )
 
 
-def _refuse_missing_in_sparse(name: str, values: Any) -> None:
-    """Raise an error for NaN and infinity in a sparse matrix. The error reports how many there are."""
+def _missing(array: NDArray[Any]) -> str:
+    """Return how many numbers are NaN or infinite, as the beginning of an error, or "" if there are none."""
     import numpy as np
 
-    data = getattr(values, "data", None)
-    if isinstance(data, np.ndarray) and data.dtype.kind in "fc" and not np.isfinite(data).all():
-        kind = "NaN" if np.isnan(data).any() else "infinity"
-        count = int((~np.isfinite(data)).sum())
-        raise ValueError(
-            f"{name} must be finite; got {kind} in {count} of {data.size} stored values. Fill them in, or drop their "
-            "rows or columns."
-        )
+    if array.dtype.kind not in "fc" or np.isfinite(array).all():
+        return ""
+    kinds = {"NaN": np.isnan(array).any(), "infinity": np.isinf(array).any()}
+    return f"{' and '.join(kind for kind in kinds if kinds[kind])} in {int((~np.isfinite(array)).sum())}"
 
 
 def _listed(what: str, names: list[str], most: int = 5) -> str:

@@ -65,25 +65,31 @@ class ProgressBar:
         self._visible = visible and self._stream is not None  # programs without a console have no standard error
         self._live = self._visible and (self._stream.isatty() or (stream is None and _in_notebook()))
         self._bar: Any = None  # the tqdm bar, if the display is live
-        self._first, self._start = 0, 0.0  # iteration and time of the first call
-        self._started = False
-        self._shown = 0.0  # fraction of the iterations at which the last line was written
+        self._start: float | None = None  # time of the first call
+        self._first, self._shown = 0, 0.0  # iteration of the first call; fraction at which the last line was written
 
     def __call__(self, iteration: int, losses: Mapping[str, float]) -> None:
         """Show the number of completed iterations and the losses."""
         if not self._visible:
             return
         iteration = min(iteration, self._total)
-        postfix = ", ".join(f"{name}={_number(value)}" for name, value in losses.items())
-        if self._bar is not None:
-            self._bar.set_postfix_str(postfix, refresh=False)
-        if not self._started:
-            self._begin(iteration)
-        if self._bar is not None:
-            self._bar.update(iteration - self._bar.n)
-        elif iteration == self._total or iteration / self._total - self._shown >= _INTERVAL:
-            self._shown = iteration / self._total
-            self._write(self._line(iteration, postfix))
+        values = {name: str(value) if isinstance(value, int) else f"{value:.4f}" for name, value in losses.items()}
+        postfix = ", ".join(f"{name}={value}" for name, value in values.items())
+        begins = self._start is None
+        if begins:  # the time before the first call is not used to estimate the remaining time
+            self._first, self._start = iteration, time.time()
+        if self._bar is None:
+            if iteration == self._total or iteration / self._total - self._shown >= _INTERVAL:
+                self._shown = iteration / self._total
+                self._write(self._line(iteration, postfix))
+            return
+        self._bar.set_postfix_str(postfix, refresh=False)
+        if begins:
+            self._bar.set_description_str(self._label, refresh=False)
+            self._bar.n = self._bar.initial = self._bar.last_print_n = iteration
+            self._bar.start_t = self._bar.last_print_t = self._start  # tqdm also uses time.time
+            self._bar.refresh()
+        self._bar.update(iteration - self._bar.n)
 
     def __enter__(self) -> ProgressBar:
         if self._live:
@@ -107,22 +113,13 @@ class ProgressBar:
             if kind is None and self._bar.n < self._total and hasattr(self._bar, "container"):
                 self._bar.display(bar_style="info", check_delay=False)  # not red: stopping early is not an error
 
-    def _begin(self, iteration: int) -> None:
-        """Start the clock. The time before this call is not used to estimate the remaining time."""
-        self._started, self._first, self._start = True, iteration, time.time()
-        if self._bar is not None:
-            self._bar.set_description_str(self._label, refresh=False)
-            self._bar.n = self._bar.initial = self._bar.last_print_n = iteration
-            self._bar.start_t = self._bar.last_print_t = self._start  # tqdm also uses time.time
-            self._bar.refresh()
-
     def _line(self, iteration: int, postfix: str) -> str:
         from tqdm.std import tqdm
 
         line: str = tqdm.format_meter(
             iteration,
             self._total,
-            time.time() - self._start,
+            time.time() - (self._start or 0.0),
             ncols=_LINE_WIDTH,
             prefix=self._label,
             ascii=True,
@@ -135,10 +132,6 @@ class ProgressBar:
     def _write(self, line: str) -> None:
         self._stream.write(f"{line}\n")
         self._stream.flush()
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 
 def _in_notebook() -> bool:
