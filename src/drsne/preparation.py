@@ -86,18 +86,12 @@ class Data(NamedTuple):
     masses: Array | None = None
     recall: float | None = None  # the recall of an approximate search on a device
     radii: Array | None = None  # radii in the data that the rows were sampled from, or None
-    affinities: Affinities | None = None
+    affinities: Any = None  # Affinities, as soon as terms are prepared
 
     @property
     def of_affinities(self) -> KnnGraph:
         """The neighbours that have an affinity."""
         return slots(self.graph, self.masses, self.sizes.affinity_neighbors)
-
-    @property
-    def known(self) -> Affinities:
-        """The affinities, which are there as soon as terms are prepared."""
-        assert self.affinities is not None
-        return self.affinities
 
 
 class About(NamedTuple):
@@ -192,20 +186,19 @@ def prepared(
     """
     objective = objectives[0]
     data = _neighbors(settings, X, objective, workers, masses, radii)
-    correlates = isinstance(objective, Correlation)
     with timed("Calibrated affinities to the perplexity %g", data.sizes.perplexity):
-        data = data._replace(affinities=(_correlation_affinities if correlates else _affinities)(data, objective))
+        data = data._replace(affinities=_affinities(data, objective))
     if given is not None:
-        data = data._replace(affinities=data.known._replace(P=_checked_affinities(given, X.shape[0], objective)))
+        data = data._replace(affinities=data.affinities._replace(P=_checked_affinities(given, X.shape[0], objective)))
     with timed("Made the initial map"):
         start = _start(data)
     data.backend.forget()
     near, problems = _near(data), {}
     for each in objectives:
-        problem, about = (_correlation_problem if correlates else _problem)(data, each, weight)
+        problem, about = (_correlation_problem if isinstance(each, Correlation) else _problem)(data, each, weight)
         for prepare_term in each.terms:
             problem.add(prepare_term(data))
-        problem.initial, problem.affinities = start, data.known
+        problem.initial, problem.affinities = start, data.affinities
         problem.about = about._replace(pca=data.pca, recall=data.recall, near=near)
         problems[each] = problem
     return problems
@@ -241,6 +234,17 @@ def _neighbors(
     return Data(X, graph, sizes, settings, rng, workers, backend, pca, masses, recall, radii)
 
 
+def _affinities(data: Data, objective: Any) -> Affinities:
+    """Return the affinities of the data, and their log radii if the objective is that of den-SNE."""
+    graph, perplexity, workers = data.of_affinities, data.sizes.perplexity, data.workers
+    real = np.float32 if objective.precision == "single" else np.float64
+    if not isinstance(objective, Correlation):
+        return affinities(graph, perplexity, objective.calibration, workers, real, data.masses)
+    conditional, precisions = calibrated(graph, perplexity, DEFAULT_CALIBRATION, workers, real)
+    own, log_radii = offsets(graph.distances, conditional, precisions), input_log_radii(graph, conditional)
+    return Affinities(symmetrize(graph.indices, conditional, workers), precisions, own, log_radii)
+
+
 def _checked_affinities(given: Any, n_samples: int, objective: Any) -> sp.csr_matrix:
     """Return affinities that the user passed, or raise an error if they do not suit the data."""
     P = sp.csr_matrix(given, dtype=np.float64)
@@ -268,7 +272,7 @@ def _start(data: Data) -> Array:
         return initialization.checked_init(init, n, d)
     if init == "random":
         return initialization.random(n, d, data.rng)
-    P = data.known.P
+    P = data.affinities.P
     if not data.settings.precomputed:
         if isinstance(P, PairList):
             return initialization.as_start(data.backend.components(data.X, d), data.rng)
@@ -283,8 +287,8 @@ def _training(data: Data, **rules: Any) -> Training:
     return Training(
         rows=None if data.settings.precomputed else data.X,
         metric=data.settings.metric,
-        precisions=data.known.precisions,
-        offsets=data.known.offsets,
+        precisions=data.affinities.precisions,
+        offsets=data.affinities.offsets,
         perplexity=data.sizes.perplexity,
         affinity_neighbors=data.sizes.affinity_neighbors,
         searched_neighbors=data.graph.indices.shape[1],
@@ -294,17 +298,10 @@ def _training(data: Data, **rules: Any) -> Training:
     )
 
 
-def _real(precision: str) -> type:
-    return np.float32 if precision == "single" else np.float64
-
-
 def _engine(data: Data, precision: str, adaptive: bool = False) -> engines.Engine:
-    settings, size = data.settings, (data.X.shape[0], int(data.settings.n_components))
-    own = settings.engine, settings.engine_options, data.backend
-    return engines.chosen(*own, *size, precision=precision, adaptive=adaptive, masses=data.masses)
-
-
-# DR-SNE
+    own, n, d = data.settings, data.X.shape[0], int(data.settings.n_components)
+    chosen = own.engine, own.engine_options, data.backend, n, d
+    return engines.chosen(*chosen, precision=precision, adaptive=adaptive, masses=data.masses)
 
 
 class _Radii(NamedTuple):
@@ -316,11 +313,6 @@ class _Radii(NamedTuple):
     dimension: Dimension
     corrections: Array | None = None  # log ratios of ``radii`` to ``among_rows``
     shift: float = 0.0  # mean difference of these to the mean corrections of the neighbours of a row
-
-
-def _affinities(data: Data, objective: Objective) -> Affinities:
-    searched = data.of_affinities, data.sizes.perplexity, objective.calibration, data.workers
-    return affinities(*searched, _real(objective.precision), data.masses)
 
 
 def _radii(data: Data, graph: KnnGraph, objective: Objective) -> _Radii:
@@ -360,7 +352,7 @@ def _problem(data: Data, objective: Objective, weight: float) -> tuple[Problem, 
     round_off = rounded if objective.precision == "single" else np.asarray
     problem = problem_of(
         objective,
-        data.known.P,
+        data.affinities.P,
         graph.indices,
         round_off(target),
         weight,
@@ -429,25 +421,13 @@ def problem_of(
     )
 
 
-# den-SNE
-
-
-def _correlation_affinities(data: Data, objective: Correlation) -> Affinities:
-    graph, workers = data.of_affinities, data.workers
-    real = _real(objective.precision)
-    conditional, precisions = calibrated(graph, data.sizes.perplexity, DEFAULT_CALIBRATION, workers, real)
-    own, log_radii = offsets(graph.distances, conditional, precisions), input_log_radii(graph, conditional)
-    return Affinities(symmetrize(graph.indices, conditional, workers), precisions, own, log_radii)
-
-
 def _correlation_problem(data: Data, objective: Correlation, weight: float) -> tuple[Problem, About]:
     """Return the problem of den-SNE, and what is known of its data."""
-    precision, log_radii = objective.precision, data.known.log_radii
-    assert log_radii is not None
+    precision, log_radii = objective.precision, data.affinities.log_radii
     target = standardized(log_radii)
     compared = rounded(target) if precision == "single" else target
     term = LogRadii(weight=weight, target=compared, variance_shift=objective.variance_shift)
-    pairs = {"objective": StoredPairs.of(stored(data.known.P, precision), 0.0)}
+    pairs = {"objective": StoredPairs.of(stored(data.affinities.P, precision), 0.0)}
     engine = _engine(data, precision)
     problem = Problem(Loss(pairs, (term,)), precision=precision, engine=engine, backend=data.backend)
     spread = float(log_radii.std(ddof=1)) if target.any() else 1.0

@@ -21,34 +21,8 @@ class ProgressBar:
     In a terminal or a notebook, this is one bar that is updated. On any other stream, one line is written for each
     tenth of the iterations. The text ``preparing`` is shown until the first call, because the time before it is mostly
     spent on compilation. This time is not used to estimate the remaining time. Use the bar in a ``with`` block, and
-    call it with the number of completed iterations and the losses.
-
-    Parameters
-    ----------
-    total : int
-        The number of iterations.
-    label : str, default="DR-SNE"
-        The text in front of the bar.
-    visible : bool, default=True
-        Whether to show anything.
-    stream : file-like, default=None
-        The stream to write to. If None, write to standard error or to the output of a notebook cell.
-    preparing : str, default="compiling ..."
-        The text to show until the first call.
-
-    Examples
-    --------
-    >>> import io
-    >>> from drsne.progress import ProgressBar
-    >>> stream = io.StringIO()
-    >>> with ProgressBar(50, "fit", stream=stream) as bar:
-    ...     for iteration in range(1, 51):
-    ...         bar(iteration, {"kl": 1.0 / iteration})
-    >>> first, *others = stream.getvalue().splitlines()
-    >>> first
-    'fit: compiling ...'
-    >>> "50/50, kl=0.0200" in others[-1]
-    True
+    call it with the number of completed iterations and the losses. It writes to ``stream``, or to standard error or the
+    output of a notebook cell.
     """
 
     def __init__(

@@ -117,6 +117,11 @@ def test_a_graph_that_is_too_small_says_how_to_build_it(X):
         model = DRSNE(**QUICK | {"perplexity": 20.0}, neighbors=near).fit(X)
     assert "n_neighbors=61" in str(seen[0].message)
     assert model.affinities_.shape == (80, 80)
+    graph = sp.csr_matrix((near.distances.ravel(), near.indices.ravel(), np.arange(0, 1201, 15)), shape=(80, 80))
+    sizes = {"perplexity": 10.0, "density_neighbors": 20}
+    with pytest.warns(UserWarning, match=r"perplexity from 10 to 5 and density_neighbors from 20 to 15") as seen:
+        DRSNE(metric="precomputed", **QUICK | sizes).fit(graph)
+    assert len(seen) == 1
 
 
 def test_the_rule_for_the_perplexity_does_not_jump(X):

@@ -167,9 +167,6 @@ def test_the_concentration_of_the_data_and_the_contrasts_are_those_of_a_fit(X, p
     without_zero = density_path(X, [1], **SHORT)
     np.testing.assert_array_equal(without_zero.input_concentration, model.input_concentration_)
     assert without_zero.contrasts.tolist() == [model.contrast_]
-    papers = density_path(X, [0, 1], kernel="fixed", neighborhoods="input", **SHORT)
-    assert papers.contrasts.tolist() == [1.0, 1.0]
-    np.testing.assert_allclose(papers.input_concentration, model.input_concentration_, atol=1e-12)
 
 
 def test_same_seed_same_path_at_any_number_of_threads(X, path):

@@ -39,7 +39,6 @@ from drsne.preparation import Settings, prepared
 from drsne.progress import ProgressBar
 from drsne.terms.problem import Problem, State
 from drsne.terms.pull import OldPlaces
-from drsne.terms.term import Density
 
 _NEIGHBORS = 30  # number of neighbours in the map that determine a length, for models without density_neighbors
 
@@ -334,40 +333,29 @@ class MapEstimator(NewRows):
         On a path, the problem has a weight of 1, and the map at a weight of 0 has the fixed kernel.
         """
         adaptation = problem.about.objective.adaptation(weight) if weight or not on_path else 0.0
-        factor = weight if on_path else 1.0
         density, stopped_by = None, outcome.stopped_by
         try:
             of_points = problem.of_points(outcome.embedding, state)[self._TERM]
-            density = problem.of_new_row(outcome.embedding, state, density=factor)
+            density = problem.of_new_row(outcome.embedding, state, density=weight if on_path else 1.0)
         except KeyboardInterrupt:  # the map is complete and is kept; the quantities of its points stay unknown
             of_points, stopped_by = np.full(len(outcome.embedding), np.nan), "interrupt"
         self.embedding_: NDArray[Any] = outcome.embedding.astype(dtype, copy=False)
-        self.precisions_ = problem.affinities.precisions
-        self.engine_ = problem.engine.name
-        self.knn_recall_ = problem.about.recall
+        self.precisions_, self.scales_ = problem.affinities.precisions, problem.scales_at(adaptation)
         self.__dict__.pop("affinities_", None)
         if self.keep_affinities:
             self.affinities_ = problem.affinities.matrix()
-        self.pca_ = problem.about.pca
-        self.kl_divergence_ = outcome.losses["kl"]
-        self.n_iter_ = outcome.n_iter
-        self.history_ = outcome.history
-        self.stopped_by_ = stopped_by
-        self.scales_ = problem.scales_at(adaptation)
+        self.engine_, self.pca_, self.knn_recall_ = problem.engine.name, problem.about.pca, problem.about.recall
+        self.kl_divergence_, self.history_ = outcome.losses["kl"], outcome.history
+        self.n_iter_, self.stopped_by_ = outcome.n_iter, stopped_by
         self._keep_density(outcome, problem, of_points, weight)
-        self._keep_reference(problem, density, dtype, adaptation)
-
-    def _keep_reference(self, problem: Problem, density: Density | None, dtype: type, adaptation: float) -> None:
-        """Keep what new rows need. The training rows are kept in the type in which they were given."""
-        training = problem.about.training
         self._reference: Reference | None = None
-        if density is None or training is None:
-            return
-        rows = training.rows
-        if rows is not None and rows.dtype != dtype and problem.about.pca is None:
-            rows = rows.astype(dtype)
-        training = replace(training, rows=rows, log_scale=training.log_scale.times(adaptation))
-        self._reference = Reference(training, np.asarray(self.embedding_, dtype=np.float64), self.scales_, density)
+        if density is not None:
+            training = problem.about.training
+            rows = training.rows
+            if rows is not None and self.pca_ is None:  # rows are kept in the type in which they were given
+                rows = rows.astype(dtype, copy=False)
+            training = replace(training, rows=rows, log_scale=training.log_scale.times(adaptation))
+            self._reference = Reference(training, np.asarray(self.embedding_, dtype=np.float64), self.scales_, density)
 
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
         """Warn if the optimisation was interrupted, and raise an error if it overflowed.

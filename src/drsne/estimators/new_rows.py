@@ -118,7 +118,14 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         from drsne.placement.place import placed_again
         from drsne.placement.rows import halfway
 
-        reference = self._with_rows()
+        check_is_fitted(self, "embedding_")
+        reference: Reference | None = getattr(self, "_reference", None)
+        if reference is None or reference.training.rows is None or reference.training.given:
+            raise ValueError(
+                "Placing training rows again needs a model that keeps its training data; this one was fitted with "
+                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the "
+                "data, or load it with drsne.load(path, X=...)."
+            )
         n_neighbors = min(n_neighbors, reference.training.searched_neighbors, len(reference.places) - 2)
         moved = np.zeros(len(rows))
         bar = ProgressBar((n_neighbors + 1) * len(rows), "reliability", visible=bool(self.verbose))
@@ -129,18 +136,6 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 places = placed_again(reference, rows, placer, lambda done, base=base: bar(base + done, {}), X)  # type: ignore[misc]
                 moved += np.linalg.norm(places - reference.places[rows], axis=1)
         return moved / (n_neighbors + 1)
-
-    def _with_rows(self) -> Reference:
-        """Return what new rows need, or raise an error if the training data are not there."""
-        check_is_fitted(self, "embedding_")
-        reference: Reference | None = getattr(self, "_reference", None)
-        if reference is None or reference.training.rows is None or reference.training.given:
-            raise ValueError(
-                "Placing training rows again needs a model that keeps its training data; this one was fitted with "
-                "distances or given neighbours, was interrupted, or was saved without data. Fit it again from the "
-                "data, or load it with drsne.load(path, X=...)."
-            )
-        return reference
 
     def _concentration(self, X: ArrayLike, method: str) -> Any:
         """Return the density of new rows in the data, in the unit of the estimator. ``method`` is the public name."""
