@@ -6,6 +6,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import mutations
 import pytest
 from conftest import SLOW, is_slow
 
@@ -66,3 +67,12 @@ def test_slow_tests_exist_and_are_recognised():
     assert is_slow("tests/contract/test_engines.py::test_partition_and_forces[start-2-fft]")
     assert not is_slow("tests/contract/test_engines.py::test_partition_and_forces_and_more")
     assert not is_slow("tests/unit/test_metrics.py::test_samples_estimate_the_whole[stress]")
+
+
+def test_the_mutations_name_texts_and_tests_that_exist():
+    table = tomllib.loads((ROOT / "tests" / "mutations.toml").read_text(encoding="utf-8"))["mutation"]
+    for mutation in table:
+        mutations.mutated(mutation)  # raises an error if a text is not there
+        for path, _, name in (entry.partition("::") for entry in mutation["tests"]):
+            assert not name or f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), (mutation["name"], name)
+            assert (ROOT / path).exists(), (mutation["name"], path)
