@@ -16,7 +16,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 SLOW = (
     "src/drsne/estimators/functions.py",
     "tests/contract/test_adaptive_engines.py",
-    "tests/contract/test_detectors.py",
     "tests/contract/test_engines.py::test_a_hard_map_after_an_ordinary_one",
     "tests/contract/test_engines.py::test_an_ordinary_map_after_a_hard_one_has_its_theta_back",
     "tests/contract/test_engines.py::test_high_accuracy_of_the_mesh",

@@ -1,19 +1,19 @@
-"""Detectors, and their scores against a plain rewrite."""
+"""Detectors: their scores against a plain rewrite, and what every one of them guarantees."""
 
 from __future__ import annotations
 
-import functools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
-from covering import each_value, in_one_test
+from covering import in_one_test
 from scipy.sparse import csr_matrix
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
-from drsne.anomaly import CentroidDistance, KNeighborsDistance, anomaly_scores
+from drsne.anomaly import CentroidDistance, KNeighborsDistance, anomaly_scores, detectors, find
 
 
 @pytest.fixture(params=[2, 40], ids=["tree", "all pairs"])
@@ -36,56 +36,42 @@ def centroid_distance(A):
     return np.sqrt(((A - A.mean(axis=0)) ** 2).sum(axis=1))
 
 
-@pytest.mark.parametrize("k", [1, 50, 104])
-def test_knn_is_the_sum_of_distances(points, k):
-    expected = neighbor_sums(points, k)
-    np.testing.assert_allclose(anomaly_scores(points, "knn", n_neighbors=k), expected, rtol=1e-12)
-    model = KNeighborsDistance(n_neighbors=k).fit(points)
-    np.testing.assert_allclose(model.negative_distance_, -expected, rtol=1e-12)
-    assert model.n_neighbors_ == k
-
-
-def test_knn_takes_50_neighbours(points):
+def test_knn_is_the_sum_of_distances(points):
+    for k in (1, 50, 104):
+        expected = neighbor_sums(points, k)
+        np.testing.assert_allclose(anomaly_scores(points, "knn", n_neighbors=k), expected, rtol=1e-12)
+        model = KNeighborsDistance(n_neighbors=k).fit(points)
+        np.testing.assert_allclose(model.negative_distance_, -expected, rtol=1e-12)
+        assert model.n_neighbors_ == k
     np.testing.assert_allclose(anomaly_scores(points, "knn"), neighbor_sums(points, 50), rtol=1e-12)
-
-
-def test_knn_of_new_rows(points):
-    model = KNeighborsDistance(n_neighbors=3).fit(points[:60])
-    expected = np.sort(all_distances(points[60:], points[:60]), axis=1)[:, :3].sum(axis=1)
-    np.testing.assert_allclose(model.score_samples(points[60:]), -expected, rtol=1e-12)
-    # A fitted row that is passed as a new one finds itself.
-    closer = np.sort(all_distances(points[:60], points[:60]), axis=1)[:, :3].sum(axis=1)
-    np.testing.assert_allclose(model.score_samples(points[:60]), -closer, rtol=1e-12)
-
-
-def test_a_twin_is_a_neighbour(points):
-    twice = np.vstack([points, points[:1]])
-    scores = anomaly_scores(twice, "knn", n_neighbors=1)
-    assert scores[0] == scores[-1] == 0.0
-    assert (scores[1:-1] > 0).all()
-    np.testing.assert_allclose(anomaly_scores(twice, "knn", n_neighbors=4), neighbor_sums(twice, 4), rtol=1e-12)
-
-
-def test_more_twins_than_neighbours(points):
-    """The search may then not find the row itself; one of the zeros is dropped instead."""
-    many = np.vstack([np.tile(points[:1] + 0.1, (30, 1)), points])
-    scores = anomaly_scores(many, "knn", n_neighbors=5)
-    np.testing.assert_array_equal(scores[:30], 0.0)
-    np.testing.assert_allclose(scores, neighbor_sums(many, 5), rtol=1e-12, atol=1e-14)
-
-
-def test_fewer_points_than_neighbours(points):
     with pytest.warns(UserWarning, match="Lowered n_neighbors from 50 to 29"):
         model = KNeighborsDistance().fit(points[:30])
     assert model.n_neighbors_ == 29
     np.testing.assert_allclose(model.negative_distance_, -neighbor_sums(points[:30], 29), rtol=1e-12)
 
 
+def test_knn_of_new_rows(points):
+    """A fitted row that is passed as a new one finds itself."""
+    model = KNeighborsDistance(n_neighbors=3).fit(points[:60])
+    for new in (points[60:], points[:60]):
+        expected = np.sort(all_distances(new, points[:60]), axis=1)[:, :3].sum(axis=1)
+        np.testing.assert_allclose(model.score_samples(new), -expected, rtol=1e-12)
+
+
+def test_twins_are_neighbours(points):
+    twice = np.vstack([points, points[:1]])
+    scores = anomaly_scores(twice, "knn", n_neighbors=1)
+    assert scores[0] == scores[-1] == 0.0
+    assert (scores[1:-1] > 0).all()
+    # With more twins than neighbours, the search may not find the row itself; one of the zeros is dropped instead.
+    many = np.vstack([np.tile(points[:1] + 0.1, (30, 1)), points])
+    np.testing.assert_allclose(anomaly_scores(many, "knn", n_neighbors=5), neighbor_sums(many, 5), rtol=1e-12, atol=0)
+
+
 def test_centroid_is_the_distance_to_the_mean(points):
     np.testing.assert_allclose(anomaly_scores(points, "centroid"), centroid_distance(points), rtol=1e-12)
     model = CentroidDistance().fit(points)
     np.testing.assert_allclose(model.centroid_, points.mean(axis=0), rtol=1e-12)
-    np.testing.assert_array_equal(model.score_samples(points), model.negative_distance_)
     assert model.score_samples(model.centroid_[None])[0] == 0.0
 
 
@@ -119,15 +105,49 @@ def test_scores_too_large_to_hold():
         anomaly_scores([[1e308], [-1e308], [0.0]], "knn", n_neighbors=2)
 
 
-@parametrize_with_checks([KNeighborsDistance(n_neighbors=3), CentroidDistance()])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@in_one_test("estimator", [KNeighborsDistance(n_neighbors=3), CentroidDistance()])
+def test_checks_of_scikit_learn(estimator):
+    check_estimator(estimator)
+
+
+@pytest.mark.parametrize("name", detectors())
+def test_every_detector(name):
+    """Scores are finite, highest for an isolated point and those of an estimator with the sign of scikit-learn."""
+    points = np.vstack([np.random.default_rng(0).normal(size=(80, 2)), [[25.0, -20.0]]])
+    before = points.copy()
+    scores = anomaly_scores(points, name)
+    assert (scores.shape, scores.dtype, scores.argmax()) == ((81,), np.float64, 80)
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(anomaly_scores(points.tolist(), name), scores)
+    np.testing.assert_array_equal(points, before)
+    detector = find(name)
+    assert set(detector.settings) <= set(detector.parameters())
+    model = detector.estimator(**detector.settings).fit(points)
+    own = model.score_samples(points) if detector.training is None else getattr(model, detector.training)
+    np.testing.assert_array_equal(scores, -own)
+    np.testing.assert_array_equal(anomaly_scores(points, name, **model.get_params()), -own)
+    with pytest.raises(TypeError, match=rf"'{name}' takes .*; got 'n_neighbour'"):
+        anomaly_scores(points, name, n_neighbour=3)
+
+
+@pytest.mark.filterwarnings("ignore:Lowered n_neighbors")
+@pytest.mark.filterwarnings("ignore:n_neighbors")
+@in_one_test("name", detectors())
+def test_two_points_have_equal_scores(name):
+    scores = anomaly_scores([[0.0], [1.0]], name)
+    assert scores[0] == pytest.approx(scores[1])
+
+
+def test_every_detector_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "guide.md").read_text()
+    assert [name for name in detectors() if f"| `{name}` |" not in page] == []
 
 
 @in_one_test(("value", "kind"), [(0, ValueError), (2.5, ValueError), ("5", TypeError), (True, TypeError)])
-def test_wrong_neighbours(value, kind, points):
+def test_wrong_neighbours(value, kind):
     with pytest.raises(kind, match=r"n_neighbors must .*got"):
-        KNeighborsDistance(n_neighbors=value).fit(points)
+        KNeighborsDistance(n_neighbors=value).fit(np.eye(9))
 
 
 @in_one_test(
@@ -152,37 +172,25 @@ def test_wrong_maps(Y, kind, message):
         anomaly_scores(Y)
 
 
-def test_unknown_detectors(points):
-    with pytest.raises(ValueError, match=r"detector must .*got 'loff'\. Did you mean 'lof'\?$"):
-        anomaly_scores(points, "loff")
-    for title, name in {"LOF": "lof", "IF": "isolation_forest", "kNN": "knn", "Cent": "centroid"}.items():
-        with pytest.raises(ValueError, match=f"got '{title}'. Did you mean '{name}'"):
+def test_unknown_detectors_and_parameters():
+    points = np.eye(9)
+    close = {"loff": "lof", "LOF": "lof", "IF": "isolation_forest", "kNN": "knn", "Cent": "centroid"}
+    for title, name in close.items():
+        with pytest.raises(ValueError, match=f"detector must .*got '{title}'. Did you mean '{name}'"):
             anomaly_scores(points, title)
-
-
-def test_unknown_parameters(points):
     with pytest.raises(TypeError, match=r"'knn' takes n_neighbors; got 'n_neighbours'\. .*'n_neighbors'"):
         anomaly_scores(points, "knn", n_neighbours=3)
     with pytest.raises(TypeError, match=r"'centroid' takes no parameters; got 'k'"):
         anomaly_scores(points, "centroid", k=3)
 
 
-@each_value(
-    {
-        "detector": ["lof", "isolation_forest"],
-        "unit, away": [(2.0**900, 0), (2.0**-40, 0), (2.0**-900, 0), (1, 2.0**30), (2.0**-30, 1)],
-    }
-)
-def test_scores_of_a_map_that_is_far_small_or_large(detector, unit, away):
+@pytest.mark.parametrize("detector", ["lof", "isolation_forest"])
+def test_scores_of_a_map_that_is_far_small_or_large(detector):
     """Squares of distances may overflow, and single precision, which the forest uses, may not tell points apart."""
-    Y, as_it_is, moved = _scored_map(detector)
-    scores = anomaly_scores(Y * unit + away, detector)
-    np.testing.assert_allclose(scores, as_it_is, rtol=0.02)
-    np.testing.assert_allclose(scores, moved, rtol=1e-12)  # moved the same way
-
-
-@functools.cache
-def _scored_map(detector):
-    """Return a map, its scores, and its scores after it was moved and shrunk."""
     Y = np.round(np.random.default_rng(0).normal(size=(80, 2)) * 2.0**10) * 2.0**-10  # exact after every motion here
-    return Y, anomaly_scores(Y, detector), anomaly_scores((Y + 3) * 2.0**-50, detector)
+    as_it_is, moved = anomaly_scores(Y, detector), anomaly_scores((Y + 3) * 2.0**-50, detector)
+    units = (2.0**900, 0), (2.0**-40, 0), (1, 2.0**30), (2.0**-30, 1), (2.0**-900, 0)
+    for unit, away in units if detector == "lof" else units[::3]:
+        scores = anomaly_scores(Y * unit + away, detector)
+        np.testing.assert_allclose(scores, as_it_is, rtol=0.02)
+        np.testing.assert_allclose(scores, moved, rtol=1e-12)  # moved the same way

@@ -15,7 +15,7 @@ X = np.concatenate([RNG.normal(0, 1, (140, 4)), RNG.uniform(-15, 15, (10, 4))])
 OUTLIER = np.arange(150) >= 140
 
 
-@pytest.mark.parametrize("name", anomaly.detectors())
+@in_one_test("name", anomaly.detectors())
 def test_every_detector_finds_outliers_among_old_and_new_rows(name):
     detector = DRSNEDetector(DRSNE(**SHORT), detector=name, contamination=10 / 150).fit(X)
     scores = detector.score_samples(X)
@@ -23,7 +23,8 @@ def test_every_detector_finds_outliers_among_old_and_new_rows(name):
     assert roc_auc_score(OUTLIER, -scores) > 0.9
     assert (detector.predict(X) == -1).sum() == 10
     assert np.array_equal(detector.fit_predict(X), detector.predict(X))
-    new = np.concatenate([RNG.normal(0, 1, (30, 4)), RNG.uniform(20, 30, (10, 4))])
+    rng = np.random.default_rng(1)
+    new = np.concatenate([rng.normal(0, 1, (30, 4)), rng.uniform(20, 30, (10, 4))])
     of_new = detector.decision_function(new)
     assert of_new[:30].mean() > of_new[30:].mean()
     np.testing.assert_allclose(of_new + detector.offset_, detector.score_samples(new))
@@ -92,9 +93,6 @@ def test_wrong_models():
         metrics.reliability(DRSNE())
     with pytest.raises(TypeError, match="estimator must be a DRSNE"):
         DRSNEDetector(PCA()).fit(X)
-
-
-def test_reliability_needs_the_training_data():
     model = DRSNE(metric="precomputed", **SHORT).fit(np.abs(X[:, :1] - X[:, 0]))
     with pytest.raises(ValueError, match="keeps its training data"):
         metrics.reliability(model)
