@@ -88,11 +88,6 @@ class Data(NamedTuple):
     radii: Array | None = None  # radii in the data that the rows were sampled from, or None
     affinities: Any = None  # Affinities, as soon as terms are prepared
 
-    @property
-    def of_affinities(self) -> KnnGraph:
-        """The neighbours that have an affinity."""
-        return slots(self.graph, self.masses, self.sizes.affinity_neighbors)
-
 
 class About(NamedTuple):
     """What is known of the data of a problem."""
@@ -236,7 +231,8 @@ def _neighbors(
 
 def _affinities(data: Data, objective: Any) -> Affinities:
     """Return the affinities of the data, and their log radii if the objective is that of den-SNE."""
-    graph, perplexity, workers = data.of_affinities, data.sizes.perplexity, data.workers
+    graph = slots(data.graph, data.masses, data.sizes.affinity_neighbors)
+    perplexity, workers = data.sizes.perplexity, data.workers
     real = np.float32 if objective.precision == "single" else np.float64
     if not isinstance(objective, Correlation):
         return affinities(graph, perplexity, objective.calibration, workers, real, data.masses)
