@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drsne.estimators.base import MapEstimator
-from drsne.estimators.docs import shared
+from drsne.estimators.constraints import shared
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
 from drsne.terms.log_radii import Correlation

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import constraints
 from drsne.estimators.base import Checked, MapEstimator
-from drsne.estimators.docs import shared
+from drsne.estimators.constraints import shared
 from drsne.optimize.defaults import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggerated, path_schedules
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
