@@ -67,12 +67,18 @@ def test_the_gradient_of_the_pull():
         assert (found.gradient - without)[i, 1] == pytest.approx(slope, abs=1e-6)
 
 
-def test_large_maps_reorder_the_pull():
-    rng = np.random.default_rng(1)
-    rows = rng.normal(size=(8300, 3))
-    model = DRSNE(perplexity=10, max_iter=20, random_state=0, n_jobs=2).fit(rows)
+def test_large_maps_reorder_the_pull(monkeypatch):
+    from drsne.terms import problem
+
+    rows, reordered = np.random.default_rng(1).normal(size=(400, 3)), []
+    monkeypatch.setattr(problem, "LARGE_MAP", 300)
+    usual = problem.Problem.reorder
+    monkeypatch.setattr(problem.Problem, "reorder", lambda *given: reordered.append(1) or usual(*given))
+    model = DRSNE(perplexity=10, max_iter=20, random_state=0).fit(rows)
     before = model.embedding_.copy()
-    model.update(rows, np.arange(8300), stiffness=1e4)
+    reordered.clear()
+    model.update(rows, np.arange(400), stiffness=1e4)
+    assert reordered
     assert np.abs(model.embedding_ - before).max() < 0.05 * np.ptp(before)
 
 
