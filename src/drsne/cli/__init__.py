@@ -39,6 +39,7 @@ class Command(NamedTuple):
 
 
 OF_THE_PAPER = ("datasets", "methods", "report", "reproduce")  # commands of the distribution drsne-paper
+_EXPECTED = (ValueError, TypeError, ImportError, OSError, FloatingPointError)  # errors with a message for the user
 COMMANDS = ("demo", "doctor", "embed", "evaluate", "explore", "path", "transform", "warmup")
 
 
@@ -65,25 +66,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("ignore" if getattr(options, "quiet", False) else "always", UserWarning)
             return int(options.run(options))
     except KeyboardInterrupt:
-        print("drsne: interrupted. All finished results are kept.", file=sys.stderr)
+        note("interrupted. All finished results are kept.")
         return 130
     except BrokenPipeError:  # the program that reads our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except (ValueError, TypeError, ImportError, OSError, MemoryError, FloatingPointError) as error:
-        if options.debug:
-            raise
-        print(f"drsne: {_one_line(error)}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
     except Exception as error:
         if options.debug:
             raise
-        print(
-            f"drsne: unexpected {type(error).__name__}: {_one_line(error)}. This is a mistake in drsne. Please report "
-            "it with the output of the same command with --debug, and of drsne doctor.",
-            file=sys.stderr,
-        )
-        return 1
+        text = " ".join(str(error).split())
+        if isinstance(error, MemoryError):
+            text = (
+                f"there is not enough memory ({text or 'no details'}). Use fewer rows, or a machine with more memory."
+            )
+        elif not isinstance(error, _EXPECTED):
+            text = (
+                f"unexpected {type(error).__name__}: {text}. This is a mistake in drsne. Please report it with the "
+                "output of the same command with --debug, and of drsne doctor."
+            )
+        note(text)
+        return 2 if isinstance(error, UsageError) else 1
 
 
 def note(text: str) -> None:
@@ -100,27 +102,17 @@ def checked_options(parameter: str = "", option: str = "") -> Iterator[None]:
         raise UsageError(f"{option}{str(error).removeprefix(parameter)}") from error
 
 
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, MemoryError):
-        return f"there is not enough memory ({error or 'no details'}). Use fewer rows, or a machine with more memory."
-    return " ".join(str(error).split())
-
-
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-    """Print our own warnings as notes. Those of other packages are not for the user of a command."""
-    if issubclass(category, UserWarning) and _is_ours():
-        note(" ".join(str(message).split()))
-
-
-def _is_ours() -> bool:
-    """Return whether the warning that is being shown was issued by this package.
+    """Print our own warnings as notes. Those of other packages are not for the user of a command.
 
     The file of a warning does not tell, because our warnings point at the code that calls this package.
     """
-    frame = sys._getframe(1)
+    frame = sys._getframe()
     while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "warnings", "_py_warnings"):
         frame = frame.f_back
-    return str(frame.f_globals.get("__name__")).split(".")[0] in ("drsne", "drsne_paper")
+    is_ours = str(frame.f_globals.get("__name__")).split(".")[0] in ("drsne", "drsne_paper")
+    if is_ours and issubclass(category, UserWarning):
+        note(" ".join(str(message).split()))
 
 
 def _added() -> dict[str, EntryPoint]:
@@ -132,12 +124,14 @@ def _added() -> dict[str, EntryPoint]:
 
 def _parser(words: Sequence[str], added: Mapping[str, EntryPoint]) -> argparse.ArgumentParser:
     """Return the parser for the command line. It has only the arguments of commands that occur in ``words``."""
+    import drsne
+
     parser = argparse.ArgumentParser(
         prog="drsne",
         description="Make, compare and explore maps that also show density.",
         epilog=f"Run drsne COMMAND --help for examples. {EXIT_CODES}",
     )
-    parser.add_argument("--version", action="version", version=_version())
+    parser.add_argument("--version", action="version", version=f"drsne {drsne.__version__}")
     parsers = parser.add_subparsers(dest="command", required=True, metavar="command")
     for name in sorted([*COMMANDS, *added]):
         command: Command = added[name].load() if name in added else load(name)
@@ -153,9 +147,3 @@ def _parser(words: Sequence[str], added: Mapping[str, EntryPoint]) -> argparse.A
         subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         subparser.set_defaults(run=command.run)
     return parser
-
-
-def _version() -> str:
-    import drsne
-
-    return f"drsne {drsne.__version__}"

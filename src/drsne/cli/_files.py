@@ -29,17 +29,8 @@ def read_input(options: argparse.Namespace, *, columns: list[str] | None = None)
     dropped, label = dropped_columns(options), options.label
     if label in dropped:
         raise UsageError(f"--label and --drop name the same column, {label!r}. Leave one of them out.")
-    table = read(
-        options.input,
-        format=options.format,
-        label=label,
-        drop=dropped,
-        columns=columns,
-        skip_missing=options.skip_missing,
-        array=options.array,
-        use_rep=options.use_rep,
-        header=options.header,
-    )
+    given = {name: vars(options)[name] for name in ("format", "array", "use_rep", "header", "skip_missing")}
+    table = read(options.input, label=label, drop=dropped, columns=columns, **given)
     if not options.quiet:
         for each in table.notes:
             note(each)

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -106,9 +106,9 @@ def _decoded(value: Any, arrays: list[Any], classes: dict[str, Any]) -> Any:
         return sp.csr_matrix(tuple(arrays[part["array"]] for part in value["csr"]), shape=tuple(value["shape"]))
     if "dict" in value:
         return {key: _decoded(each, arrays, classes) for key, each in value["dict"]}
-    for name, kind in (("list", list), ("tuple", tuple)):
-        if name in value:
-            return kind(_decoded(each, arrays, classes) for each in value[name])
+    for kind in (list, tuple):
+        if kind.__name__ in value:
+            return kind(_decoded(each, arrays, classes) for each in value[kind.__name__])
     given = {name: _decoded(each, arrays, classes) for name, each in value["fields"].items()}
     if value["class"] != "PCA":
         return classes[value["class"]](**given)
@@ -122,8 +122,6 @@ def _decoded(value: Any, arrays: list[Any], classes: dict[str, Any]) -> Any:
 
 def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
     """Write a fitted model to a file. The estimators document what is saved."""
-    from dataclasses import replace
-
     from sklearn.utils.validation import check_is_fitted
 
     import drsne
@@ -300,8 +298,6 @@ def _check_types(value: Any) -> None:
 
 def _give_data(model: Any, X: Any) -> None:
     """Give the training data to a model that was saved without them."""
-    from dataclasses import replace
-
     from drsne.backends.numba.threads import Workers
     from drsne.pca import scores
 

@@ -75,8 +75,52 @@ def read(
     options.
     """
     source = path if isinstance(path, Source) else Source(path)
-    content = read_content(source, **options)
-    return _selected(content, source.name, label=label, drop=drop, wanted=columns, skip=skip_missing)
+    content, name = read_content(source, **options), source.name
+    values, own = content.values, content.names
+    places: dict[str, int] = {}
+    for place, each in enumerate(own):
+        places.setdefault(each, place)
+    known = {**places, **content.others}
+    apart = {known_column(each, known, name, "--drop") for each in drop}
+    if label is not None:
+        apart.add(known_column(label, known, name, "--label"))
+    lacking = [each for each in columns or () if each not in places]
+    if columns is not None and lacking:
+        raise TableError(
+            f"{name} lacks {len(lacking)} of the {len(columns)} columns of the model: {listed(lacking)}. Pass a file "
+            "with the same columns."
+        )
+    chosen = [place for place, each in enumerate(own) if each not in apart]
+    chosen = chosen if columns is None else [places[each] for each in columns]
+    chosen, X, remarks = _numbers(content, chosen, own, name, columns is None)
+    notes = [*content.notes, *remarks]
+    if not chosen:
+        raise TableError(
+            f"{name} has no columns of numbers{f', only {listed(list(known))}' if known else ''}. Pass a table of "
+            "numbers; text has to be encoded first."
+        )
+    used, n_rows = [own[place] for place in chosen], int(X.shape[0])
+    rows = _complete(X, used, name, skip_missing)
+    if len(rows) < n_rows:
+        notes.append(f"Left out {plural(n_rows - len(rows), 'row')} with missing values.")
+        X = X[rows]
+    rest = set(own) - set(used) if content.is_frame else apart & places.keys()
+    if label in places:  # the model may use the column of the label, too
+        rest.add(label)
+    others = {each: column_of(values, places[each]) for each in own if each in rest} | dict(content.others)
+    others = {each: np.asarray(column)[rows] for each, column in others.items()}
+    return Table(
+        X=X,
+        columns=used if content.is_frame or content.columns is not None else None,
+        index=None if content.index is None else np.asarray(content.index)[rows],
+        label=None if label is None else others.pop(label),
+        others=others,
+        rows=rows,
+        n_rows=n_rows,
+        notes=notes + (_hints(X, used) if columns is None else []),
+        document=content.document,
+        index_name=content.index_name,
+    )
 
 
 def read_content(
@@ -115,68 +159,6 @@ def read_content(
         raise TableError(f"{source.name} is too large for the free memory. Pass a sample of its rows.") from error
 
 
-def _selected(
-    content: Content, name: str, *, label: str | None, drop: Iterable[str], wanted: list[str] | None, skip: bool
-) -> Table:
-    """Return the numbers of a file.
-
-    ``label`` and the columns in ``drop`` are left out of the matrix. With ``wanted``, exactly these columns are used.
-    With ``skip``, rows with missing values are left out.
-    """
-    values, own = content.values, content.names
-    places: dict[str, int] = {}
-    for place, each in enumerate(own):
-        places.setdefault(each, place)
-    known = {**places, **content.others}
-    apart = {known_column(each, known, name, "--drop") for each in drop}
-    if label is not None:
-        apart.add(known_column(label, known, name, "--label"))
-    if wanted is None:
-        chosen = [place for place, each in enumerate(own) if each not in apart]
-    else:
-        lacking = [each for each in wanted if each not in places]
-        if lacking:
-            raise TableError(
-                f"{name} lacks {len(lacking)} of the {len(wanted)} columns of the model: {listed(lacking)}. Pass a "
-                "file with the same columns."
-            )
-        chosen = [places[each] for each in wanted]
-    X, notes = values, list(content.notes)
-    if content.is_frame:
-        chosen, X, remarks = _numbers(content, chosen, own, name, wanted is None)
-        notes += remarks
-    if not chosen:
-        raise TableError(
-            f"{name} has no columns of numbers{f', only {listed(list(known))}' if known else ''}. Pass a table of "
-            "numbers; text has to be encoded first."
-        )
-    if not content.is_frame:
-        X = X if chosen == list(range(X.shape[1])) else X[:, chosen]
-        X = X if X.dtype.kind == "f" else X.astype(np.float64)
-    used, n_rows = [own[place] for place in chosen], int(X.shape[0])
-    rows = _complete(X, used, name, skip)
-    if len(rows) < n_rows:
-        notes.append(f"Left out {plural(n_rows - len(rows), 'row')} with missing values.")
-        X = X[rows]
-    rest = set(own) - set(used) if content.is_frame else apart & places.keys()
-    if label in places:  # the model may use the column of the label, too
-        rest.add(label)
-    others = {each: column_of(values, places[each]) for each in own if each in rest} | dict(content.others)
-    others = {each: np.asarray(column)[rows] for each, column in others.items()}
-    return Table(
-        X=X,
-        columns=used if content.is_frame or content.columns is not None else None,
-        index=None if content.index is None else np.asarray(content.index)[rows],
-        label=None if label is None else others.pop(label),
-        others=others,
-        rows=rows,
-        n_rows=n_rows,
-        notes=notes + (_hints(X, used) if wanted is None else []),
-        document=content.document,
-        index_name=content.index_name,
-    )
-
-
 def known_column(column: str, columns: Collection[str], name: str, option: str) -> str:
     """Return the column that an option names, or raise an error if ``name`` has no such column."""
     if column not in columns:
@@ -187,13 +169,16 @@ def known_column(column: str, columns: Collection[str], name: str, option: str) 
 
 def _numbers(
     content: Content, places: list[int], own: list[str], name: str, choose: bool
-) -> tuple[list[int], NDArray[np.float64], list[str]]:
-    """Return the columns of numbers among some columns of a data frame, their values, and sentences about the others.
+) -> tuple[list[int], Any, list[str]]:
+    """Return the columns of numbers among some columns, their values, and sentences about the other columns.
 
     With ``choose``, columns of text are left out. Otherwise all columns must hold numbers. In a column of numbers, at
     most one value in ten is text, which is a mistake. In a short column of more than two values, one value is.
     """
     frame = content.values
+    if not content.is_frame:
+        X = frame if places == list(range(frame.shape[1])) else frame[:, places]
+        return places, X if X.dtype.kind == "f" else X.astype(np.float64), []
     numbers: list[int] = []
     texts, stored = [], []
     converted: dict[int, NDArray[np.float64]] = {}
