@@ -92,8 +92,6 @@ def _coordinates(content: Any, numbers: list[str], file: str) -> list[str]:
     These are numbered columns with the same beginning, such as drsne1 and drsne2 or UMAP_1 and UMAP_2, or x and y. If
     there are none, all columns are the map if there are at most three.
     """
-    from drsne.io.tables import TableError
-
     if not content.is_frame and content.columns is None and len(numbers) == _WRITTEN:
         return numbers[:2]
     groups: dict[str, list[str]] = {}
@@ -109,7 +107,7 @@ def _coordinates(content: Any, numbers: list[str], file: str) -> list[str]:
         return [lower[each] for each in ("x", "y", "z") if each in lower]
     if not numbers or len(numbers) > _MOST:
         shown = ", ".join(numbers[:6]) + (", ..." if len(numbers) > 6 else "")
-        raise TableError(
+        raise ValueError(
             f"{file} has {len(numbers)} columns of numbers, and it is not clear which are the map"
             f"{f': {shown}' if shown else ''}. Choose them with --map-columns."
         )

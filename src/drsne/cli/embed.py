@@ -88,13 +88,13 @@ def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Table, mod
 
 def _show(options: argparse.Namespace, outputs: Outputs, table: Table, model: Any) -> None:
     """Write the picture and the page."""
-    from drsne import metrics
-
     if options.plot is not None:
         outputs.figure(options.plot, two_panels(model, table.label, options.label))
     if options.explore is not None:
         reliability = None
         if options.reliability and model.stopped_by_ != "interrupt":
+            from drsne import metrics
+
             reliability = metrics.reliability(model, max_samples=_SCORED, random_state=0)
         outputs.page(options.explore, page_of(model, table, options, reliability=reliability))
 

@@ -54,12 +54,12 @@ def run(options: argparse.Namespace) -> int:
 def _map(options: argparse.Namespace) -> Any:
     """Return the map, and say what it is made of."""
     from drsne.cli._maps import read_map
-    from drsne.io.tables import Source, TableError
+    from drsne.io.tables import Source
 
     file = read_map(Source(options.map), listed(options.map_columns), options.map_rep)
     if hasattr(file.found, "embeddings"):
         weight = file.found.weights[0]
-        raise TableError(
+        raise ValueError(
             f"{options.map} has maps for {len(file.found.weights)} weights. Choose one of them, such as --map-columns "
             f"drsne1_w{weight:g},drsne2_w{weight:g}."
         )
@@ -70,15 +70,13 @@ def _map(options: argparse.Namespace) -> Any:
 
 def _of_rows(Y: Any, table: Table, options: argparse.Namespace) -> Any:
     """Return the rows of a map that belong to the rows of the data, or raise an error if this is not clear."""
-    from drsne.io.tables import TableError
-
     used, every = len(table.rows), table.n_rows
     if len(Y) == used:
         return Y
     if len(Y) == every:  # rows with missing values were left out of the data only
         return Y[table.rows]
     left_out = f", of which {used:,} are complete" if every > used else ""
-    raise TableError(
+    raise ValueError(
         f"{options.map} has {len(Y):,} rows, but {options.input} has {every:,}{left_out}. The rows of the map "
         "must be those of the data, in the same order."
     )

@@ -52,14 +52,14 @@ def _opened(path: str, options: argparse.Namespace) -> MapFile:
     import drsne
     from drsne.cli._maps import MapFile, read_map
     from drsne.io.models import is_model
-    from drsne.io.tables import Source, TableError
+    from drsne.io.tables import Source
 
     source = Source(path)
     source.check()
     if not is_model(source.start):
         return read_map(source, listed(options.map_columns), options.use_rep)
     if path == "-":
-        raise TableError("A model cannot be read from standard input. Pass the name of its file.")
+        raise ValueError("A model cannot be read from standard input. Pass the name of its file.")
     return MapFile(drsne.load(path), [], {}, None)
 
 
