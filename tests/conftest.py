@@ -15,12 +15,13 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # Tests that `make check` leaves out: folders, files, or single tests of a file. A new slow test has its own marker.
 SLOW = (
     "src/drsne/estimators/functions.py",
-    "tests/contract/test_adaptive_engines.py",
     "tests/contract/test_engines.py::test_a_hard_map_after_an_ordinary_one",
     "tests/contract/test_engines.py::test_an_ordinary_map_after_a_hard_one_has_its_theta_back",
+    "tests/contract/test_engines.py::test_gradients_follow_the_exact_ones",
     "tests/contract/test_engines.py::test_high_accuracy_of_the_mesh",
     "tests/contract/test_engines.py::test_partition_and_forces",
     "tests/contract/test_engines.py::test_partition_and_forces_of_the_adaptive_kernel",
+    "tests/contract/test_engines.py::test_same_for_every_number_of_threads",
     "tests/integration",
     "tests/unit/test_anomaly.py::test_scores_of_a_map_that_is_far_small_or_large",
     "tests/unit/test_anomaly.py::test_the_others_are_scikit_learns",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from covering import each_pair
+from covering import each_pair, for_each
 from on_backends import TORCH, OnArrays, backend_of, torch_backend
 from problems import (
     DOUBLE,
@@ -45,8 +45,25 @@ def neighbors(rng, n=N, k=7):
     return np.stack([rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)]).astype(np.int32)
 
 
-def close(a, b):
-    np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+def close(a, b, tolerance=1e-10):
+    """Compare two results: None, numbers, arrays, or several of these."""
+    if isinstance(a, (list, tuple)):
+        for one, other in zip(a, b, strict=True):
+            close(one, other, tolerance)
+    elif a is None or b is None:
+        assert a is b
+    else:
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * np.abs(b).max())
+
+
+def agree(backend, name, *arguments, changed=(), tolerance=1e-10, **options):
+    """Call a method that may change its last arguments, compare the results with those of NumPy, and return them."""
+    results = []
+    for each in (backend, REFERENCE):
+        written = [value.copy() for value in changed]
+        results.append([getattr(each, name)(*arguments, *written, **options), written])
+    close(*results, tolerance)
+    return results[0][0]
 
 
 @pytest.fixture
@@ -63,8 +80,8 @@ def backend(request, few):
 
 
 def on_backends(fixture="backend", **lists):
-    """Return a decorator that runs a test on every backend, with few cases of the values of its parameters."""
-    return each_pair({f"{fixture}, few": WAYS, **lists}, indirect=[fixture, "few"])
+    """Return a decorator that runs a test once on every backend, with few cases of the values of its parameters."""
+    return for_each(f"{fixture}, few", WAYS, lists, indirect=[fixture, "few"])
 
 
 def implementations():
@@ -115,96 +132,61 @@ def test_only_backends_are_compared_by_name():
 
 @on_backends(d=DIMENSIONS, delta=[0.0, 0.01], adaptive=[False, True])
 def test_attraction_and_energy(backend, d, delta, adaptive):
-    rng = np.random.default_rng(0)
-    Y, listed = some_map(N, d), pair_list(rng)
+    Y, listed = some_map(N, d), pair_list(np.random.default_rng(0))
     inverse = np.exp(-some_log_scales(N)) if adaptive else None
-    forces, mass = backend.attraction(Y, listed, 1.1, delta, inverse)
-    expected, expected_mass = REFERENCE.attraction(Y, listed, 1.1, delta, inverse)
-    close(forces, expected)
-    assert mass == (None if expected_mass is None else pytest.approx(expected_mass, rel=1e-10))
-    energy = backend.energy(Y, listed, 1.1, delta, inverse)
-    assert energy == pytest.approx(REFERENCE.energy(Y, listed, 1.1, delta, inverse), rel=1e-10)
+    for name in ("attraction", "energy"):
+        agree(backend, name, Y, listed, 1.1, delta, inverse)
 
 
 @on_backends(d=DIMENSIONS, adaptive=[False, True])
 def test_repulsion(backend, d, adaptive):
-    Y, scales = some_map(N, d), np.exp(some_log_scales(N)) if adaptive else None
-    Z, F = backend.repulsion(Y, smoothing=0.1, scales=scales, precision="double")
-    expected_Z, expected_F = REFERENCE.repulsion(Y, smoothing=0.1, scales=scales, precision="double")
-    assert pytest.approx(expected_Z, rel=1e-12) == Z
-    close(F, expected_F)
+    scales = np.exp(some_log_scales(N)) if adaptive else None
+    agree(backend, "repulsion", some_map(N, d), smoothing=0.1, scales=scales, precision="double")
 
 
 @on_backends(d=[1, 2, 3], adaptive=[False, True], precision=["double", "single"])
 def test_repulsion_of_some_points(backend, d, adaptive, precision):
     Y, scales = some_map(N, d), np.exp(some_log_scales(N)) if adaptive else None
     points = np.random.default_rng(0).permutation(N).astype(np.int32)[::3]  # not contiguous in memory
-    options = {"scales": scales, "precision": precision}
-    found, expected = (each.sampled_repulsion(Y, points, **options) for each in (backend, REFERENCE))
     tolerance = 1e-10 if precision == "double" else 1e-5
-    assert found[0] == pytest.approx(expected[0], rel=tolerance)
-    np.testing.assert_allclose(found[1], expected[1], rtol=tolerance, atol=tolerance * np.abs(expected[1]).max())
+    agree(backend, "sampled_repulsion", Y, points, scales=scales, precision=precision, tolerance=tolerance)
 
 
 @on_backends(d=DIMENSIONS, floor=[0.0, 0.3])
 def test_lengths_and_their_adjoint(backend, d, floor):
     rng = np.random.default_rng(1)
-    Y, slope = some_map(N, d), rng.normal(size=N)
+    Y, slope, near = some_map(N, d), rng.normal(size=N), neighbors(rng)
     Y[7] = Y[3]  # points that coincide have no direction
-    near = neighbors(rng)
     near[7, 0] = 3
     found, expected = ([np.empty(N), np.empty((N, d)), np.empty((N, d))] for _ in range(2))
     for each, out in ((backend, found), (REFERENCE, expected)):
         listed = each.neighbor_list(near)
         each.lengths(Y, listed.neighbors, floor, out[0], out[1])
         each.pull_back(Y, listed, slope, floor, out[2])
-    for a, b in zip(found, expected, strict=True):
-        close(a, b)
+    close(found, expected)
 
 
 @on_backends(shares=[1, 3])
 def test_forces_are_added(backend, shares):
     rng = np.random.default_rng(2)
     slope, directions, back, forces = (rng.normal(size=s) for s in (N, (shares, N, 2), (shares, N, 2), (N, 2)))
-    found, expected = forces.copy(), forces.copy()
-    backend.add_forces(slope, directions, back, found)
-    REFERENCE.add_forces(slope, directions, back, expected)
-    close(found, expected)
+    agree(backend, "add_forces", slope, directions, back, changed=[forces])
 
 
-@on_backends(exponent=[1.0, 2.5], attached=[True, False])
-def test_slope_of_a_profile(backend, exponent, attached):
+@on_backends(n=[N, 50_000], exponent=[1.0, 2.5], attached=[True, False])
+def test_slope_of_a_profile(backend, n, exponent, attached):
     rng = np.random.default_rng(5)
-    radii, target = np.exp(rng.normal(size=N)), rng.normal(size=N)
+    radii, target = np.exp(rng.normal(size=n)), rng.normal(size=n)
     radii[3] = 0.0
-    settings = {"exponent": exponent, "added": 0.01, "attached": attached}
-    (loss, slope), (expected, slopes) = (each.profile_slope(radii, target, **settings) for each in (backend, REFERENCE))
-    assert loss == pytest.approx(expected, rel=1e-12)
-    close(slope, slopes)
-    smoothing = Smoothing(relative=0.0, length=0.01)
-    low = profile(radii, exponent, smoothing)
-    loss, slopes = loss_and_slope(target, low, exponent, smoothing, attached=attached)
-    assert loss == pytest.approx(expected, rel=1e-12)
-    close(slope, slopes)
-
-
-@on_backends()
-def test_slope_of_a_profile_of_many_points(backend):
-    """More points than a block of the compiled loops has."""
-    rng = np.random.default_rng(6)
-    radii, target = np.exp(rng.normal(size=50_000)), rng.normal(size=50_000)
-    settings = {"exponent": 1.0, "added": 0.01, "attached": True}
-    (loss, slope), (expected, slopes) = (each.profile_slope(radii, target, **settings) for each in (backend, REFERENCE))
-    assert loss == pytest.approx(expected, rel=1e-12)
-    close(slope, slopes)
+    settings, smoothing = {"exponent": exponent, "attached": attached}, Smoothing(relative=0.0, length=0.01)
+    found = agree(backend, "profile_slope", radii, target, added=0.01, **settings)
+    close(found, loss_and_slope(target, profile(radii, exponent, smoothing), exponent, smoothing, attached=attached))
 
 
 @on_backends()
 def test_who_lists_whom(backend):
     near = neighbors(np.random.default_rng(3))
-    found, expected = backend.neighbor_list(near), REFERENCE.neighbor_list(near)
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(a, b)
+    found = agree(backend, "neighbor_list", near)
     for i in (0, 17):
         listed = found.listed_by[found.offsets[i] : found.offsets[i + 1]]
         assert listed.tolist() == [j for j in range(N) if i in near[j]]
@@ -214,41 +196,21 @@ def test_who_lists_whom(backend):
 def test_sums_of_the_kernel_and_their_forces(backend, d):
     rng = np.random.default_rng(4)
     Y, listed, pull = some_map(N, d), pair_list(rng), rng.normal(size=N)
-    for a, b in zip(backend.kernel_sums(Y, listed), REFERENCE.kernel_sums(Y, listed), strict=True):
-        close(a, b)
-    found, expected = np.ones((N, d)), np.ones((N, d))
-    backend.add_kernel_forces(Y, listed, pull, found)
-    REFERENCE.add_kernel_forces(Y, listed, pull, expected)
-    close(found, expected)
-
-
-@on_backends(d=DIMENSIONS)
-def test_neighbours_in_a_map(backend, d):
-    Y = some_map(N, d)
-    np.testing.assert_array_equal(backend.nearest_in_map(Y, 8), REFERENCE.nearest_in_map(Y, 8))
+    agree(backend, "kernel_sums", Y, listed)
+    agree(backend, "add_kernel_forces", Y, listed, pull, changed=[np.ones((N, d))])
+    agree(backend, "nearest_in_map", Y, 8)
 
 
 @on_backends(n=[N, 9000], units=[False, True], d=DIMENSIONS)
 def test_steps(backend, n, units, d):
     rng = np.random.default_rng(6)
     gradient, first, gains = rng.normal(size=(n, d)), rng.normal(size=(n, d)), rng.uniform(0.5, 2.0, (n, d))
-    unit = rng.uniform(0.5, 2.0, n) if units else None
+    unit, state = rng.uniform(0.5, 2.0, n) if units else None, [first, gains]
     momentum = {"rate": 0.3, "momentum": 0.8, "grow_from_rest": False, "units": unit}
     for least in (None, 0.01):
-        made = [(first.copy(), gains.copy()) for _ in range(2)]
-        steps = [
-            one.momentum_step(gradient, *state, min_gain=least, **momentum)
-            for one, state in zip((backend, REFERENCE), made, strict=True)
-        ]
-        close(*steps)
-        close(*(state[1] for state in made))
-    made = [(first.copy(), gains.copy()) for _ in range(2)]
+        agree(backend, "momentum_step", gradient, changed=state, min_gain=least, **momentum)
     adam = {"rate": 0.3, "betas": (0.9, 0.99), "eps": 1e-8, "n_steps": 3, "units": unit}
-    close(
-        *(one.adam_step(gradient, *state, **adam) for one, state in zip((backend, REFERENCE), made, strict=True)),
-    )
-    for before, after in zip(*made, strict=True):
-        close(before, after)
+    agree(backend, "adam_step", gradient, changed=state, **adam)
 
 
 @on_backends(n=[N, 9000], longest=[None, 1.0], center=[False, True], units=[False, True])
@@ -256,8 +218,7 @@ def test_a_moved_map(backend, n, longest, center, units):
     rng = np.random.default_rng(7)
     Y, step, unit = rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), rng.uniform(0.5, 2.0, n) if units else None
     options = {"units": unit, "longest": longest, "center": center}
-    moved = backend.moved(Y, step, **options)
-    close(moved, REFERENCE.moved(Y, step, **options))
+    moved = agree(backend, "moved", Y, step, **options)
     assert not center or np.abs(moved.mean(axis=0)).max() < 1e-12
     if longest is not None and not center and not units:
         assert np.linalg.norm(moved - Y, axis=1).max() <= longest * (1 + 1e-12)
@@ -265,12 +226,7 @@ def test_a_moved_map(backend, n, longest, center, units):
         step[3, 1] = wrong
         with np.errstate(invalid="ignore"):  # as in the loop of an optimisation
             assert backend.moved(Y, step, **options) is None
-
-
-@on_backends(n=[N, 9000])
-def test_attraction_and_repulsion_are_combined(backend, n):
-    rng = np.random.default_rng(8)
-    A, F = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
+    A, F = rng.normal(size=(2, n, 2))
     close(backend.combined(A.copy(), F.copy(), 3.0, 0.5, 7.0), 7.0 * (3.0 * A - 0.5 * F))
 
 

@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING for the library: each is one file in a copy of the package, found by its name."""
+"""The examples of CONTRIBUTING for the library: each is one file in a copy of the package, and its name."""
 
 from __future__ import annotations
 
@@ -29,9 +29,12 @@ def package(tmp_path_factory):
         assert new.parent.is_dir()
         assert not new.exists()
         new.write_text(code, encoding="utf-8")
-    listed = folder / "drsne" / "cli" / "__init__.py"
-    text = listed.read_text(encoding="utf-8")
-    listed.write_text(text.replace("COMMANDS = (", 'COMMANDS = ("classes", '), encoding="utf-8")
+    for name, old, new in (
+        ("cli", "COMMANDS = (", 'COMMANDS = ("classes", '),
+        ("engines", 'for name in ("coarse"', 'for name in ("blockwise", "coarse"'),
+    ):
+        listed = folder / "drsne" / name / "__init__.py"
+        listed.write_text(listed.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     return folder
 
 

@@ -55,6 +55,32 @@ def each_value(lists, **options):
     return each_pair(lists, strength=1, **options)
 
 
+def for_each(by, values, lists, *, where=lambda *_: True, indirect=()):
+    """Return a decorator that runs a test once for each of some values, with all its cases of ``each_pair`` in a loop.
+
+    ``by`` has the names of the parameters in such a value, and ``lists`` the values of the others, which the loop sets.
+    """
+    values = list(values)
+    cases = {value: [] for value in values}
+    for value, *others in cover([values, *map(list, lists.values())], 2, where):
+        cases[value].append(others[0] if len(others) == 1 else others)
+
+    def decorate(test):
+        signature = inspect.signature(test)
+
+        @wraps(test)
+        def run(cases, **fixtures):
+            in_one_test(list(lists), cases)(test)(**fixtures)
+
+        kept = [parameter for name, parameter in signature.parameters.items() if name not in lists]
+        kept.append(inspect.Parameter("cases", inspect.Parameter.KEYWORD_ONLY))
+        run.__signature__ = signature.replace(parameters=kept)
+        rows = [pytest.param(*value, cases[value], id="-".join(value)) for value in values]
+        return pytest.mark.parametrize((*by.split(", "), "cases"), rows, indirect=list(indirect))(run)
+
+    return decorate
+
+
 def in_one_test(names, cases):
     """Return a decorator that runs all cases in one test. It is for many cases that take no time, such as refusals."""
     names = [names] if isinstance(names, str) else list(names)

@@ -33,9 +33,6 @@ def supported(on, d=2, *_):
 ENGINES = [on for on in ENGINES if supported(on)]
 
 
-ADAPTIVE_ENGINES = [(backend, name) for backend, name in ENGINES if engines.load(name).adaptive]
-
-
 def torch_backend():
     from drsne.backends.torch.backend import TorchBackend
 

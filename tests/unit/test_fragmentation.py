@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_value
+from covering import each_value, in_one_test
 from sklearn.neighbors import NearestNeighbors
 
 from drsne import DRSNE
@@ -80,7 +80,7 @@ def test_the_size_of_a_group_does_not_matter():
     assert np.ptp(scores) <= 0.05
 
 
-@pytest.mark.parametrize("shape", [line, ring, disc])
+@in_one_test("shape", [line, ring, disc])
 def test_strings_rings_and_islands_score_high(shape):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(1200, 8))
@@ -124,7 +124,7 @@ def test_grows_with_the_distance_of_the_pieces():
     assert scores[-1] == pytest.approx(crossing(X, (X[:, 0] > 0).astype(int)), abs=1e-12)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3])
+@in_one_test("d", [1, 2, 3])
 def test_dimensions_of_the_map(d):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(600, d))

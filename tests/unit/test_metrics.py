@@ -30,7 +30,7 @@ def pair(n=300, d=6, seed=0):
     return X, X[:, :2] + 0.3 * rng.normal(size=(n, 2))
 
 
-@pytest.mark.parametrize("k", [1, 5, 10, 40])
+@in_one_test("k", [1, 5, 10, 40])
 def test_trustworthiness_equals_scikit_learn(k):
     raw = load_digits().data[:300]  # whole numbers: many equal distances
     for X, Y in (pair(), (raw, raw[:, 20:22] + pair(300)[1]), (raw, np.round(raw[:, 20:22]))):
@@ -63,7 +63,7 @@ def test_density_rank_correlation_by_hand():
     assert metrics.density_rank_correlation(X, wide, 12) == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("scaled", [False, True])
+@in_one_test("scaled", [False, True])
 def test_stress_by_hand(scaled):
     X, Y = pair()
     D, E = (np.linalg.norm(A[:, None] - A[None], axis=2) for A in (X, Y))
@@ -109,7 +109,7 @@ def test_silhouette_is_scikit_learns():
     assert metrics.silhouette(Y, labels) == pytest.approx(silhouette_score(Y, labels), abs=1e-12)
 
 
-@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+@in_one_test("score", SCORES)
 def test_invariance_under_rotation_translation_and_order(score):
     X, Y = pair()
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(2, 2)))[0]
@@ -120,7 +120,7 @@ def test_invariance_under_rotation_translation_and_order(score):
         assert score(X, 1e4 * Y) == pytest.approx(score(X, Y), abs=1e-7)
 
 
-@pytest.mark.parametrize("score", SCORES, ids=lambda score: score.__name__)
+@in_one_test("score", SCORES)
 def test_samples_estimate_the_whole(score):
     X, Y = pair(1500)
     whole = score(X, Y)
@@ -131,7 +131,7 @@ def test_samples_estimate_the_whole(score):
     assert score(X, Y, max_samples=5000) == whole
 
 
-@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+@in_one_test("scale", [2.0**-600, 2.0**600])
 def test_units_do_not_matter(scale):
     X, Y = pair()
     assert metrics.evaluate(scale * X, scale * Y) == pytest.approx(metrics.evaluate(X, Y), rel=1e-9)
@@ -213,7 +213,7 @@ def test_wrong_metrics_are_refused(X, metric, message):
             score(X, np.random.default_rng(0).normal(size=(40, 2)), metric=metric)
 
 
-@pytest.mark.parametrize("score", [*SCORES, metrics.fragmentation], ids=lambda score: score.__name__)
+@in_one_test("score", [*SCORES, metrics.fragmentation])
 def test_every_score_far_from_the_origin(score):
     """Distances that come from inner products would lose all their digits."""
     X, Y = pair()
@@ -234,15 +234,7 @@ def test_sparse_data_stay_sparse(monkeypatch):
     assert metrics.trustworthiness(sp.csr_matrix(X), Y) == pytest.approx(expected, abs=1e-9)
 
 
-def test_data_far_from_the_origin():
-    X, Y = pair()
-    moved = X + 1e9
-    expected = metrics.evaluate(moved - 1e9, Y)
-    assert metrics.evaluate(moved, Y) == pytest.approx(expected, abs=1e-6)
-    assert metrics.evaluate(moved, Y + 1e6) == pytest.approx(expected, abs=1e-4)
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
+@in_one_test("metric", ["euclidean", "manhattan"])
 def test_scales_beyond_squares_give_no_warning(metric):
     X, Y = pair(40)
     for scale in (1e-305, 1e150, 1e290):
@@ -293,7 +285,7 @@ def test_wrong_input_is_refused(call, message):
         call(*pair())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@in_one_test("seed", range(8))
 def test_ranks_among_a_row(seed):
     """Compare with counting: spread and concentrated values, ties, repeats, one value only, inf, and nan."""
     from drsne.backends.numba.kernels.metrics import below

@@ -7,13 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-from problems import DOUBLE, neighbors_of, relative_error, small_problem, some_map, with_
+from covering import in_one_test
+from problems import DOUBLE, relative_error, small_problem, some_map, with_
 from scipy.sparse import csr_matrix
 
 import drsne
 from drsne import DRSNE, Objective
 from drsne.backends.numba import KIND
-from drsne.backends.numba.ordering import Ordering, along_curve
+from drsne.backends.numba.ordering import along_curve
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import memory
 
@@ -26,21 +27,13 @@ def X():
     return np.vstack([rng.normal(0, 0.3, (70, 60)), rng.normal(3, 1, (70, 60))])
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@in_one_test("d", [1, 2, 3, 4])
 def test_a_curve_visits_every_point_and_keeps_near_points_near(d):
     Y = np.random.default_rng(0).normal(size=(500, d))
     order = along_curve(Y, Workers()).order
     assert sorted(order.tolist()) == list(range(500))
     step = np.linalg.norm(np.diff(Y[order], axis=0), axis=1).mean()
     assert step < 0.7 * np.linalg.norm(np.diff(Y, axis=0), axis=1).mean()
-
-
-def test_arranged_and_restored():
-    order = np.random.default_rng(0).permutation(300).astype(np.int32)
-    ordering = Ordering(order, Workers())
-    for values in (np.arange(300.0), np.random.default_rng(1).normal(size=(300, 2))):
-        np.testing.assert_array_equal(ordering.reordered(values), values[order])
-        np.testing.assert_array_equal(ordering.restored(ordering.reordered(values)), values)
 
 
 @pytest.mark.parametrize("support", ["symmetric", "directed"])
@@ -137,7 +130,7 @@ def test_affinities_can_be_dropped(X):
     np.testing.assert_array_equal(model.embedding_, Y)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("options", "error", "message"),
     [
         ({"engine_options": {"theta": 0.3}, "engine": "fft"}, ValueError, "got 'theta'.*accuracy"),
@@ -155,6 +148,7 @@ def test_affinities_can_be_dropped(X):
         ({"keep_affinities": 1}, TypeError, "keep_affinities must be True or False"),
         ({"pca_components": 0}, ValueError, "pca_components must be an integer of at least 1"),
         ({"pca_components": "all"}, ValueError, "pca_components must be"),
+        ({"pca_components": 5, "metric": "precomputed"}, ValueError, "pca_components must be None with metric="),
     ],
 )
 def test_wrong_options_are_refused(X, options, error, message, monkeypatch):
@@ -179,7 +173,7 @@ def test_options_reach_the_engine_that_knows_them(X):
     DRSNE(**QUICK, engine_options={"accuracy": "high"}).fit(X)
 
 
-@pytest.mark.parametrize(("factor", "offset"), [(1e200, 0.0), (1e160, 0.0), (1e-170, 0.0), (1.0, 1e8), (1e-3, 1e6)])
+@in_one_test(("factor", "offset"), [(1e200, 0.0), (1e160, 0.0), (1e-170, 0.0), (1.0, 1e8), (1e-3, 1e6)])
 def test_principal_components_of_extreme_data(factor, offset):
     from drsne.pca import fitted_pca, scores
 
@@ -238,12 +232,6 @@ def test_principal_components_of_sparse_data(X):
     np.testing.assert_allclose(dense.input_concentration_, sparse.input_concentration_, atol=1e-6)
 
 
-def test_no_components_of_distances(X):
-    D = np.linalg.norm(X[:, None] - X[None], axis=2)
-    with pytest.raises(ValueError, match="pca_components must be None with metric='precomputed'"):
-        DRSNE(**QUICK, metric="precomputed", pca_components=5).fit(D)
-
-
 def test_memory_estimate_grows_as_it_should():
     def of(n, d=50, **params):
         return drsne.memory_estimate(n, d, **params)
@@ -284,11 +272,6 @@ def test_a_fit_that_will_not_fit_is_announced(X, monkeypatch):
         DRSNE(**QUICK).fit(X)
     monkeypatch.setattr(memory, "available", lambda: None)  # a system that does not tell
     DRSNE(**QUICK).fit(X)
-
-
-def test_neighbours_are_those_asked_for():
-    problem = small_problem(n=40, k=7)
-    assert neighbors_of(problem).shape == (40, 7)
 
 
 def test_one_blas_thread_while_we_work():

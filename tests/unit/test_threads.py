@@ -27,7 +27,7 @@ def square_rows(x, out, sums, block, lo, hi):
 squares = kernel(square_rows)
 
 
-@pytest.mark.parametrize("n", [1, 255, 256, 1000, 70_001])
+@in_one_test("n", [1, 255, 256, 1000, 70_001])
 def test_every_row_is_visited_once(n):
     x = np.random.default_rng(0).normal(size=n)
     found = []

@@ -1,17 +1,19 @@
 """Engines evaluate the repulsion of a map: the partition sum Z and the forces F_i = sum_j w_ij^2 (y_i - y_j).
 
-There is one engine in each file. ``engines/<name>.py`` exposes ``ENGINE``, a class that is created as
-``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine`, it has two more methods.
-``supports(n_components, kind)`` returns whether it supports such maps on a backend, of which ``kind`` says what it has
-(:class:`drsne.backends.Kind`), and ``check_options(options)`` raises an error for wrong options. It also has three
-attributes. ``adaptive`` says whether it supports the adaptive kernel, ``OPTIONS`` holds the names of its options, and
-``tolerance`` holds the relative errors of the forces and of the partition sum that the contract test allows. The
-registry reads only file names, so listing the engines does not import them.
+There is one engine in each file, whose module is listed in ``ENGINES``. It exposes ``ENGINE``, a class that is created
+as ``ENGINE(backend, precision=..., **options)``. Besides the methods of :class:`Engine`, the class has
+
+- ``supports(n_components, kind)``, which returns whether it supports such maps on a backend of this kind
+  (:class:`drsne.backends.Kind`);
+- ``check_options(options)``, which raises an error for wrong options, and ``OPTIONS``, the names of its options;
+- ``adaptive``, which says whether it supports the adaptive kernel;
+- ``tolerance``, the relative errors of the forces and of the partition sum that the contract test allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,7 +23,6 @@ from drsne import checks
 from drsne.backends import Backend, Kind
 from drsne.backends.choice import KINDS
 from drsne.logs import LOGGER
-from drsne.registry import Registry
 
 
 class Engine(Protocol):
@@ -44,8 +45,18 @@ class Engine(Protocol):
         ...
 
 
-REGISTRY: Registry[Any] = Registry("drsne.engines", "ENGINE", parameter="engine")
-names, load = REGISTRY.names, REGISTRY.load
+ENGINES = {name: f"drsne.engines.{name}" for name in ("coarse", "exact", "fft", "tree")}  # names and modules
+
+
+def names() -> list[str]:
+    """Return the names of the engines, which are not imported for that."""
+    return sorted(ENGINES)
+
+
+def load(name: Any) -> Any:
+    """Return the class of the engine called ``name``, or raise an error with a suggestion if there is none."""
+    checks.choice("engine", name, names())
+    return import_module(ENGINES[name]).ENGINE
 
 
 def resolve(name: str, n_samples: int, n_components: int, kind: Kind, adaptive: bool = False) -> str:

@@ -26,14 +26,7 @@ _DOMINANT = 0.1  # share of a point in all masses above which the tree has doubl
 class WeightedEngine:
     """The sums over a tree on the backend of numba, or over all pairs in more than three dimensions.
 
-    Parameters
-    ----------
-    backend : NumbaBackend
-        The backend that runs the loops.
-    masses : ndarray of shape (n,)
-        The masses m_i.
-    theta : float, default=None
-        The accuracy of the tree, 0 for sums over all pairs, or None for the usual accuracy.
+    ``theta`` is the accuracy of the tree, 0 for sums over all pairs, or None for the usual accuracy.
     """
 
     def __init__(self, backend: NumbaBackend, masses: Array, theta: float | None = None) -> None:
@@ -57,17 +50,7 @@ class WeightedEngine:
 
 
 class WeightedSums(ExactEngine):
-    """The sums over all pairs on the backend of PyTorch.
-
-    Parameters
-    ----------
-    backend : TorchBackend
-        The backend that evaluates the sums.
-    masses : ndarray of shape (n,)
-        The masses m_i.
-    precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of each pair of points. Their sums have double precision.
-    """
+    """The sums over all pairs on the backend of PyTorch."""
 
     def __init__(self, backend: Any, *, masses: Array, precision: str = "single") -> None:
         super().__init__(backend, precision=precision)
@@ -89,19 +72,9 @@ class WeightedTree(TreeEngine):
 
     The tree and the check of its errors sum over the masses m_j of the other points. The forces are multiplied by m_i
     at the end, so the error of a light point counts as much as that of a heavy one: the steps of the optimisation do
-    not depend on the mass of a point either. The terms of the partition sum are multiplied by m_i at once.
-
-    Parameters
-    ----------
-    backend : TorchBackend
-        The backend that runs the loops.
-    masses : ndarray of shape (n,)
-        The masses m_i.
-    precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of each pair of points. A point that has a large share of all masses needs
-        double precision, because the tree sums over the point itself and then subtracts its mass.
-    theta : float, default=0.45
-        Largest extent of a cell that is treated as one point, as without masses.
+    not depend on the mass of a point either. The terms of the partition sum are multiplied by m_i at once. A point that
+    has a large share of all masses needs double precision, because the tree sums over the point itself and then
+    subtracts its mass.
     """
 
     def __init__(self, backend: Any, *, masses: Array, precision: str = "single", theta: float = 0.45) -> None:
