@@ -148,10 +148,8 @@ def _on_device(device: DeviceBackend, graph: KnnGraph, perplexity: float, worker
     if len(rest):
         rows = host(rest)
         some = host(distances[rest]).astype(np.float64)
-        found: tuple[NDArray[Any], ...] = np.empty(some.shape, np.float32), np.empty(len(rows)), np.empty(len(rows))
-        workers.run(kernels.calibrate, len(rows), some, float(perplexity), *found)
-        conditional[rest] = same_kind(found[0], distances)
-        precisions[rows], reached[rows] = found[1:]
+        of_rest, precisions[rows], reached[rows] = _by_kernel(some, perplexity, workers, np.float32)
+        conditional[rest] = same_kind(of_rest, distances)
     _check_scale(precisions, distances)
     _warn_if_missed(reached, perplexity)
     nearest = host(distances[:, :1]).astype(np.float64)
@@ -241,24 +239,30 @@ def conditional_affinities(
     In double precision, they are always computed by the kernel, because its last bits differ from those of NumPy.
     """
     n, k = distances.shape
-    P: NDArray[Any] = np.empty((n, k), dtype)
-    precisions, reached = np.empty(n), np.empty(n)
+    if calibration.shift and (n >= FEW or k > _FEW_NEIGHBORS or dtype != np.float32):
+        return _by_kernel(distances, perplexity, workers, dtype)
+    found: tuple[NDArray[Any], Any, Any] = np.empty((n, k), dtype), np.empty(n), np.empty(n)
     if not calibration.shift:
         with np.errstate(over="ignore"):  # a distance whose square overflows has the affinity 0
             D = distances**2
         doubling = calibration.search == "doubling"
         constants = (perplexity, calibration.smoothing, calibration.max_steps, calibration.tolerance, doubling)
-        workers.run(kernels.calibrate_as_coded, n, D, *constants, P, precisions, reached)
-        return P, precisions, reached
-    if n >= FEW or k > _FEW_NEIGHBORS or dtype != np.float32:
-        workers.run(kernels.calibrate, n, distances, float(perplexity), P, precisions, reached)
-        return P, precisions, reached
-    rest = _calibrate_few(distances, perplexity, P, precisions, reached)
+        workers.run(kernels.calibrate_as_coded, n, D, *constants, *found)
+        return found
+    rest = _calibrate_few(distances, perplexity, *found)
     if len(rest):
-        found: tuple[NDArray[Any], ...] = np.empty((len(rest), k), dtype), np.empty(len(rest)), np.empty(len(rest))
-        workers.run(kernels.calibrate, len(rest), distances[rest], float(perplexity), *found)
-        P[rest], precisions[rest], reached[rest] = found
-    return P, precisions, reached
+        for values, of_rest in zip(found, _by_kernel(distances[rest], perplexity, workers, dtype), strict=True):
+            values[rest] = of_rest
+    return found
+
+
+def _by_kernel(
+    distances: NDArray[np.float64], perplexity: float, workers: Workers, dtype: type
+) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.float64]]:
+    n = len(distances)
+    found: tuple[NDArray[Any], Any, Any] = np.empty(distances.shape, dtype), np.empty(n), np.empty(n)
+    workers.run(kernels.calibrate, n, distances, float(perplexity), *found)
+    return found
 
 
 def _calibrate_few(

@@ -28,17 +28,10 @@ REFRESHED_EVERY = 10  # number of iterations between two searches for the neighb
 
 
 class NeighborTable:
-    """Neighbours of every point, divided into shares that can be summed one at a time.
+    """Neighbours of every point, nearest first, (n, k), divided into shares that can be summed one at a time.
 
-    Parameters
-    ----------
-    neighbors : ndarray of shape (n, k)
-        Neighbours of every point, nearest first.
-    backend : Backend
-        The backend that computes the sums.
-    sample : int, default=None
-        The largest number of neighbours in a share. With m shares, a share holds every m-th neighbour, so its mean
-        distance is near that of all neighbours. If None, there is one share.
+    A share has at most ``sample`` neighbours, or all of them if ``sample`` is None. With m shares, a share holds every
+    m-th neighbour, so its mean distance is near that of all neighbours.
     """
 
     def __init__(self, neighbors: NDArray[np.int32], backend: Backend, sample: int | None = None) -> None:
@@ -162,24 +155,12 @@ class Neighborhoods:
 
 @dataclass(frozen=True, kw_only=True)
 class Concentration(Term):
-    """The concentration loss over the neighbours in the data, those in the map, or both.
-
-    Parameters
-    ----------
-    weight : float, default=1.0
-        lambda.
-    objective : Objective
-        Its settings.
-    target : ndarray of shape (n,)
-        The profile log c~_i that the map should have.
-    neighborhoods : tuple
-        The neighbours over which the radii of the map are measured.
-    """
+    """The concentration loss over the neighbours in the data, those in the map, or both. Its weight is lambda."""
 
     name: ClassVar[str] = "concentration"
-    objective: Objective
-    target: Array
-    neighborhoods: tuple[Neighborhoods, ...]
+    objective: Objective  # its settings
+    target: Array  # the profile log c~_i that the map should have, (n,)
+    neighborhoods: tuple[Neighborhoods, ...]  # the neighbours over which the radii of the map are measured
 
     @classmethod
     def of(

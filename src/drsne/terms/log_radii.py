@@ -111,22 +111,12 @@ class Correlation:
 
 @dataclass(frozen=True, kw_only=True)
 class LogRadii(Term):
-    """The density term of den-SNE, ``-2 rho``. Its value is the correlation ``rho``.
-
-    Parameters
-    ----------
-    weight : float, default=1.0
-        lambda, in the units of den-SNE's program.
-    target : ndarray of shape (n,)
-        Standardised log radii of the data, R_i.
-    variance_shift : float
-        Constant that is added to the variance of the log radii of the map.
-    """
+    """The density term of den-SNE, ``-2 rho``. Its value is ``rho``, and its weight is lambda as in its program."""
 
     name: ClassVar[str] = "correlation"
     per_point: ClassVar[tuple[str, ...]] = ("target",)
-    target: Array
-    variance_shift: float
+    target: Array  # standardised log radii of the data, R_i, (n,)
+    variance_shift: float  # constant that is added to the variance of the log radii of the map
 
     def add_gradient(self, gradient: Array, weight: float, memory: Any, at: Moment) -> float | None:
         """Add the gradient of ``-2 rho``, and return rho if it is needed."""

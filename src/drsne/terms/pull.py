@@ -21,22 +21,12 @@ _OVERSHOOT = 10.0  # product of the largest rate and the curvature of the pull a
 
 @dataclass(frozen=True, kw_only=True)
 class Pull(Term):
-    """A quadratic pull, ``(1/n) sum_i strength_i |y_i - place_i|^2``.
-
-    Parameters
-    ----------
-    weight : float, default=1.0
-        Factor on the pull.
-    places : ndarray of shape (n, d)
-        The places.
-    strength : ndarray of shape (n,)
-        Strength of the pull of each point; 0 for points that are free.
-    """
+    """A quadratic pull, ``(1/n) sum_i strength_i |y_i - place_i|^2``."""
 
     name: ClassVar[str] = "pull"
     per_point: ClassVar[tuple[str, ...]] = ("places", "strength")
-    places: Array
-    strength: Array
+    places: Array  # (n, d)
+    strength: Array  # strength of the pull of each point, (n,); 0 for points that are free
 
     def factor(self, at: Moment) -> float:
         """Return 1, because the pull does not depend on the schedule."""
