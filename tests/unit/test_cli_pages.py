@@ -84,7 +84,6 @@ def test_a_page_names_rows_by_their_numbers_in_the_file(iris):
     found = page("embed", "gaps.csv", "--skip-missing", "--explore", "p.html")
     assert found.meta["names"] == [str(row) for row in range(60) if row not in (2, 30)]
     assert found.column("label") == [f"plant {row}" for row in range(60) if row not in (2, 30)]
-    assert page("embed", "iris.csv", "--explore", "q.html").meta["names"] is None
 
 
 def test_a_page_has_the_reliability(iris):
