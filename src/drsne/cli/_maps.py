@@ -36,9 +36,16 @@ def read_map(source: Source, wanted: list[str] | None = None, use_rep: str | Non
     """
     import numpy as np
 
-    from drsne.io.tables import TableError, column_of, known_column
+    from drsne.io.tables import TableError, column_of, known_column, read_content
 
-    content = _content(source, use_rep or KEY)
+    try:
+        content = read_content(source, use_rep=use_rep or KEY)
+    except TableError:
+        raise
+    except ValueError as error:  # about the representation of an H5AD file
+        raise TableError(
+            f"{source.name} cannot be read as a map: {error} Name the map with --use-rep (drsne evaluate: --map-rep)."
+        ) from error
     own = {name: column_of(content.values, place) for place, name in enumerate(content.names)}
     numbers = [name for name, values in own.items() if values.dtype.kind in "biuf"]
     weights: dict[float, list[str]] = {}  # the columns of the maps along a path, by their weights
@@ -68,22 +75,6 @@ def read_map(source: Source, wanted: list[str] | None = None, use_rep: str | Non
         known = {} if content.document is None else content.document.adata.uns.get("drsne", {})
         found = _with_concentrations(Y, columns, known.get("contrast"))
     return MapFile(found, used, columns, content.index)
-
-
-def _content(source: Source, use_rep: str) -> Any:
-    """Return what a file holds."""
-    from drsne.io.tables import TableError, format_of, read_content
-
-    try:
-        return read_content(source, use_rep=use_rep)
-    except TableError:
-        raise
-    except ValueError as error:
-        if format_of(source) != "h5ad":
-            raise
-        raise TableError(
-            f"{source.name} cannot be read as a map: {error} Name the map with --use-rep (drsne evaluate: --map-rep)."
-        ) from error
 
 
 def _coordinates(content: Any, numbers: list[str], file: str) -> list[str]:

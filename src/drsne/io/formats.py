@@ -346,7 +346,8 @@ def format_of(source: Source, named: str | None = None) -> str:
     """Return the name of the format of a source, and raise an error if its contents are of another format."""
     if is_model(source.start):
         raise TableError(f"{source.name} is a model file of drsne. Pass the data, or use drsne transform.")
-    likely = next((name for name in FORMATS if FORMATS[name].magic and _begins(source, name)), None)
+    begun = [name for name, known in FORMATS.items() if known.magic and source.start.startswith(known.magic)]
+    likely = next((name for name in begun if name != "npz" or b".npy" in source.start), None)  # not any ZIP archive
     named = by_extension(source.path) if named is None else choice("format", named, FORMATS)
     if named is None and source.is_stream:
         named = likely or "csv"
@@ -371,8 +372,3 @@ def by_extension(path: Path) -> str | None:
 def extensions(which: Callable[[Format], object] = bool) -> tuple[str, ...]:
     """Return the extensions of the formats for which ``which`` is true."""
     return tuple(extension for each in FORMATS.values() if which(each) for extension in each.extensions)
-
-
-def _begins(source: Source, name: str) -> bool:
-    begins = source.start.startswith(FORMATS[name].magic)
-    return begins and (name != "npz" or b".npy" in source.start)  # other ZIP archives begin in the same way
