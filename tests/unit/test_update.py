@@ -12,7 +12,7 @@ from covering import each_value, in_one_test
 from drsne import DRSNE, DenSNE, Objective
 from drsne.backends.numba.threads import Workers
 from drsne.preparation import Settings, prepared
-from drsne.terms.pull import Pull
+from drsne.terms.pull import OldPlaces, Pull
 
 SHORT = {"perplexity": 10, "density_neighbors": 10, "max_iter": 200, "random_state": 0}
 RNG = np.random.default_rng(0)
@@ -65,6 +65,15 @@ def test_the_gradient_of_the_pull():
         step[i, 1] = 1e-6
         slope = 30 * (pull(Y + step) - pull(Y - step)) / 2e-6
         assert (found.gradient - without)[i, 1] == pytest.approx(slope, abs=1e-6)
+
+
+def test_the_pull_is_measured_in_distances_to_neighbours():
+    old, rows = RNG.normal(size=(40, 2)), np.r_[np.arange(5, 20), -1, -1]
+    found = OldPlaces.of(old, rows, 4, 3.0)
+    radii = np.sort(np.linalg.norm(old[:, None] - old, axis=2), axis=1)[:, 1:5].mean(axis=1)
+    np.testing.assert_allclose(found.strength, [*(3.0 / radii[5:20] ** 2), 0.0, 0.0])
+    np.testing.assert_array_equal(found.places, [*old[5:20], [np.nan] * 2, [np.nan] * 2])
+    assert found.unit == pytest.approx(np.median(radii))
 
 
 def test_large_maps_reorder_the_pull(monkeypatch):
