@@ -24,17 +24,8 @@ class CoarseEngine:
 
     A cell is treated as one point if half of its side is below ``theta`` times the distance to the mean of its points.
     This can even be the cell that contains the point itself. The point is then repelled by its own cell. Maps are
-    slightly smaller than with the exact forces. "auto" never chooses this engine.
-
-    Parameters
-    ----------
-    backend : NumbaBackend
-        The backend that runs the loops.
-    precision : {"single", "double"}, default="single"
-        Ignored, because this engine always uses double precision.
-    theta : float, default=0.5
-        A cell is treated as one point if half of its side, divided by its distance, is below this value. The default is
-        that of the programs. With 0, sums are exact except for points that coincide.
+    slightly smaller than with the exact forces. "auto" never chooses this engine. The default ``theta`` is that of the
+    programs; with 0, sums are exact except for points that coincide. Sums always have double precision.
     """
 
     OPTIONS = ("theta",)

@@ -13,15 +13,7 @@ Array = NDArray[np.float64]
 
 
 class ExactEngine:
-    """The repulsion summed over all pairs.
-
-    Parameters
-    ----------
-    backend : Backend
-        The backend that evaluates the sums.
-    precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of each pair of points. Their sums have double precision.
-    """
+    """The repulsion summed over all pairs. ``precision`` is that of the terms; their sums have double precision."""
 
     OPTIONS = ()
     tolerance = (3e-4, 2e-5)  # for maps of thousands of units in single precision; errors on ordinary maps are 1e-6

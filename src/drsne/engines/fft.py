@@ -95,16 +95,9 @@ class FFTState:
 class FFTEngine:
     """The repulsion summed on a mesh.
 
-    Parameters
-    ----------
-    backend : NumbaBackend
-        The backend that runs the loops.
-    precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of each pair in the tree. The mesh always uses single precision. The
-        rounding errors are much smaller than the errors of the mesh itself.
-    accuracy : {"normal", "high"}, default="normal"
-        Allowed relative errors of the forces (norm over all points) and of the partition sum: 1.5e-2 and 5e-4 for
-        "normal", 1e-3 and 1e-4 for "high".
+    The ``accuracy`` determines the allowed relative errors of the forces (norm over all points) and of the partition
+    sum: 1.5e-2 and 5e-4 for "normal", 1e-3 and 1e-4 for "high". ``precision`` is that of the tree. The mesh always uses
+    single precision, because rounding errors are much smaller than the errors of the mesh itself.
     """
 
     OPTIONS = ("accuracy",)

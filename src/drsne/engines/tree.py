@@ -61,15 +61,8 @@ class TreeEngine:
     From time to time, the forces on some points are also summed over all pairs. If the error at these points is too
     large, theta is lowered for the next evaluations. The same points are used to correct the partition sum.
 
-    Parameters
-    ----------
-    backend : Backend
-        The backend that runs the loops: numba's, or that of PyTorch for maps with one or two dimensions.
-    precision : {"single", "double"}, default="single"
-        Floating-point precision of the terms of each pair of points.
-    theta : float, default=0.45
-        Largest extent of a cell that is treated as one point, in units of ``sqrt(1 + distance^2)``. With 0, the sums
-        are exact.
+    ``theta`` is the largest extent of a cell that is treated as one point, in units of ``sqrt(1 + distance^2)``. With
+    0, the sums are exact.
     """
 
     OPTIONS = ("theta",)

@@ -56,15 +56,7 @@ def near_origin(Y: NDArray[np.float64], workers: Workers) -> NDArray[np.float64]
 
 
 class Ordering:
-    """An order of the points: row r is point ``rows[r]``.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n,)
-        The points in their new order.
-    workers : Workers
-        The threads that move the values.
-    """
+    """An order of the points: row r is point ``rows[r]``."""
 
     def __init__(self, rows: NDArray[np.int32], workers: Workers) -> None:
         self._rows, self._workers = rows, workers

@@ -14,16 +14,7 @@ from drsne.backends.protocol import Limits, Rows, Shared
 
 Array = NDArray[np.float64]
 _GRAIN = 16  # number of new rows per block
-LIMITS = Limits(
-    kernels.ARMIJO,
-    kernels.HALVINGS,
-    kernels.SMALL,
-    kernels.LONGEST,
-    kernels.CANDIDATES,
-    kernels.CURVED,
-    kernels.COINCIDING,
-    kernels.LEAST,
-)
+LIMITS = Limits(*(getattr(kernels, name.upper()) for name in Limits._fields))
 
 
 class NumbaPlacer:
