@@ -17,18 +17,10 @@ from drsne.optimize.schedule import Adam, Momentum, Phase, Schedule
 from drsne.terms.objective import Objective
 from drsne.terms.profile import Smoothing
 
-# The paper's constants (its appendix B and the authors' code; see docs/theory.md, section 6).
+# The constants of the paper are in its appendix B and in the authors' code (docs/theory.md, section 6), and those of
+# den-SNE in its program (github hhcho/densvis at d65bb31, folder densne; docs/theory.md, section 10).
 PAPER_SMOOTHING = 1e-8  # value of every small constant in the authors' code
-PAPER_WARMUP = 50  # number of warm-up iterations
-PAPER_RATE = 2.0  # constant learning rate of Adam
-PAPER_CLIP = 1.0  # largest norm of the gradient
-PAPER_EXAGGERATION = 4.0  # early exaggeration; the authors' code sets it, but it has no effect there
-
-# den-SNE's program (github hhcho/densvis at d65bb31, folder densne; see docs/theory.md, section 10).
-DENSNE_RATE = 50.0  # the authors' program uses 200, but applies it to a quarter of the gradient
-DENSNE_SWITCH = 250  # number of iterations before the momentum rises, and of early exaggeration for start="own"
-DENSNE_MOMENTA = (0.5, 0.8)
-DENSNE_EXAGGERATION = 12.0
+_SWITCH = 250  # number of iterations of den-SNE before the momentum rises, and of early exaggeration for start="own"
 
 
 def paper(
@@ -86,12 +78,13 @@ def paper(
     # The code minimises (KL + n lam L_conc) / n, and the loss in the paper is KL + lambda L_conc. Our gradients are
     # those of n times the loss, so Adam's eps and the clip are scaled by the same factor.
     scale = float(n) ** 2 if coded else float(n)
-    adam = Adam(rate=PAPER_RATE, betas=(0.9, 0.999), eps=PAPER_SMOOTHING * scale)
-    warmup, clip = min(PAPER_WARMUP, total), PAPER_CLIP * scale
-    factor, pairs = (1.0, "all") if coded else (PAPER_EXAGGERATION, "objective")
+    adam = Adam(rate=2.0, betas=(0.9, 0.999), eps=PAPER_SMOOTHING * scale)
+    warmup = min(50, total)
+    # The authors' code sets an exaggeration of 4 too, but it has no effect there.
+    factor, pairs = (1.0, "all") if coded else (4.0, "objective")
     phases = (
-        Phase(n_iter=warmup, optimizer=adam, exaggeration=factor, pairs=pairs, clip=clip),
-        Phase(n_iter=total - warmup, optimizer=adam, density=True, clip=clip, carry=True),
+        Phase(n_iter=warmup, optimizer=adam, exaggeration=factor, pairs=pairs, clip=scale),
+        Phase(n_iter=total - warmup, optimizer=adam, density=True, clip=scale, carry=True),
     )
     return {
         "n_components": 2,
@@ -196,17 +189,18 @@ def densne(
         "init": "random",
         "engine": "coarse",
         "precision": "double",
-        "schedule": _densne_schedule(n, total, fraction, DENSNE_EXAGGERATION if start == "own" else 1.0),
+        "schedule": _densne_schedule(n, total, fraction, 12.0 if start == "own" else 1.0),
     }
 
 
 def _densne_schedule(n: int, max_iter: int, fraction: float, exaggeration: float) -> Schedule:
     plain = max(0, math.ceil((1.0 - fraction) * max_iter) - 1)
-    edges = sorted({0, min(DENSNE_SWITCH, max_iter), plain, max_iter})
+    edges = sorted({0, min(_SWITCH, max_iter), plain, max_iter})
     phases = []
     for begin, end in pairwise(edges):
-        early = begin < DENSNE_SWITCH
-        descent = Momentum(rate=DENSNE_RATE / n, momentum=DENSNE_MOMENTA[not early], grow_from_rest=True)
+        early = begin < _SWITCH
+        # The authors' program has a rate of 200, but applies it to a quarter of the gradient.
+        descent = Momentum(rate=50.0 / n, momentum=0.5 if early else 0.8, grow_from_rest=True)
         factor = exaggeration if early else 1.0
         phase = Phase(
             n_iter=end - begin, optimizer=descent, exaggeration=factor, density=begin >= plain, carry=begin > 0
