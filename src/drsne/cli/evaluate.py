@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from drsne.cli import Command, UsageError, note
 from drsne.cli._files import read_input, scaled
 from drsne.cli._options import INPUT, adding, check, listed
-from drsne.markdown import table as text_table
 
 if TYPE_CHECKING:
     from drsne.io.tables import Table
@@ -47,8 +46,16 @@ def run(options: argparse.Namespace) -> int:
         print()
     else:
         rows = [[name.replace("_", " "), f"{value:.4f}", _MEANINGS.get(name, "")] for name, value in scores.items()]
-        print(text_table(["score", "value", "what it measures"], rows))
+        print(_as_markdown([["score", "value", "what it measures"], *rows]))
     return 0
+
+
+def _as_markdown(lines: list[list[str]]) -> str:
+    """Return a table in Markdown, with columns of equal width. The first line is the header."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = ([cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines)
+    header, *others = (f"| {' | '.join(line)} |" for line in padded)
+    return "\n".join([header, f"|{'|'.join('-' * (width + 2) for width in widths)}|", *others])
 
 
 def _map(options: argparse.Namespace) -> Any:

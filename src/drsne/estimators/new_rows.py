@@ -75,16 +75,11 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         from drsne.placement.place import described
 
         reference, data = self._checked_new(X)
-        with self._placing(data.shape[0]) as (placer, progress):
-            found = described(reference, data, placer, pca=self.pca_, in_map=in_map, progress=progress)
-        return found._replace(places=found.places.astype(dtype or data.dtype, copy=False))
-
-    @contextmanager
-    def _placing(self, n_rows: int) -> Iterator[tuple[Placer, Callable[[int], None]]]:
-        """Yield what loops over new rows, and a function that shows how many of them are done."""
-        bar = ProgressBar(n_rows, "transform", visible=bool(self.verbose))
+        bar = ProgressBar(data.shape[0], "transform", visible=bool(self.verbose))
         with logs.shown(self.verbose > 1), self._placer() as placer, bar:
-            yield placer, lambda done: bar(done, {})
+            shared = {"pca": self.pca_, "in_map": in_map, "progress": lambda done: bar(done, {})}
+            found = described(reference, data, placer, **shared)
+        return found._replace(places=found.places.astype(dtype or data.dtype, copy=False))
 
     def novelty(self, X: ArrayLike) -> Any:
         """Return how far every new row is from the training rows.
