@@ -6,7 +6,7 @@ import hashlib
 import signal
 from collections.abc import Callable
 from functools import cache, cached_property
-from pathlib import Path
+from pkgutil import get_data
 from threading import Lock, current_thread, main_thread
 from typing import Any
 
@@ -93,9 +93,9 @@ def _compiled(function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
 @cache
 def _version() -> str:
     """Return a short name for the present contents of the files from which kernels take generated code."""
-    folder = Path(__file__).parent
-    sources = "".join((folder / name).read_text(encoding="utf-8") for name in ("_turns.py", "_compile.py", "fields.py"))
-    return hashlib.sha256(sources.encode()).hexdigest()[:6]
+    # Sources are read by the loader of the package, which can be in a zip file.
+    sources = (get_data(__package__, name) or b"" for name in ("_turns.py", "_compile.py", "fields.py"))
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:6]
 
 
 class _ForgivingCache:
