@@ -168,16 +168,10 @@ def refuse_other_data(name: str, values: Any) -> Any:
     if array is None:
         return values
     _refuse_missing(name, values, array)
-    return _for_sklearn(values, array)
-
-
-def _for_sklearn(values: Any, array: NDArray[Any]) -> Any:
-    """Return an array if scikit-learn would read the values as it, and otherwise the values."""
-    import numpy as np
-
     if isinstance(values, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
         return values
-    if hasattr(values, "iloc"):  # a data frame of pandas, which scikit-learn converts in its own way for other types
+    # The array is what scikit-learn would read the values as. It converts a data frame of other types in its own way.
+    if hasattr(values, "iloc"):
         return array if all(isinstance(dtype, np.dtype) for dtype in values.dtypes) else values
     typed = hasattr(getattr(values, "dtype", None), "kind")
     return array if typed else np.asarray(array, dtype=np.float64)

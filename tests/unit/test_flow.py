@@ -27,7 +27,7 @@ def stops(X):
         count = code.co_argcount + code.co_kwonlyargcount
         values = [frame.f_locals.get(name) for name in code.co_varnames[:count]]
         stop = code.co_filename, code.co_name
-        if stop not in found and any(value is X or getattr(value, "shape", None) == X.shape for value in values):
+        if stop not in found and any(isinstance(value, np.ndarray) and value.shape == X.shape for value in values):
             found.append(stop)
 
     model = DRSNE(**QUICK)
