@@ -10,6 +10,7 @@ import os
 import re
 import zlib
 from dataclasses import replace
+from importlib.resources import files
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +22,7 @@ from scipy.spatial import cKDTree
 
 from drsne import explorer, pl
 from drsne.estimators.path import DensityPath
-from drsne.explorer import assets, columns, payload, sources
+from drsne.explorer import columns, payload, sources
 from drsne.pl import _models
 
 RNG = np.random.default_rng(0)
@@ -355,10 +356,10 @@ def test_the_page_is_well_formed_and_names_its_scripts():
 
 
 def test_scripts_import_only_what_comes_before_them():
-    folder = assets.files("drsne.explorer") / "assets" / "js"
-    assert sorted(f"{name}.js" for name in assets.SCRIPTS) == sorted(file.name for file in folder.iterdir())
+    folder = files("drsne.explorer") / "assets" / "js"
+    assert sorted(f"{name}.js" for name in payload.SCRIPTS) == sorted(file.name for file in folder.iterdir())
     seen: set[str] = set()
-    for name in assets.SCRIPTS:
+    for name in payload.SCRIPTS:
         text = (folder / f"{name}.js").read_text(encoding="utf-8")
         for wanted, source in re.findall(r"^import \{([^}]*)\} from \"\./(\w+)\.js\";", text, flags=re.MULTILINE):
             assert {word.strip() for word in wanted.split(",") if word.strip()} <= seen, (name, source)
@@ -366,19 +367,19 @@ def test_scripts_import_only_what_comes_before_them():
         exported = set(re.findall(r"^export (?:async function|function|class|const) (\w+)", text, flags=re.MULTILINE))
         assert not exported & seen
         seen |= exported
-    assert "export " not in assets.joined_scripts()
+    assert "export " not in payload.joined_scripts()
 
 
 def test_no_script_makes_html_from_text():
-    text = assets.joined_scripts()
+    text = payload.joined_scripts()
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "fetch(", "XMLHttpRequest"):
         assert word not in text
 
 
 def test_the_drawing_library_is_the_one_that_was_built():
-    folder = assets.files("drsne.explorer") / "vendor"
-    expected, name = (folder / f"{assets.LIBRARY}.sha256").read_text().split()
-    assert name == assets.LIBRARY
+    folder = files("drsne.explorer") / "vendor"
+    expected, name = (folder / f"{payload.LIBRARY}.sha256").read_text().split()
+    assert name == payload.LIBRARY
     assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == expected
     licences = (folder / "LICENSES.txt").read_text(encoding="utf-8")
     for package in ("regl 2", "regl-scatterplot 1.16", "kdbush", "earcut"):

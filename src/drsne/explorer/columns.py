@@ -59,11 +59,11 @@ def own_columns(maps: Maps) -> list[Column]:
 def _multiple(contrasts: NDArray[np.float64]) -> str:
     """Return the words for what is subtracted: the concentration in the data, times the contrast unless it is 1."""
     low, high = float(contrasts.min()), float(contrasts.max())
-    if low == high == 1.0:
-        return "that in the data"
-    if low == high:
-        return f"{low:.2f} times that in the data ({low:.2f} is the contrast of the map)"
-    return f"that in the data, which is multiplied by the contrast of the map ({low:.2f} to {high:.2f})"
+    if low < high:
+        return f"that in the data, which is multiplied by the contrast of the map ({low:.2f} to {high:.2f})"
+    return (
+        "that in the data" if low == 1.0 else f"{low:.2f} times that in the data ({low:.2f} is the contrast of the map)"
+    )
 
 
 def label_column(labels: Any, name: str | None, n_samples: int) -> Column:
@@ -83,15 +83,19 @@ def given_columns(columns: Any, n_samples: int) -> list[Column]:
             f'{type(columns).__name__}. Pass {{"age": ages}}.'
         )
     names = list(columns) if isinstance(columns, Mapping) else list(columns.columns)
-    repeated = sorted(name for name, count in Counter(map(str, names)).items() if count > 1)
-    if repeated:
+    if repeated := sorted(name for name, count in Counter(map(str, names)).items() if count > 1):
         raise ValueError(
             f"columns must have distinct names; got {', '.join(map(repr, repeated))} more than once. Rename them."
         )
     found = []
     for name in names:
-        values = _one_per_row(f"columns[{name!r}]", columns[name], n_samples)
-        found.append(_column(str(name), values, columns[name]))
+        given = columns[name]
+        values = _one_per_row(f"columns[{name!r}]", given, n_samples)
+        numbers = None if has_categories(given) else as_numbers(values)
+        if numbers is None or (values.dtype.kind in "iu" and (np.abs(numbers) > _LARGEST_EXACT).any()):
+            found.append(_text_column(str(name), given))
+        else:
+            found.append(Column(name=str(name), values=_in_few_bytes(numbers)))
     return found
 
 
@@ -124,13 +128,6 @@ def _one_per_row(parameter: str, values: Any, n_samples: int) -> NDArray[Any]:
     return array
 
 
-def _column(name: str, values: NDArray[Any], given: Any) -> Column:
-    numbers = None if has_categories(given) else as_numbers(values)
-    if numbers is None or (values.dtype.kind in "iu" and (np.abs(numbers) > _LARGEST_EXACT).any()):
-        return _text_column(name, given)
-    return Column(name=name, values=_in_few_bytes(numbers))
-
-
 def _in_few_bytes(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
     """Return numbers as float32 if that changes none of them, because readers copy them out of the page.
 
@@ -151,8 +148,5 @@ def _text_column(name: str, given: Any) -> Column:
     place[used], place[-1] = np.arange(len(used)), len(used)  # the code of missing entries is -1
     if (codes < 0).any():
         words.append(None)
-    return Column(name=name, values=place[codes].astype(_smallest_type(len(words))), words=words)
-
-
-def _smallest_type(count: int) -> type[np.unsignedinteger[Any]]:
-    return np.uint8 if count <= 1 << 8 else np.uint16 if count <= 1 << 16 else np.uint32
+    smallest = np.uint8 if len(words) <= 1 << 8 else np.uint16 if len(words) <= 1 << 16 else np.uint32
+    return Column(name=name, values=place[codes].astype(smallest), words=words)

@@ -10,9 +10,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from drsne.explorer.assets import document
 from drsne.explorer.columns import Column, given_columns, label_column, own_columns, row_names
-from drsne.explorer.payload import payload
+from drsne.explorer.payload import document, payload
 from drsne.explorer.sources import Maps, maps_of, with_targets
 from drsne.io.writing import replacing
 
@@ -89,15 +88,9 @@ def page(
         raise TypeError(f"label_name must be a text that is not empty; got {label_name!r}. Pass None for the default.")
     maps = with_targets(maps_of(source), input_concentration, contrast)
     listed, label = _listed(maps, labels, label_name, columns)
-    text = payload(
-        maps,
-        listed,
-        label=label,
-        names=row_names(names, columns, maps.n_samples),
-        title=title,
-        version=drsne.__version__,
-    )
-    return Page(document(title, text), n_samples=maps.n_samples, n_maps=len(maps.embeddings))
+    rows = row_names(names, columns, maps.n_samples)
+    data = payload(maps, listed, label=label, names=rows, title=title, version=drsne.__version__)
+    return Page(document(title, data), n_samples=maps.n_samples, n_maps=len(maps.embeddings))
 
 
 def _listed(maps: Maps, labels: Any, label_name: str | None, columns: Any) -> tuple[list[Column], int | None]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.pl._models import concentrations_of
+from drsne.terms.objective import PROFILE_WEIGHT
 from drsne.terms.profile import DEFAULT_SMOOTHING, profile
 
 Array = NDArray[np.float64]
@@ -90,14 +91,8 @@ def with_targets(maps: Maps, input_concentration: Any, contrast: Any) -> Maps:
                 f"{data.shape}. Pass model.input_concentration_ of a model of the same rows."
             )
         maps = replace(maps, input_concentration=data)
-    return maps if contrast is None else _with_contrast(maps, contrast)
-
-
-def _with_contrast(maps: Maps, contrast: Any) -> Maps:
-    """Return maps with these contrasts. A single number is that of all maps, except for the last maps of a path.
-
-    Above a weight of 70, the default density term of a path is the paper's, which has the contrast 1.
-    """
+    if contrast is None:
+        return maps
     n_maps = len(maps.embeddings)
     values = np.asarray(contrast, dtype=np.float64)
     if values.shape not in ((), (n_maps,)) or not np.isfinite(values).all():
@@ -106,9 +101,7 @@ def _with_contrast(maps: Maps, contrast: Any) -> Maps:
             "model.contrast_."
         )
     contrasts = np.broadcast_to(values, n_maps).tolist()
-    if not values.ndim and maps.weights:
-        from drsne.terms.objective import PROFILE_WEIGHT
-
+    if not values.ndim and maps.weights:  # above this weight, the default density term is the paper's
         contrasts = [1.0 if weight > PROFILE_WEIGHT else float(values) for weight in maps.weights]
     return replace(maps, contrasts=contrasts)
 
