@@ -283,7 +283,9 @@ def test_lazy_rows_receive_the_model_once(client, tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 4))
     model = Counted(perplexity=8, density_neighbors=8, max_iter=50, random_state=0).fit(X)
     model.folder_ = str(tmp_path)
-    places = model.transform(da.from_array(np.tile(X, (10, 1)), (20, 4))).compute()
+    lazy = model.transform(da.from_array(np.tile(X, (10, 1)), (20, 4)))
+    with client.as_current():
+        places = lazy.compute()
     np.testing.assert_array_equal(places, np.tile(model.embedding_, (10, 1)))
     received = {int(path.name): len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
     received.pop(os.getpid(), None)  # the scheduler, which is in this process

@@ -91,31 +91,24 @@ def test_an_outlier_does_not_shrink_the_map():
     assert placed[500, 0] == 65535
 
 
-@pytest.mark.parametrize("points", [np.zeros((1, 2)), np.zeros((5, 2)), np.array([[0.0, 1.0], [0.0, 2.0]])])
+@in_one_test("points", [np.zeros((1, 2)), np.zeros((5, 2)), np.array([[0.0, 1.0], [0.0, 2.0]])])
 def test_maps_without_an_extent(points):
     placed = payload.placed(points)
     assert np.isin(placed[:, 0], (32767, 32768)).all()
     assert explorer.page(points).n_samples == len(points)
 
 
-def test_a_path_has_a_slider_scores_and_a_start():
-    scores = {"trustworthiness": [0.9, np.nan], "concentration_correlation": [0.1, 0.5]}
-    meta, _ = unpacked(explorer.page(path_of([Y, 2 * Y], weights=(0.0, 0.3), **scores)))
-    assert [m["title"] for m in meta["maps"]] == ["λ = 0", "λ = 0.3"]
-    assert [m["tick"] for m in meta["maps"]] == ["0", "0.3"]
-    assert meta["scores"] == {"trustworthiness": [0.9, None], "concentration_correlation": [0.1, 0.5]}
-    assert (meta["baseline"], meta["start"]) == (0.9, 0)
-
-
-def test_a_path_starts_at_the_map_that_auto_would_choose():
+def test_a_path_has_a_slider_and_scores_and_starts_at_the_map_that_auto_would_choose():
     names = ("concentration_correlation", "density_rank_correlation", "local_density_rank_correlation")
-    density = {name: [0.0, 0.5, 1.0] for name in names}
-    path = path_of(
-        [Y, 2 * Y, 3 * Y], (0.0, 1.0, 9.0), trustworthiness=[0.9, 0.899, 0.8], continuity=[0.9] * 3, **density
-    )
-    path = replace(path, baseline_continuity=0.9)
+    scores = {name: [0.0, 0.5, 1.0] for name in names}
+    scores |= {"trustworthiness": [0.9, 0.899, np.nan], "continuity": [0.9] * 3}
+    path = replace(path_of([Y, 2 * Y, 3 * Y], (0.0, 0.3, 9.0), **scores), baseline_continuity=0.9)
     assert path.best() == 1
-    assert unpacked(explorer.page(path))[0]["start"] == 1
+    meta, _ = unpacked(explorer.page(path))
+    assert [m["title"] for m in meta["maps"]] == ["λ = 0", "λ = 0.3", "λ = 9"]
+    assert [m["tick"] for m in meta["maps"]] == ["0", "0.3", "9"]
+    assert meta["scores"] == scores | {"trustworthiness": [0.9, 0.899, None]}
+    assert (meta["baseline"], meta["start"]) == (0.9, 1)
 
 
 def test_a_model_shows_its_own_concentration():
@@ -150,7 +143,7 @@ def test_a_path_that_knows_the_data_has_a_residual():
             assert np.allclose(residual, centred(sources.measured_concentration(Y) - contrast * Y[:, 0]), atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     "attributes",
     [
         {"input_concentration_": Y[:, 0], "concentration_": Y[:, 1], "contrast_": 1.7},
@@ -172,16 +165,6 @@ def test_an_interrupted_model_shows_the_concentration_of_its_map():
     np.testing.assert_allclose(stored, sources.measured_concentration(Y), atol=1e-6)
 
 
-def test_radii_of_densne_become_concentrations():
-    radii = RNG.normal(size=60)
-    page = explorer.page(SimpleNamespace(embedding_=Y, log_radii_=radii, input_log_radii_=radii + 3.0))
-    _, (of_map,) = column(page, columns.MAP)
-    _, (residual,) = column(page, columns.RESIDUAL)
-    assert np.exp(of_map).mean() == pytest.approx(1.0, rel=1e-5)
-    assert np.allclose(np.diff(of_map), -0.5 * np.diff(radii), atol=1e-5)
-    assert np.allclose(residual, 0.0, atol=1e-6)  # units do not matter
-
-
 def test_concentration_of_a_map_does_not_depend_on_its_scale():
     points = np.vstack([RNG.normal(size=(100, 2)), 20 + 0.1 * RNG.normal(size=(100, 2))])
     found = sources.measured_concentration(points)
@@ -189,7 +172,7 @@ def test_concentration_of_a_map_does_not_depend_on_its_scale():
     assert np.allclose(found, sources.measured_concentration(7e5 * points + 3.0), atol=1e-6)
 
 
-@pytest.mark.parametrize(("source", "threads"), [(Y, 1), (SimpleNamespace(embedding_=Y, n_jobs=3), 3)])
+@in_one_test(("source", "threads"), [(Y, 1), (SimpleNamespace(embedding_=Y, n_jobs=3), 3)])
 def test_threads_are_those_of_the_model_or_one(monkeypatch, source, threads):
     used = []
 
@@ -214,7 +197,7 @@ def test_input_concentration_adds_the_residual_to_any_maps():
         assert np.allclose(residual, centred(sources.measured_concentration(Y) - contrast * Y[:, 1]), atol=1e-3)
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("labels", "expected"),
     [
         ([10, 9, 10], ["9", "10"]),
@@ -254,15 +237,6 @@ def test_names_of_many_columns_are_compared_once():
     assert len(written) < 2000
 
 
-def test_missing_dates_in_a_data_frame():
-    pd = pytest.importorskip("pandas", reason="a data frame")
-    dates = pd.Series(pd.to_datetime(["2024-02-01", None, "2024-01-01"] * 20))
-    page = explorer.page(Y, columns={"plain": dates, "categories": dates.astype("category")})
-    for name in ("plain", "categories"):
-        assert words(page, name)[:3] == ["2024-02-01", None, "2024-01-01"]
-        assert column(page, name)[0]["words"] == ["2024-01-01", "2024-02-01", None]
-
-
 def test_kinds_of_columns():
     given = {
         "whole": np.arange(60),
@@ -271,7 +245,8 @@ def test_kinds_of_columns():
         "text": ["x", None] * 30,
         "flag": [True, False] * 30,
     }
-    page = explorer.page(Y, columns=given)
+    page = explorer.page(Y, columns=given | {columns.MAP: np.arange(60)})
+    assert np.array_equal(column(page, columns.MAP)[1][0], np.arange(60))  # replaces that of the page
     assert np.array_equal(column(page, "whole")[1][0], np.arange(60, dtype=np.float32))
     assert np.isnan(column(page, "real")[1][0][3])
     assert column(page, "mixed")[0]["words"] is None
@@ -280,26 +255,37 @@ def test_kinds_of_columns():
     assert words(page, "flag")[:2] == ["True", "False"]
 
 
-def test_many_distinct_words():
-    page = explorer.page(RNG.normal(size=(70_000, 2)), columns={"id": np.arange(70_000).astype(str)})
+def test_many_points_with_distinct_words():
+    ids = np.arange(70_000).astype(str)
+    page = explorer.page(RNG.normal(size=(70_000, 2)), labels=RNG.integers(0, 20, 70_000), columns={"id": ids})
     found, (codes,) = column(page, "id")
     assert codes.dtype == np.uint32
     assert found["words"][codes[69_999]] == "69999"
+    assert len(page.html) < 2.5e6
 
 
 def test_a_data_frame_names_the_rows():
     pd = pytest.importorskip("pandas", reason="a data frame")
     kinds = pd.Categorical(["low", "high", None] * 20, categories=["low", "high", "never"], ordered=True)
-    frame = pd.DataFrame(
-        {"age": pd.array([1, None] * 30, dtype="Int64"), "kind": kinds}, index=[f"row {i}" for i in range(60)]
-    )
+    dates = pd.Series(pd.to_datetime(["2024-02-01", None, "2024-01-01"] * 20))
+    given = {
+        "age": pd.array([1, None] * 30, dtype="Int64"),
+        "kind": kinds,
+        "day": dates.astype("category"),
+        "date": dates,
+    }
+    frame = pd.DataFrame(given)
+    assert unpacked(explorer.page(Y, columns=frame))[0]["names"] is None
+    frame.index = [f"row {i}" for i in range(60)]
     page = explorer.page(Y, labels=pd.Series(["a", "b"] * 30, name="group"), columns=frame)
     meta, _ = unpacked(page)
     assert meta["names"][:2] == ["row 0", "row 1"]
     assert meta["columns"][meta["label"]]["name"] == "group"
     assert column(page, "kind")[0]["words"] == ["low", "high", None]
     assert np.isnan(column(page, "age")[1][0][1])
-    assert unpacked(explorer.page(Y, columns=frame.reset_index()))[0]["names"] is None
+    for name in ("day", "date"):
+        assert words(page, name)[:3] == ["2024-02-01", None, "2024-01-01"]
+        assert column(page, name)[0]["words"] == ["2024-01-01", "2024-02-01", None]
 
 
 def test_numbers_are_not_rounded():
@@ -316,11 +302,6 @@ def test_numbers_are_not_rounded():
     assert [described["words"][code] for code in values[0]] == [str(value) for value in large]
 
 
-def test_a_given_column_replaces_one_of_the_page():
-    page = explorer.page(Y, columns={columns.MAP: np.arange(60)})
-    assert np.array_equal(column(page, columns.MAP)[1][0], np.arange(60, dtype=np.float32))
-
-
 def test_text_cannot_leave_the_payload():
     given = {HOSTILE: [HOSTILE] * 60}
     page = explorer.page(
@@ -334,10 +315,6 @@ def test_text_cannot_leave_the_payload():
     meta, _ = unpacked(page)
     assert meta["title"] == meta["maps"][0]["title"] == meta["names"][0] == HOSTILE
     assert words(page, HOSTILE)[0] == words(page, columns.LABEL)[0] == HOSTILE
-
-
-def test_a_title_that_is_not_valid_text_can_be_saved(tmp_path):
-    assert explorer.page(Y, title="a\ud800b").save(tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_the_page_is_well_formed_and_names_its_scripts():
@@ -432,14 +409,19 @@ def test_what_is_refused(source, arguments, kind, parameter):
 
 def test_an_existing_file_is_kept_unless_forced(tmp_path):
     target = tmp_path / "page.html"
-    first, second = explorer.page(Y, title="first"), explorer.page(Y, title="second")
+    (tmp_path / "new").touch()
+    first, second = explorer.page(Y, title="a\ud800b"), explorer.page(Y, title="second")
     assert first.save(target) == target
+    assert target.stat().st_mode == (tmp_path / "new").stat().st_mode
     with pytest.raises(FileExistsError, match="force=True"):
         second.save(str(target))
     assert target.read_text(encoding="utf-8") == first.html
     second.save(target, force=True)
     assert target.read_text(encoding="utf-8") == second.html
-    assert os.listdir(tmp_path) == ["page.html"]
+    assert sorted(os.listdir(tmp_path)) == ["new", "page.html"]
+    for wrong in (tmp_path, tmp_path / "nowhere" / "page.html"):
+        with pytest.raises(ValueError, match="folder"):
+            second.save(wrong)
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
@@ -456,19 +438,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["page.html"]
 
 
-def test_a_folder_that_does_not_exist_is_named(tmp_path):
-    for target in (tmp_path, tmp_path / "nowhere" / "page.html"):
-        with pytest.raises(ValueError, match="folder"):
-            explorer.page(Y).save(target)
-
-
-@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
-def test_the_file_has_the_permissions_of_a_new_file(tmp_path):
-    (tmp_path / "new").touch()
-    target = explorer.page(Y).save(tmp_path / "page.html")
-    assert target.stat().st_mode == (tmp_path / "new").stat().st_mode
-
-
 def test_a_notebook_shows_a_frame_that_cannot_reach_it():
     page = explorer.page(Y, title='a "quoted" title')
     shown = page._repr_html_()
@@ -476,10 +445,3 @@ def test_a_notebook_shows_a_frame_that_cannot_reach_it():
     assert "allow-scripts" in shown
     assert "allow-same-origin" not in shown
     assert repr(page) == "Page(60 rows, 1 map, 0.3 MB)"
-
-
-@pytest.mark.slow
-def test_the_file_of_many_points_is_small():
-    points = RNG.normal(size=(200_000, 2))
-    page = explorer.page(points, labels=RNG.integers(0, 20, 200_000))
-    assert len(page.html) < 4e6

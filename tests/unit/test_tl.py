@@ -31,51 +31,35 @@ def test_the_default_names():
     assert results["density_weight"] == 1.0
     assert results["params"]["use_rep"] == "X_pca"
     assert results["params"]["perplexity"] == 8.0
-
-
-def test_dense_cells_have_a_larger_concentration():
-    adata = cells()
-    drsne.tl.drsne(adata, **QUICK)
-    for column in ("drsne_concentration", "drsne_concentration_map"):
+    for column in ("drsne_concentration", "drsne_concentration_map"):  # the first half of the cells is dense
         values = adata.obs[column].to_numpy()
         assert values[: N // 2].mean() > values[N // 2 :].mean() + 0.3
 
 
-def test_key_added_is_used_verbatim():
+def test_key_added_and_a_copy():
     adata = cells()
-    drsne.tl.drsne(adata, key_added="mine", **QUICK)
-    assert set(adata.obsm) == {"X_pca", "mine"}
-    assert list(adata.obs) == ["mine_concentration", "mine_concentration_map"]
-    assert set(adata.uns) == {"mine"}
-
-
-def test_a_copy_leaves_the_original_unchanged():
-    adata = cells()
-    done = drsne.tl.drsne(adata, copy=True, **QUICK)
-    assert "X_drsne" in done.obsm
+    done = drsne.tl.drsne(adata, copy=True, key_added="mine", **QUICK)
+    assert set(done.obsm) == {"X_pca", "mine"}
+    assert list(done.obs) == ["mine_concentration", "mine_concentration_map"]
+    assert set(done.uns) == {"mine"}
     assert set(adata.obsm) == {"X_pca"}
     assert not len(adata.obs.columns)
     assert not adata.uns
     drsne.tl.drsne(adata, **QUICK)
-    np.testing.assert_array_equal(done.obsm["X_drsne"], adata.obsm["X_drsne"])
+    np.testing.assert_array_equal(done.obsm["mine"], adata.obsm["X_drsne"])
 
 
-def test_h5ad_keeps_everything(tmp_path):
+def test_h5ad_keeps_everything_that_it_can_hold(tmp_path):
     adata = cells()
-    drsne.tl.drsne(adata, metric="manhattan", **QUICK)
+    init = np.random.default_rng(0).normal(size=(N, 2))
+    others = {"init": init, "random_state": np.random.RandomState(0), "callbacks": lambda *_: None}
+    drsne.tl.drsne(adata, metric="manhattan", **others, **QUICK)
+    assert not set(others) & set(adata.uns["drsne"]["params"])
     adata.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     np.testing.assert_array_equal(again.obsm["X_drsne"], adata.obsm["X_drsne"])
     np.testing.assert_array_equal(again.obs["drsne_concentration"], adata.obs["drsne_concentration"])
     assert again.uns["drsne"] == adata.uns["drsne"]
-
-
-def test_parameters_that_h5ad_cannot_hold_are_left_out(tmp_path):
-    adata = cells()
-    init = np.random.default_rng(0).normal(size=(N, 2))
-    drsne.tl.drsne(adata, init=init, random_state=np.random.RandomState(0), callbacks=lambda *_: None, **QUICK)
-    assert not {"init", "random_state", "callbacks"} & set(adata.uns["drsne"]["params"])
-    adata.write_h5ad(tmp_path / "cells.h5ad")
 
 
 def test_the_weight_that_auto_chose_is_stored():
@@ -103,7 +87,7 @@ def test_the_defaults_are_those_of_the_estimator():
                 assert parameter.default == defaults[name]
 
 
-@pytest.mark.parametrize(("use_rep", "n_pcs"), [("X", None), ("X_pca", None), ("X_pca", 5), (None, 5), (None, 0)])
+@in_one_test(("use_rep", "n_pcs"), [("X", None), ("X_pca", 5), (None, 5), (None, 0)])
 def test_what_is_asked_for_is_used(use_rep, n_pcs):
     adata = cells()
     drsne.tl.drsne(adata, use_rep=use_rep, n_pcs=n_pcs, **QUICK)
@@ -113,22 +97,19 @@ def test_what_is_asked_for_is_used(use_rep, n_pcs):
     assert adata.uns["drsne"]["params"]["use_rep"] == ("X" if whole else "X_pca")
 
 
-def test_few_variables_are_used_directly_as_in_scanpy():
-    adata = cells(n_genes=20)
-    drsne.tl.drsne(adata, **QUICK)
-    assert adata.uns["drsne"]["params"]["use_rep"] == "X"
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_missing_components_are_computed_and_reported(sparse):
+@in_one_test("kind", [np.asarray, sp.csr_matrix])
+def test_missing_components_are_computed_and_reported(kind):
     adata = cells(n_pcs=0)
-    adata.X = sp.csr_matrix(adata.X) if sparse else adata.X
+    adata.X = kind(adata.X)
     adata.var["highly_variable"] = np.arange(GENES) < 60
     with pytest.warns(UserWarning, match=r"50 principal components .* 60 highly variable genes"):
         drsne.tl.drsne(adata, **QUICK)
     params = adata.uns["drsne"]["params"]
     assert (params["use_rep"], params["n_pcs"], params["mask_var"]) == ("X", 50, "highly_variable")
     assert "X_pca" not in adata.obsm
+    few = cells(n_genes=20)
+    drsne.tl.drsne(few, **QUICK)  # few variables are used directly, as in scanpy
+    assert few.uns["drsne"]["params"]["use_rep"] == "X"
 
 
 def test_sparse_and_dense_data_give_the_same_map():
@@ -160,32 +141,30 @@ def test_a_data_frame_in_obsm():
     np.testing.assert_array_equal(adata.obsm["X_drsne"], adata.obsm["plain"])
 
 
-def test_what_is_not_anndata():
+def test_what_is_not_anndata_or_too_few_cells():
     with pytest.raises(TypeError, match=r"AnnData.*got ndarray.*DRSNE\(\)\.fit"):
         drsne.tl.drsne(np.zeros((10, 3)))
-
-
-@in_one_test("n", [0, 2])
-def test_too_few_cells(n):
-    with pytest.raises(ValueError, match=f"at least 3 cells; got {n}"):
-        drsne.tl.drsne(cells()[:n].copy())
-    model = drsne.tl.fit(cells(), **QUICK)
+    for n in (0, 2):
+        with pytest.raises(ValueError, match=f"at least 3 cells; got {n}"):
+            drsne.tl.drsne(cells()[:n].copy())
     with pytest.raises(ValueError, match="at least 1 cell; got 0"):
-        drsne.tl.transform(cells()[:0].copy(), model)
+        drsne.tl.transform(cells()[:0].copy(), drsne.tl.fit(cells(), **QUICK))
+    with pytest.raises(ValueError, match=r"neighbors_key.*sc\.pp\.neighbors"):
+        drsne.tl.drsne(cells(), neighbors_key="mine")
 
 
-@pytest.mark.parametrize("place", ["X", "X_pca"])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@in_one_test(("place", "kind"), [("X", np.asarray), ("X_pca", sp.csr_matrix)])
 def test_missing_values_are_located(place, kind):
     adata = cells()
+    values = adata.X if place == "X" else adata.obsm[place]
+    values[3, 4] = np.nan
+    adata.obsm["mine"] = kind(values)
+    adata.X = kind(adata.X)
+    with pytest.raises(ValueError, match=r"adata\..*mine.* must be finite; got NaN in 1 of"):
+        drsne.tl.drsne(adata, use_rep="mine")
     if place == "X":
-        adata.X[3, 4] = np.nan
-        adata.X = kind(adata.X)
-    else:
-        adata.obsm[place][3, 4] = np.nan
-        adata.obsm[place] = kind(adata.obsm[place])
-    with pytest.raises(ValueError, match=rf"adata\..*{place}.* must be finite; got NaN in 1 of"):
-        drsne.tl.drsne(adata, use_rep=place)
+        with pytest.raises(ValueError, match=r"adata\.X must be finite; got NaN in 1 of"):
+            drsne.tl.drsne(adata, use_rep="X")
 
 
 @in_one_test(
@@ -217,25 +196,15 @@ def test_wrong_parameters(changes, error, message):
     assert set(adata.obsm) == {"X_pca"}
 
 
-def test_a_graph_that_is_not_there():
-    with pytest.raises(ValueError, match=r"neighbors_key.*sc\.pp\.neighbors"):
-        drsne.tl.drsne(cells(), neighbors_key="mine")
-
-
 def test_no_data_matrix():
     adata = cells()
     empty = anndata.AnnData(obs=adata.obs, obsm={"X_pca": adata.obsm["X_pca"]})
     drsne.tl.drsne(empty, **QUICK)
     assert empty.uns["drsne"]["params"]["use_rep"] == "X_pca"
-    with pytest.raises(ValueError, match=r"adata\.X"):
-        drsne.tl.drsne(empty, use_rep="X")
-
-
-def test_an_array_of_more_dimensions():
-    adata = cells()
-    adata.obsm["cube"] = np.zeros((N, 3, 2))
-    with pytest.raises(ValueError, match=r"got shape \(150, 3, 2\)"):
-        drsne.tl.drsne(adata, use_rep="cube")
+    empty.obsm["cube"] = np.zeros((N, 3, 2))
+    for use_rep, message in (("X", r"adata\.X"), ("cube", r"got shape \(150, 3, 2\)")):
+        with pytest.raises(ValueError, match=message):
+            drsne.tl.drsne(empty, use_rep=use_rep)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
@@ -262,13 +231,6 @@ def test_dask_arrays():
     for use_rep in ("lazy", "X"):
         with pytest.raises(ValueError, match=r"must be in memory.*to_memory"):
             drsne.tl.drsne(adata, use_rep=use_rep)
-
-
-def test_without_anndata(monkeypatch):
-    adata = cells()
-    monkeypatch.setitem(sys.modules, "anndata", None)
-    with pytest.raises(ImportError, match=r"pip install 'drsne\[anndata\]'"):
-        drsne.tl.drsne(adata)
 
 
 @pytest.mark.slow

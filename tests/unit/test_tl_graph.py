@@ -72,15 +72,11 @@ def test_a_key_that_is_passed_brings_its_representation_and_metric():
     assert (params["neighbors_key"], params["use_rep"], params["metric"]) == ("mine", "X", "cosine")
     with pytest.warns(UserWarning, match="not used"):
         drsne.tl.drsne(adata, neighbors_key="mine", use_rep="X_pca", **QUICK)
-
-
-def test_false_ignores_graphs():
-    adata = with_graph(cells(), 5)
-    drsne.tl.drsne(adata, neighbors_key=False, **QUICK)
+    drsne.tl.drsne(with_graph(adata, 5), neighbors_key=False, **QUICK)  # ignores graphs
     assert reused(adata) is None
 
 
-@pytest.mark.parametrize("kind", ["no distances", "full matrix", "computed components", "empty"])
+@in_one_test("kind", ["no distances", "full matrix", "computed components", "empty"])
 def test_graphs_that_cannot_be_used(kind):
     adata = with_graph(cells(), NEEDED + 1)
     if kind == "no distances":
@@ -129,8 +125,8 @@ def test_the_graph_of_15_and_the_one_that_is_named(prepared):
     np.testing.assert_array_equal(adata.obsm["X_drsne"], given.fit_transform(adata.obsm["X_pca"]))
 
 
-@pytest.mark.parametrize("settings", [{}, {"metric": "cosine"}, {"n_pcs": 5}, {"use_rep": "X"}, {"method": "gauss"}])
 @pytest.mark.slow
+@pytest.mark.parametrize("settings", [{"metric": "cosine"}, {"n_pcs": 5}, {"use_rep": "X"}, {"method": "gauss"}])
 def test_graphs_of_scanpy_are_recognised(prepared, settings):
     sc, adata = prepared
     sc.pp.neighbors(adata, n_neighbors=NEEDED + 1, key_added="mine", **settings)
@@ -142,14 +138,6 @@ def test_graphs_of_scanpy_are_recognised(prepared, settings):
 
 
 @pytest.mark.slow
-def test_few_variables_have_the_graph_of_scanpy():
-    sc, adata = scanpy(), cells(n_genes=20)
-    sc.pp.neighbors(adata, n_neighbors=NEEDED + 1)
-    drsne.tl.drsne(adata, **QUICK)
-    assert reused(adata) == "neighbors"
-
-
-@pytest.mark.slow
 def test_a_graph_after_a_round_trip(prepared, tmp_path):
     sc, adata = prepared
     sc.pp.neighbors(adata, n_neighbors=NEEDED + 1, n_pcs=5, metric="cosine", key_added="mine")
@@ -157,6 +145,10 @@ def test_a_graph_after_a_round_trip(prepared, tmp_path):
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     drsne.tl.drsne(again, neighbors_key="mine", **QUICK)
     assert reused(again) == "mine"
+    few = cells(n_genes=20)
+    sc.pp.neighbors(few, n_neighbors=NEEDED + 1)
+    drsne.tl.drsne(few, **QUICK)
+    assert reused(few) == "neighbors"
 
 
 @pytest.mark.slow

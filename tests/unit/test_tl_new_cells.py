@@ -22,7 +22,7 @@ def test_a_model_places_the_cells_that_it_knows():
     np.testing.assert_array_equal(adata.obsm["X_drsne"], model.embedding_)
 
 
-@pytest.mark.parametrize("use_rep", ["X_pca", "X"])
+@in_one_test("use_rep", ["X_pca", "X"])
 def test_dask_arrays_are_placed_block_by_block(use_rep):
     dask = pytest.importorskip("dask.array", reason="places lazy cells")
     model, new, lazy = drsne.tl.fit(cells(), use_rep=use_rep, **QUICK), cells()[:40].copy(), cells()[:40].copy()
@@ -37,7 +37,7 @@ def test_dask_arrays_are_placed_block_by_block(use_rep):
         np.testing.assert_array_equal(lazy.obs[column], new.obs[column])
 
 
-@pytest.mark.parametrize("lazy", [False, True])
+@in_one_test("lazy", [False, True])
 def test_neighbours_of_new_cells_are_searched_once(lazy):
     calls = []
 
@@ -64,30 +64,25 @@ def test_neighbours_of_new_cells_are_searched_once(lazy):
     np.testing.assert_array_equal(new.obs["drsne_novelty"], novelty)
 
 
-def test_strange_cells_are_novel():
+def test_strange_cells_are_novel_and_a_copy_leaves_the_original_unchanged():
     model, new = drsne.tl.fit(cells(), **QUICK), cells()[:4].copy()
     new.obsm["X_pca"] = new.obsm["X_pca"] + 50.0
-    drsne.tl.transform(new, model, key_added="placed")
-    assert (new.obs["placed_novelty"] > 3).all()
-    assert new.obs["placed_concentration"].max() < 0
-    assert new.obsm["placed"].shape == (4, 2)
-
-
-def test_a_copy_leaves_the_original_unchanged():
-    model, new = drsne.tl.fit(cells(), **QUICK), cells()[:4].copy()
-    placed = drsne.tl.transform(new, model, copy=True)
-    assert "X_drsne" in placed.obsm
-    assert "X_drsne" not in new.obsm
+    placed = drsne.tl.transform(new, model, key_added="placed", copy=True)
+    assert (placed.obs["placed_novelty"] > 3).all()
+    assert placed.obs["placed_concentration"].max() < 0
+    assert placed.obsm["placed"].shape == (4, 2)
+    assert "placed" not in new.obsm
     assert not new.uns
 
 
-@pytest.mark.parametrize("settings", [{"use_rep": "X"}, {"use_rep": "X", "n_pcs": 10}])
-def test_variables_are_matched_by_name(settings):
+@in_one_test("settings", [{"use_rep": "X"}, {"use_rep": "X", "n_pcs": 10}])
+def test_variables_are_matched_by_name(tmp_path, settings):
     adata = cells()
     adata.var["highly_variable"] = np.arange(GENES) < 60
     model = drsne.tl.fit(adata, **settings, **QUICK)
     new = adata[:5, ::-1].copy()
-    drsne.tl.transform(new, model)
+    model.save(tmp_path / "cells.drsne")
+    drsne.tl.transform(new, drsne.load(tmp_path / "cells.drsne"))
     np.testing.assert_array_equal(new.obsm["X_drsne"], model.embedding_[:5])
     new.var_names = [f"other{i}" for i in range(GENES)]
     with pytest.raises(ValueError, match=r"var_names .* are missing \('gene0'"):
@@ -113,20 +108,8 @@ def test_other_columns_are_refused():
         drsne.tl.transform(cells(), model, use_rep="X")
     with pytest.raises(ValueError, match="use_rep must be one of 'X'"):
         drsne.tl.transform(cells(n_pcs=0), model)
-
-
-def test_the_first_columns_of_more():
     model, new = drsne.tl.fit(cells(), n_pcs=5, **QUICK), cells()[:5].copy()
-    drsne.tl.transform(new, model)
-    np.testing.assert_array_equal(new.obsm["X_drsne"], model.embedding_[:5])
-
-
-def test_a_saved_model_knows_its_columns(tmp_path):
-    adata = cells()
-    model = drsne.tl.fit(adata, use_rep="X", **QUICK)
-    model.save(tmp_path / "cells.drsne")
-    new = adata[:5, ::-1].copy()
-    drsne.tl.transform(new, drsne.load(tmp_path / "cells.drsne"))
+    drsne.tl.transform(new, model)  # the first columns of more
     np.testing.assert_array_equal(new.obsm["X_drsne"], model.embedding_[:5])
 
 
