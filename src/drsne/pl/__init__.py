@@ -5,9 +5,8 @@ return the Figure. The figures do not use pyplot and do not open a window. A not
 """
 
 from drsne.pl._drawing import framed, new_figure
-from drsne.pl.compare import compare
+from drsne.pl.compare import compare, trade_off
 from drsne.pl.maps import density, embedding, fragmentation, reliability
-from drsne.pl.trade_off import trade_off
 
 __all__ = [
     "compare",

@@ -39,16 +39,6 @@ def as_numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
     return None
 
 
-def are_whole(given: Any) -> bool:
-    """Return whether a column has the type of integers, which may have missing entries in pandas."""
-    if getattr(getattr(given, "dtype", None), "kind", "") in ("i", "u"):
-        return True
-    values = np.asarray(given)
-    if values.dtype.kind == "O":
-        return all(_is(value, Integral) for value in values[~missing(values)])
-    return values.dtype.kind in "iu"
-
-
 def has_categories(given: Any) -> bool:
     """Return whether a column is a pandas categorical."""
     typed = hasattr(getattr(given, "dtype", None), "categories")
@@ -142,10 +132,14 @@ def single(n: int) -> Colors:
 
 def is_categorical(color: Any) -> bool:
     """Return whether a column holds classes: categories, text, booleans, dates, or a few whole numbers."""
-    numbers = as_numbers(np.asarray(color))
+    values = np.asarray(color)
+    numbers = as_numbers(values)
     if numbers is None or has_categories(color):
         return True
-    return are_whole(color) and len(np.unique(numbers[np.isfinite(numbers)])) <= _WHOLE_NUMBERS
+    whole = getattr(getattr(color, "dtype", values.dtype), "kind", "") in ("i", "u")  # may have missing entries
+    if values.dtype.kind == "O" and not whole:
+        whole = all(_is(value, Integral) for value in values[~missing(values)])
+    return whole and len(np.unique(numbers[np.isfinite(numbers)])) <= _WHOLE_NUMBERS
 
 
 def by_class(color: Any, cmap: Any = None) -> Colors:

@@ -109,12 +109,11 @@ def as_model(source: Any, name: str = "source") -> Any:
         )
     names = {"input_concentration_": "drsne_concentration", "concentration_": "drsne_concentration_map"}
     known: dict[str, Any] = {
-        attribute: np.asarray(source.obs[column]) for attribute, column in names.items() if column in source.obs
+        name: np.asarray(source.obs[column]) for name, column in names.items() if column in source.obs
     }
     results = source.uns.get("drsne", {})
-    stored = {f"{name}_": value for name, value in results.items()}
-    known |= {name: float(stored[name]) for name in ("contrast_", "density_weight_") if name in stored}
-    return Map(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known)
+    numbers = {f"{name}_": float(results[name]) for name in ("contrast", "density_weight") if name in results}
+    return Map(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known, **numbers)
 
 
 def map_of(source: Any, name: str = "source") -> NDArray[Any]:
@@ -145,11 +144,20 @@ def contrast_line(source: Any) -> str:
 
 def colors_of(source: Any, color: Any, n: int, cmap: Any) -> tuple[Colors, str | None]:
     """Return the colours of the points, and the title of their legend or colour bar."""
-    if isinstance(color, str) and color not in _NAMED and color in getattr(source, "obs", ()):
+    if not isinstance(color, str):
+        return given_colors(color, n, cmap, "color")
+    if color not in _NAMED and color in getattr(source, "obs", ()):
         return given_colors(source.obs[color], n, cmap, "color")
-    if isinstance(color, str):
-        return _named(source, color, cmap)
-    return given_colors(color, n, cmap, "color")
+    if color not in _NAMED:
+        hint = did_you_mean(color, _NAMED)
+        names = ", ".join(map(repr, _NAMED))
+        raise ValueError(f"color must be an array or one of {names}; got {color!r}. {hint}".rstrip())
+    if color == "concentration":
+        return _colors.by_value(concentration_of_data(source), cmap), _NAMED[color]
+    data, shown, contrast = concentrations(source)
+    if color == "map_concentration":
+        return _colors.by_value(shown, cmap), _NAMED[color]
+    return _colors.by_value(shown - target(data, shown, contrast), cmap, center=0.0), _NAMED[color]
 
 
 def given_colors(color: Any, n: int, cmap: Any, name: str) -> tuple[Colors, str | None]:
@@ -166,19 +174,6 @@ def given_colors(color: Any, n: int, cmap: Any, name: str) -> tuple[Colors, str 
     numbers = None if _colors.is_categorical(color) else as_numbers(values)
     colors = _colors.by_class(color, cmap) if numbers is None else _colors.by_value(numbers, cmap)
     return colors, None if title is None else str(title)
-
-
-def _named(source: Any, color: str, cmap: Any) -> tuple[Colors, str]:
-    if color not in _NAMED:
-        hint = did_you_mean(color, _NAMED)
-        names = ", ".join(map(repr, _NAMED))
-        raise ValueError(f"color must be an array or one of {names}; got {color!r}. {hint}".rstrip())
-    if color == "concentration":
-        return _colors.by_value(concentration_of_data(source), cmap), _NAMED[color]
-    data, shown, contrast = concentrations(source)
-    if color == "map_concentration":
-        return _colors.by_value(shown, cmap), _NAMED[color]
-    return _colors.by_value(shown - target(data, shown, contrast), cmap, center=0.0), _NAMED[color]
 
 
 def concentration_of_data(model: Any) -> NDArray[np.float64]:
