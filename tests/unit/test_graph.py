@@ -198,8 +198,9 @@ def test_rounding_below_zero_and_on_the_diagonal_is_forgiven():
     X = np.random.default_rng(0).normal(size=(20, 4))
     D = np.linalg.norm(X[:, None] - X[None], axis=2)
     expected = knn(D, 4, metric="precomputed").indices
-    np.fill_diagonal(D, 1e-4 * D.max())
-    np.testing.assert_array_equal(knn(D, 4, metric="precomputed").indices, expected)
+    for own in (1e-4, -1e-4):
+        np.fill_diagonal(D, own * D.max())
+        np.testing.assert_array_equal(knn(D, 4, metric="precomputed").indices, expected)
     D[0, 1] = D[1, 0] = -1e-17
     assert knn(D, 4, metric="precomputed").distances[0, 0] == 0.0
 
