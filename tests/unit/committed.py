@@ -79,10 +79,6 @@ def matched() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")][1:] for line in text.splitlines()[2:]]
 
 
-def number(cell: str) -> str:
-    return cell.split()[0]
-
-
 def seconds(method: str, n: int, of_cores: int = 2, cores: int = 2, threads: int = -1) -> str:
     """Return the median time of whole fits, with two digits."""
     speed = bench("speed")
@@ -176,19 +172,6 @@ def largest_errors(columns: slice) -> float:
     return 100 * max(float(one.split(" / ")[0]) for line in tested for one in line[1:][columns])
 
 
-CLIPS = ("both, 1, no clip", "both, 1, clip 0.5 %", "**both, 1**", "both, 1, clip 2 %")
-
-
-def clip_price() -> str:
-    before, now, more = (float(cell("kernel", name, 3)) for name in CLIPS[1:])
-    assert f"{before - now:.3f}" == f"{now - more:.3f}"
-    return f"{before - now:.3f}"[1:]
-
-
-def altered() -> dict[str, dict[str, float]]:
-    return json.loads((RESULTS / "densne_check.json").read_text(encoding="utf-8"))["distances_altered"]
-
-
 def small_weight(weight: str, score: str) -> str:
     (row,) = [r for r in rows("path_end") if (r["dataset"], r["seed"]) == ("mnist", 0)]
     return f"{row['maps'][weight][score]:.4f}".removeprefix("0")
@@ -236,11 +219,6 @@ def checked_errors() -> tuple[str, ...]:
     return f"{max(abs(each['bias']) for each in found):.3f}", f"{min(errors):.2f}", f"{max(errors):.2f}"
 
 
-def placing_times() -> tuple[str, ...]:
-    (row,) = [row for row in rows("new_rows_times") if row["method"] == "drsne"]
-    return f"{1e3 * row['seconds']['one']:.1f}", f"{row['seconds']['many']:.1f}"
-
-
 def readme_table() -> list[str]:
     names = ("drsne", "drsne_strong", "drsne_plain", "densmap", "scalemap", "umap", "pacmap", "densne")
     return [" | ".join(f"{mean(name, score):.3f}" for score in SIX) + " |" for name in names]
@@ -253,10 +231,6 @@ def comparison_table() -> list[str]:
     best = {score: (min if score == "fragmentation" else max)(cells) for score, cells in shown.items()}
     cells = {score: [f"**{c}**" if c == best[score] else c for c in shown[score]] for score in SIX}
     return [" | ".join(line) + " |" for line in zip(*cells.values(), strict=True)]
-
-
-def rules_table() -> list[str]:
-    return [f"| {line[0]} | {line[1]} |" for line in matched()]
 
 
 def times_table() -> list[str]:

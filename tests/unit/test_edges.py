@@ -241,7 +241,7 @@ def test_what_is_not_taken_for_similarities():
     grid = np.stack(np.meshgrid(np.arange(8.0), np.arange(8.0)), axis=-1).reshape(-1, 2)
     D = np.linalg.norm(grid[:, None] - grid[None], axis=2)
     assert not looks_like_similarities(sp.csr_matrix(np.where(D <= 1.0, D, 0.0)))
-    graph = sp.csr_matrix(np.tile([1.0, 0.5, 0.25], (3, 1)))
+    graph = sp.csr_matrix(np.tile([1.0, 0.5, 0.25], (30, 1)))
     assert looks_like_similarities(graph)
     graph.data[1] = 1.5
     assert not looks_like_similarities(graph)
