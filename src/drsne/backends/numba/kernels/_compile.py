@@ -57,6 +57,15 @@ def inlined(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, forceinline=True) if COMPILES else function
 
 
+def pasted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile ``function`` as if its body stood where it is called.
+
+    An inlined function is optimised alone first, so its sums and comparisons may be rounded in another way than those
+    of the same lines in the kernel. This is for parts of kernels whose results must not depend on how they are divided.
+    """
+    return _compiled(function, inline="always") if COMPILES else function
+
+
 class Kernel:
     """A function of one block of rows that is compiled as a loop over blocks.
 

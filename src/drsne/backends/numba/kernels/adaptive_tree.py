@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import inlined, kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel, pasted
 
 N_SUMMED = 20  # number of rows in the summary of a node (see moments)
 EXTENT = 14  # the row of the largest extent
@@ -167,7 +167,7 @@ def _target_derivatives(a, b, s, one, two, three, four):  # type: ignore[no-unty
     return wa, waa, waaa, was, wass, waas, wabs, wabb
 
 
-@inlined
+@pasted
 def _visited_2d(leaf, coordinates, scale, nodes, summed, opening, spreading, far, near):  # type: ignore[no-untyped-def]
     """Write the nodes that are far enough from a leaf and the points of the others, and return both numbers.
 
@@ -203,7 +203,7 @@ def _visited_2d(leaf, coordinates, scale, nodes, summed, opening, spreading, far
     return n_far, n_near
 
 
-@inlined
+@pasted
 def _expansion_2d(far, n_far, a, one):  # type: ignore[no-untyped-def]
     """Return the coefficients of the field of far nodes around the centre of a leaf with the mean scale ``a``.
 
@@ -318,7 +318,7 @@ def forces_2d(coordinates, scale, order, nodes, leaves, summed, constants, out, 
     partition[block] = total
 
 
-@inlined
+@pasted
 def _visited_any(leaf, scale, nodes, summed, constants, far, begin, end):  # type: ignore[no-untyped-def]
     """Write the nodes that are far enough from every point of a leaf, and the ranges of the points of the others.
 

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import inlined, kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel, pasted
 
 TINY = 2.3e-308  # smallest normal number, rounded up
 _FAR = 1e300  # placeholder for an upper bracket that is not known yet
@@ -26,7 +26,7 @@ def _rounded(x):  # type: ignore[no-untyped-def]
     return math.ldexp(np.float64(np.float32(significand)), exponent)
 
 
-@inlined
+@pasted
 def _scaled(distances, k, D):  # type: ignore[no-untyped-def]
     """Write k squared distances, shifted and scaled, and return the number of ties with the nearest, and the unit.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import inlined, kernel
+from drsne.backends.numba.kernels._compile import kernel, pasted
 
 _CHUNK = 64
 _TILE = 256, 512  # rows and columns of the products, which stay in the cache
@@ -124,7 +124,7 @@ def nearest_lists(rows, centres, out, block, lo, hi):  # type: ignore[no-untyped
                 out[start + r, c] = index[c]
 
 
-@inlined
+@pasted
 def _asked(rows, centres, home, count, at, asking, union):  # type: ignore[no-untyped-def]
     """Write which rows of a part probe each list, and return the number of the lists of the ``union``, nearest first.
 
@@ -155,7 +155,7 @@ def _asked(rows, centres, home, count, at, asking, union):  # type: ignore[no-un
     return n_union
 
 
-@inlined
+@pasted
 def _kept(order, own, k, doubt, value, names, listed, row):  # type: ignore[no-untyped-def]
     """Keep the candidates that can belong to the k nearest, without the row itself, and return their number."""
     least = k + 1

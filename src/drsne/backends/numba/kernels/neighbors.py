@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import inlined, kernel
+from drsne.backends.numba.kernels._compile import kernel, pasted
 
 _CHUNK = 64
 
@@ -251,7 +251,7 @@ def rank_sparse(Q, X, row, own, candidates, count, bounds, indices, distances, b
             distances[r, m] = np.sqrt(value[m])
 
 
-@inlined
+@pasted
 def _first_limit(coordinates, r, k, value, index):  # type: ignore[no-untyped-def]
     """Return a limit on the squared distances of the k nearest neighbours, from the adjacent points on the curve."""
     n = coordinates.shape[1]
@@ -269,7 +269,7 @@ def _first_limit(coordinates, r, k, value, index):  # type: ignore[no-untyped-de
     return np.nextafter(limit, limit + limit + 1)  # points at the initial limit are included
 
 
-@inlined
+@pasted
 def _leaves_within(leaf, box, after, height, widest, near, margin):  # type: ignore[no-untyped-def]
     """Write the leaves that are nearer to a leaf than the squared distance ``widest``, and return their number."""
     zero = margin - margin

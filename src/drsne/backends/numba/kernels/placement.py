@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import inlined, kernel
+from drsne.backends.numba.kernels._compile import inlined, kernel, pasted
 from drsne.backends.numba.kernels.fields import field
 
 ARMIJO = 1e-4  # smallest decrease of the loss, relative to the decrease along the gradient
@@ -270,7 +270,7 @@ def begin(Y, rows, shared, block, lo, hi):  # type: ignore[no-untyped-def]
                 break
 
 
-@inlined
+@pasted
 def _towards(inverse, gradient, direction):  # type: ignore[no-untyped-def]
     """Write the direction of a step, ``-inverse @ gradient``, and return its length and the slope along it."""
     length, slope = 0.0, 0.0
@@ -283,7 +283,7 @@ def _towards(inverse, gradient, direction):  # type: ignore[no-untyped-def]
     return np.sqrt(length), slope
 
 
-@inlined
+@pasted
 def _update(inverse, direction, change, product, image):  # type: ignore[no-untyped-def]
     """Update the inverse Hessian after a step in a ``direction`` with a ``change`` of the gradient (BFGS).
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from drsne.backends.numba.kernels._compile import inlined, kernel
+from drsne.backends.numba.kernels._compile import kernel, pasted
 
 
 @kernel
@@ -94,7 +94,7 @@ def moments(coordinates, first, last, centre, spread, box, block, lo, hi):  # ty
         spread[3, v], spread[4, v], spread[5, v] = xy, xz, yz
 
 
-@inlined
+@pasted
 def _visited(leaf, nodes, moments, opening, one, far, begin, end):  # type: ignore[no-untyped-def]
     """Write the nodes that are far from a leaf, and the ranges of the points of the others, and return both numbers.
 
