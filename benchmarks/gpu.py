@@ -333,18 +333,18 @@ def search(name: str, n: int, device: str, again: bool) -> None:
 
 def fit_case(case: str, n: int, device: str, again: bool) -> None:
     """Fit the data of a case, and write a row."""
-    from drsne.backends.torch import cells, steps
+    from drsne.backends.torch import kernels
 
     row = {"data": data_name(n), "n": n, "seed": 0, "device": f"{CASE}{case} on {device_name(device)}"}
     if done(row) is not None and not again:
         return
-    triton = cells.TRITON, steps.TRITON
+    triton = kernels.TRITON
     if case == "plain":
-        cells.TRITON = steps.TRITON = False
+        kernels.TRITON = False
     fit(with_copies(case, data(n)[:: max(1, n // SAMPLE)]), 0, device)
     wait(device)
     model, measured = _measured(with_copies(case, data(n)), 0, device)
-    cells.TRITON, steps.TRITON = triton
+    kernels.TRITON = triton
     row |= {"case": case, **measured, "smallest_scale": float(model.scales_.min())}
     row |= {"extent": float(np.ptp(model.embedding_, axis=0).max())}
     row |= {"kl": round(model.kl_divergence_, 4), "concentration": round(model.concentration_loss_, 4)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from drsne.backends import NeighborList, PairList, arrays
-from drsne.backends.torch import KIND, comparisons, map_neighbors, neighbors, preparation, steps
-from drsne.backends.torch.cells import compiled
-from drsne.backends.torch.kernels import FUSED
-from drsne.backends.torch.ranges import row_ranges
+from drsne.backends.torch import KIND, cells, comparisons, kernels, map_neighbors, neighbors, preparation, steps
+from drsne.backends.torch.kernels import FUSED, grid
+from drsne.backends.torch.segments import row_ranges, segment_sums, starts
 from drsne.backends.torch.tree import TorchTree, pair_dtype
 from drsne.precision import unit_scale
 
@@ -51,16 +50,15 @@ class TorchOrder:
     def pair_list(self, pairs: PairList) -> PairList:
         """Return pairs with rows in this order and points numbered accordingly."""
         counts = pairs.indptr.diff()[self._rows]
-        indptr = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
+        indptr = starts(counts)
         columns, values = torch.empty_like(pairs.columns), torch.empty_like(pairs.values)
-        starts = pairs.indptr[:-1][self._rows]
+        begin = pairs.indptr[:-1][self._rows]
         position = self._position.to(torch.int32)
-        for lo, hi, begin, end in row_ranges(indptr, _PAIRS):
-            sizes = counts[lo:hi]
-            inside = torch.arange(begin, end, device=indptr.device) - indptr[lo:hi].repeat_interleave(sizes)
-            places = starts[lo:hi].repeat_interleave(sizes) + inside
-            columns[begin:end] = position[pairs.columns[places].to(torch.int64)]
-            values[begin:end] = pairs.values[places]
+        for rows, entries, sizes in row_ranges(indptr, _PAIRS):
+            places = torch.arange(entries.start, entries.stop, device=indptr.device)
+            places += (begin[rows] - indptr[:-1][rows]).repeat_interleave(sizes)
+            columns[entries] = position[pairs.columns[places].to(torch.int64)]
+            values[entries] = pairs.values[places]
         return PairList(indptr, columns, values)
 
     def neighbor_table(self, neighbors: Tensor) -> Tensor:
@@ -79,15 +77,12 @@ class TorchBackend:
     adam_step = staticmethod(steps.adam_step)
     combined = staticmethod(steps.combined)
     moved = staticmethod(steps.moved)
+    nearest_in_map = staticmethod(map_neighbors.nearest_in_map)
+    tree = TorchTree
 
     def __init__(self, device: Any) -> None:
         self.device = torch.device(device)
         self._sent: tuple[Any, Tensor, float] | None = None  # the last data, their rows on the device, and their unit
-
-    @property
-    def tree(self) -> TorchTree:
-        """The sums over a tree of cells."""
-        return TorchTree()
 
     def received(self, values: Any) -> Tensor:
         """Return an array as a tensor on the device."""
@@ -147,51 +142,31 @@ class TorchBackend:
         self, Y: Tensor, pairs: PairList, base: float, delta: float, inverse_scales: Tensor | None
     ) -> tuple[Tensor, float | None]:
         """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
+        n = len(Y)
         if _compiled(Y) and not delta:
-            from drsne.backends.torch.kernels import attraction as kernels
-
-            n, found, places = len(Y), torch.empty_like(Y), Y
+            found, places = torch.empty_like(Y), Y
             if inverse_scales is not None:
                 u = inverse_scales[:, None].to(Y.dtype)
                 places = torch.cat((Y, u, u), dim=1)
-            kinds = n, inverse_scales is not None, _ATTRACTED, _BLOCK
-            kernels.attraction_2d[(-(-n // _ATTRACTED),)](places, *pairs, base, found, *kinds, num_warps=1, **FUSED)
+            sizes = n, inverse_scales is not None, _ATTRACTED, _BLOCK
+            program = kernels.sums.attraction_2d[grid(n, _ATTRACTED)]
+            program(places, *pairs, base, found, *sizes, num_warps=1, **FUSED)
             return found.to(torch.float64), None
         forces = torch.empty(Y.shape, dtype=torch.float64, device=Y.device)
         mass = 0.0
-        for lo, hi, a, w, u, away in self._edges(Y, pairs, base, inverse_scales):
-            a = a * w / (w + delta) if delta else a
+        for at in _edges(Y, pairs, base, inverse_scales):
+            a = pairs.values[at.entries].to(torch.float64)
+            a = a * at.w / (at.w + delta) if delta else a
             mass += float(a.sum()) if delta else 0.0
-            sizes = pairs.indptr[lo : hi + 1].diff()
-            forces[lo:hi] = torch.segment_reduce((a * u * w)[:, None] * away, "sum", lengths=sizes, axis=0)
+            forces[at.rows] = segment_sums((a * at.u * at.w)[:, None] * at.away, at.sizes)
         return forces, mass if delta else None
 
     def energy(self, Y: Tensor, pairs: PairList, base: float, delta: float, inverse_scales: Tensor | None) -> float:
         """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
         total = 0.0
-        for _, _, a, w, _, _ in self._edges(Y, pairs, base, inverse_scales):
-            total -= float((a * torch.log(w + delta)).sum())
+        for at in _edges(Y, pairs, base, inverse_scales):
+            total -= float((pairs.values[at.entries].to(torch.float64) * torch.log(at.w + delta)).sum())
         return total
-
-    def _edges(
-        self, Y: Tensor, pairs: PairList, base: float, inverse_scales: Tensor | None
-    ) -> Iterator[tuple[int, int, Tensor, Tensor, Any, Tensor]]:
-        """Yield ranges of rows with the affinities, kernels, products of inverse scales and differences of the pairs.
-
-        Differences have the type of ``Y``; everything else has double precision.
-        """
-        for lo, hi, begin, end in row_ranges(pairs.indptr, _PAIRS):
-            sizes = pairs.indptr[lo : hi + 1].diff()
-            i, j = (
-                torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
-                pairs.columns[begin:end].to(torch.int64),
-            )
-            away = (Y[i] - Y[j]).to(torch.float64)
-            u: Any = 1.0
-            if inverse_scales is not None:
-                u = (inverse_scales[i] * inverse_scales[j]).to(torch.float64)
-            w = 1.0 / (base + u * (away * away).sum(dim=1))
-            yield lo, hi, pairs.values[begin:end].to(torch.float64), w, u, away
 
     def repulsion(self, Y: Tensor, *, smoothing: float, scales: Tensor | None, precision: str) -> tuple[float, Tensor]:
         """Return the partition sum and the repulsive forces over all pairs."""
@@ -225,15 +200,12 @@ class TorchBackend:
         """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         n, m = neighbors.shape
         if _compiled(Y):
-            from drsne.backends.torch.kernels import concentration as kernels
-
-            grid = (-(-n // _ROWS),)
-            kernels.lengths_2d[grid](
-                Y, neighbors, floor, lengths, directions, n, m, _ROWS, _BLOCK, num_warps=1, **FUSED
-            )
+            sizes = n, m, _ROWS, _BLOCK
+            program = kernels.sums.lengths_2d[grid(n, _ROWS)]
+            program(Y, neighbors, floor, lengths, directions, *sizes, num_warps=1, **FUSED)
             return
-        step = max(1, _PAIRS // neighbors.shape[1])
-        for lo in range(0, len(Y), step):
+        step = max(1, _PAIRS // m)
+        for lo in range(0, n, step):
             rows = slice(lo, lo + step)
             away = Y[rows, None, :] - Y[neighbors[rows].to(torch.int64)]
             length = torch.sqrt((away * away).sum(dim=2) + floor)
@@ -244,23 +216,16 @@ class TorchBackend:
         """Write the forces on each point that come from the lengths of the points that list it."""
         slope, n = slope.to(Y.dtype), len(Y)
         if _compiled(Y):
-            from drsne.backends.torch.kernels import concentration as kernels
-
-            grid = (-(-n // _ROWS),)
-            kernels.pull_back_2d[grid](
-                Y, near.offsets, near.listed_by, slope, floor, forces, n, _ROWS, _BLOCK, num_warps=1, **FUSED
-            )
+            kinds = n, _ROWS, _BLOCK
+            program = kernels.sums.pull_back_2d[grid(n, _ROWS)]
+            program(Y, near.offsets, near.listed_by, slope, floor, forces, *kinds, num_warps=1, **FUSED)
             return
-        for lo, hi, begin, end in row_ranges(near.offsets, _PAIRS):
-            sizes = near.offsets[lo : hi + 1].diff()
-            i, j = (
-                torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
-                near.listed_by[begin:end].to(torch.int64),
-            )
+        for rows, entries, sizes in row_ranges(near.offsets, _PAIRS):
+            i, j = _points(rows, sizes), near.listed_by[entries].to(torch.int64)
             away = Y[i] - Y[j]
             length = torch.sqrt((away * away).sum(dim=1) + floor)
             pull = (slope[j] / torch.where(length > 0.0, length, 1.0))[:, None] * away
-            forces[lo:hi] = torch.segment_reduce(pull, "sum", lengths=sizes, axis=0)
+            forces[rows] = segment_sums(pull, sizes)
 
     def add_forces(self, slope: Tensor, directions: Tensor, back: Tensor, forces: Tensor) -> None:
         """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
@@ -281,39 +246,53 @@ class TorchBackend:
     def kernel_sums(self, Y: Tensor, pairs: PairList) -> tuple[Tensor, Tensor]:
         """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         near, far = (torch.empty(len(Y), dtype=torch.float64, device=Y.device) for _ in range(2))
-        for lo, hi, _, w, _, away in self._edges(Y, pairs, 1.0, None):
-            sizes = pairs.indptr[lo : hi + 1].diff()
-            near[lo:hi] = torch.segment_reduce(w, "sum", lengths=sizes, axis=0)
-            far[lo:hi] = torch.segment_reduce(w * (away * away).sum(dim=1), "sum", lengths=sizes, axis=0)
+        for at in _edges(Y, pairs, 1.0, None):
+            near[at.rows] = segment_sums(at.w, at.sizes)
+            far[at.rows] = segment_sums(at.w * (at.away * at.away).sum(dim=1), at.sizes)
         return near, far
 
     def add_kernel_forces(self, Y: Tensor, pairs: PairList, pull: Tensor, forces: Tensor) -> None:
         """Add the forces of den-SNE's density term."""
-        for lo, hi, begin, end in row_ranges(pairs.indptr, _PAIRS):
-            sizes = pairs.indptr[lo : hi + 1].diff()
-            i, j = (
-                torch.arange(lo, hi, device=Y.device).repeat_interleave(sizes),
-                pairs.columns[begin:end].to(torch.int64),
-            )
+        for rows, entries, sizes in row_ranges(pairs.indptr, _PAIRS):
+            i, j = _points(rows, sizes), pairs.columns[entries].to(torch.int64)
             away = (Y[i] - Y[j]).to(torch.float64)
             w = 1.0 / (1.0 + (away * away).sum(dim=1))
             both = (pull[i] + pull[j]).to(torch.float64)
-            forces[lo:hi] += torch.segment_reduce((w * w * both)[:, None] * away, "sum", lengths=sizes, axis=0)
-
-    def nearest_in_map(self, Y: Tensor, k: int) -> Tensor:
-        """Return the nearest neighbours of every point of a map."""
-        return map_neighbors.nearest_in_map(Y, k)
+            forces[rows] += segment_sums((w * w * both)[:, None] * away, sizes)
 
     def order(self, Y: Tensor) -> TorchOrder:
         """Return the points leaf by leaf of a tree over the map."""
-        from drsne.backends.torch.cells import structure
-
-        return TorchOrder(structure(Y[:, :3]).order)
+        return TorchOrder(cells.structure(Y[:, :3]).order)
 
 
 def _compiled(Y: Tensor) -> bool:
     """Return whether there are Triton programs for a map."""
-    return compiled(Y) and Y.shape[1] == 2
+    return kernels.compiled(Y) and Y.shape[1] == 2
+
+
+class _Edges(NamedTuple):
+    """The stored pairs (i, j) of some rows, in double precision."""
+
+    rows: slice
+    entries: slice
+    sizes: Tensor  # number of pairs of each row
+    w: Tensor  # kernel
+    u: Any  # product of the inverse scales
+    away: Tensor  # y_i - y_j
+
+
+def _edges(Y: Tensor, pairs: PairList, base: float, inverse_scales: Tensor | None) -> Iterator[_Edges]:
+    """Yield the stored pairs, some rows at a time."""
+    for rows, entries, sizes in row_ranges(pairs.indptr, _PAIRS):
+        i, j = _points(rows, sizes), pairs.columns[entries].to(torch.int64)
+        away = (Y[i] - Y[j]).to(torch.float64)
+        u = 1.0 if inverse_scales is None else (inverse_scales[i] * inverse_scales[j]).to(torch.float64)
+        yield _Edges(rows, entries, sizes, 1.0 / (base + u * (away * away).sum(dim=1)), u, away)
+
+
+def _points(rows: slice, sizes: Tensor) -> Tensor:
+    """Return the number of the row of each of its entries."""
+    return torch.arange(rows.start, rows.stop, device=sizes.device).repeat_interleave(sizes)
 
 
 def _over_all(
@@ -325,16 +304,12 @@ def _over_all(
     inverse = None if scales is None else (1.0 / scales).to(real)
     potential = torch.empty(len(points), dtype=torch.float64, device=Y.device)
     forces = torch.empty((len(points), d), dtype=torch.float64, device=Y.device)
-    if compiled(places) and d == 2 and masses is None:
-        from drsne.backends.torch.kernels import repulsion as kernels
-
+    if _compiled(places) and masses is None:
         sums = torch.empty((3, len(points)), dtype=real, device=Y.device)
-        u = places if inverse is None else inverse
         targets, sources = (_TARGETS, _SOURCES) if len(points) >= _MANY else _OF_FEW
-        grid = (-(-len(points) // targets),)
-        kernels.repulsion_2d[grid](
-            places, u, points, base, sums, len(points), n, inverse is not None, targets, sources, num_warps=4, **FUSED
-        )
+        sizes = len(points), n, inverse is not None, targets, sources
+        program = kernels.sums.repulsion_2d[grid(len(points), targets)]
+        program(places, places if inverse is None else inverse, points, base, sums, *sizes, num_warps=4, **FUSED)
         return sums[0].to(torch.float64), sums[1:].T.to(torch.float64)
     step = max(1, _ALL_PAIRS // n)
     for lo in range(0, len(points), step):

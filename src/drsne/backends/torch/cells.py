@@ -1,114 +1,38 @@
-"""Cells of a map for sums over a tree, and the pairs of cells that are summed.
+"""The cells of a map: its points divided into leaves, and leaves joined to larger cells.
 
 Points are sorted so that every leaf is a run of 32 points, and every other node a run of 4 nodes of the level below.
-All levels then have a known size, and every step is a sort or a sum over the rows of an array. A leaf with points of
-several groups of the map is much wider than others, and almost all leaves are near to it. Such wide leaves are divided
-into parts at the gaps between their points. The parts are nodes too, numbered after the leaves.
+All levels then have a known size, and every step is a sort or a sum over the rows of an array. Cells are halved at the
+medians of their widest sides until they are leaves. A Triton program divides each small cell at once. Large cells of
+large maps are halved by programs that count how many coordinates are below a value, because sorting them would take
+much longer.
+
+A leaf with points of several groups of the map is much wider than others, and almost all leaves are near to it. Such
+wide leaves are divided into parts at the gaps between their points. The parts are nodes too, numbered after the leaves.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from drsne.backends.torch import division, wide_leaves
-from drsne.backends.torch.division import LEAF
+from drsne.backends.torch import kernels
 from drsne.backends.torch.kernels import ROUNDED
 
+LEAF = 32  # number of points in a leaf
 FAN = 4  # number of nodes in a node of the next level
-N_SUMMED = 16  # number of columns in the summary of a node
-X, Y, B, XX, YY, XY, XB, YB, BB, COUNT, EXTENT, SPREAD = range(12)  # the columns that are used
-_HEIGHT = 0.5  # length, in units of the map, that corresponds to a factor e of the scales
-_VISITED, _VISITORS = 64, 8192  # number of nodes that a program visits at the same time, and number of programs
-_WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
-_CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
-WIDE_WALK = 4.0  # extent of a leaf or a part, relative to the mean, above which several programs list its cells
-_SUMMED_TOGETHER = 32  # largest number of near leaves that are summed together
 TOP = 64  # largest number of nodes in the highest level, a power of two
-LEAVES = 1024  # number of leaves that a program lists or measures at the same time
-# The largest number of evaluations with the same lists, the largest change of the extent of the map, and the extent
-# below which the kernel is the same everywhere.
-_LISTED_USES, _LISTED_GROWTH, _SMALL = 8, 1.1, 0.02
-# A leaf has grown much if its extent exceeds a multiple of the old one by a share of its scale. Lists are made again if
-# more than a share of the leaves has.
-LEAF_GROWTH, LEAF_SLACK, _MOST_STRETCHED = 1.5, 0.3, 0.005
-_PAIRS = 2**25  # largest number of pairs of cells that are compared at a time
-
-
-TRITON = importlib.util.find_spec("triton") is not None
-
-
-def compiled(values: Tensor) -> bool:
-    """Return whether there are Triton programs for these values. Without Triton, plain PyTorch is used."""
-    return bool(TRITON and values.is_cuda and values.dtype in (torch.float32, torch.float64))
-
-
-class Lists(NamedTuple):
-    """The cells that each leaf visits: ``cells[start[i]:start[i + 1]]`` are those of leaf i."""
-
-    start: Tensor
-    cells: Tensor
-
-
-class Pieces(NamedTuple):
-    """Pieces of the lists of near leaves, which are summed separately, because some leaves have very many."""
-
-    leaf: Tensor  # the leaf of each piece
-    start: Tensor  # where the piece begins in the list of near leaves
-    end: Tensor
-    of_leaf: Tensor  # pieces of_leaf[i] to of_leaf[i + 1] are those of leaf i
-
-    @classmethod
-    def of(cls, near: Lists, *, compiled: bool) -> Pieces:
-        """Divide lists into pieces of a limited length. A Triton program writes some more pieces, which are empty."""
-        if compiled:
-            return cls._written(near)
-        counts = -(near.start.diff() // -_SUMMED_TOGETHER)
-        of_leaf = torch.nn.functional.pad(counts.cumsum(0), (1, 0))
-        leaf = torch.arange(len(counts), device=counts.device).repeat_interleave(counts, output_size=int(of_leaf[-1]))
-        start = near.start[leaf] + (torch.arange(len(leaf), device=leaf.device) - of_leaf[leaf]) * _SUMMED_TOGETHER
-        return cls(leaf, start, torch.minimum(start + _SUMMED_TOGETHER, near.start[leaf + 1]), of_leaf)
-
-    @classmethod
-    def _written(cls, near: Lists) -> Pieces:
-        """Return the pieces that a Triton program writes."""
-        from drsne.backends.torch.kernels.visits import pieces
-
-        n_leaves, device = len(near.start) - 1, near.start.device
-        # There are at most this many pieces. To know their number, the host would have to wait for the device.
-        most = len(near.cells) // _SUMMED_TOGETHER + n_leaves
-        found = cls(*(torch.empty(size, dtype=torch.int64, device=device) for size in (most, most, most, n_leaves + 1)))
-        pieces[(-(-n_leaves // LEAVES),)](near.start, *found, n_leaves, most, _SUMMED_TOGETHER, LEAVES, **ROUNDED)
-        return found
-
-
-@dataclass
-class KeptLists:
-    """The far nodes and near leaves of every leaf, which are used for a few evaluations."""
-
-    far: Lists
-    near: Lists
-    pieces: Pieces
-    opening: float
-    extent: float  # extent of the map for which they were made
-    leaves: Tensor  # extents of the leaves for which they were made
-    uses: int = 0
-
-    def stretched(self, sizes: Tensor) -> Tensor:
-        """Return the share of the leaves that have grown much since the lists were made, on the device."""
-        extents, scales = sizes
-        return (extents > LEAF_GROWTH * self.leaves + LEAF_SLACK * scales).to(sizes.dtype).mean()
-
-    def valid(self, opening: float, extent: float, stretched: float) -> bool:
-        """Return whether the lists can be used for a map of this extent, in which some leaves have grown."""
-        alike = max(extent, self.extent) <= max(_LISTED_GROWTH * min(extent, self.extent), _SMALL)
-        return opening == self.opening and self.uses < _LISTED_USES and alike and stretched <= _MOST_STRETCHED
+_WIDE = 2.0  # extent of a leaf, relative to the mean, above which it is divided into parts
+CUTS = 2  # number of times that a wide leaf and its parts are cut in two, which makes at most FAN parts
+SMALL_CELL = 1024  # number of points in the cells that are divided again
+_COUNTED_FROM = 2**22  # smallest number of points for which large cells are halved by counting
+_BLOCK = 2048  # number of points in a program that counts
+_BINS = 2048  # number of bins of a histogram, which sorts by 11 of 33 bits
+_SHIFTS = (22, 11, 0)
 
 
 class Runs(NamedTuple):
@@ -129,7 +53,7 @@ class Structure:
     n: int  # number of points
     levels: list[int]  # number of nodes in each level, leaves first
     runs: Runs
-    kept: KeptLists | None = None
+    kept: Any = None  # the lists that are used for a few evaluations
 
     @property
     def order(self) -> Tensor:
@@ -139,10 +63,7 @@ class Structure:
     @property
     def offsets(self) -> list[int]:
         """The number of the first node of each level."""
-        starts = [0]
-        for size in self.levels[:-1]:
-            starts.append(starts[-1] + size)
-        return starts
+        return [0, *accumulate(self.levels[:-1])]
 
     @property
     def n_leaves(self) -> int:
@@ -159,23 +80,6 @@ class Structure:
         return torch.cat((nodes[: self.n_leaves], nodes[self.n_leaves + self.n_above :]))
 
 
-class Cells(NamedTuple):
-    """A structure with the points in its order and the summaries of its nodes."""
-
-    structure: Structure
-    points: Tensor  # x, y, scale and mass of the points leaf by leaf, (4, n)
-    summed: Tensor  # (nodes, 16)
-    sizes: Tensor  # extents and scales of the leaves and of the parts of wide ones, (2, leaves)
-    extent: float  # extent of the map
-    leaves: float  # mean extent of the leaves and of the parts of wide ones
-    stretched: float  # share of the leaves that have grown much since their lists were made
-    n_walks: int = 0  # number of walks in which Triton programs list cells
-
-    def leaf_extent(self) -> float:
-        """Return the mean extent of the leaves relative to that of the map, because a growing map keeps its cells."""
-        return self.leaves / self.extent if self.extent > 0.0 else 0.0
-
-
 def structure(places: Tensor, last: Structure | None = None) -> Structure:
     """Return a division of points (n, d) into cells, each of which is divided at the median of its widest side.
 
@@ -188,8 +92,8 @@ def structure(places: Tensor, last: Structure | None = None) -> Structure:
     whole = LEAF << max(0, (n_leaves - 1).bit_length())
     slots, size = torch.arange(whole, device=places.device), whole
     if last is not None:
-        slots, size = last.slots, min(whole, division.SMALL_CELL)
-    slots, extents = division.divided(places, slots, size, compiled=compiled(places))
+        slots, size = last.slots, min(whole, SMALL_CELL)
+    slots, extents = _leaves(places, slots, size)
     levels = [n_leaves]
     while levels[-1] > TOP:
         levels.append(-(-levels[-1] // FAN))
@@ -202,15 +106,14 @@ def _with_parts(places: Tensor, slots: Tensor, extents: Tensor) -> tuple[Tensor,
     extent = extents[: len(places) // LEAF]  # a last leaf with fewer points is never divided
     wide = torch.nonzero(extent > _WIDE * extent.mean())[:, 0]
     begin = LEAF * wide[:, None]
-    if compiled(places):
-        from drsne.backends.torch.kernels.cells import cut
-
-        sizes = torch.empty((len(wide), 2**_CUTS), dtype=torch.int32, device=slots.device)
+    if kernels.compiled(places):
+        sizes = torch.empty((len(wide), 2**CUTS), dtype=torch.int32, device=slots.device)
         if len(wide):
-            cut[(len(wide),)](places, slots, wide, sizes, places.shape[1], _CUTS, LEAF, num_warps=1, **ROUNDED)
+            program = kernels.cells.cut[(len(wide),)]
+            program(places, slots, wide, sizes, places.shape[1], CUTS, LEAF, num_warps=1, **ROUNDED)
     else:
         inside = slots.view(-1, LEAF)[wide]
-        order, sizes = wide_leaves.divided(places[inside].permute(2, 0, 1), _CUTS)
+        order, sizes = parts(places[inside].permute(2, 0, 1), CUTS)
         slots = slots.clone()
         slots.view(-1, LEAF)[wide] = slots[begin + order]
     first_of_leaves, count_of_leaves = _leaf_runs(len(places), slots.device)
@@ -229,115 +132,111 @@ def _leaf_runs(n: int, device: torch.device) -> tuple[Tensor, Tensor]:
     return first, (n - first).clamp(max=LEAF)
 
 
-def raised(Y: Tensor, scales: Tensor) -> Tensor:
-    """Return the points of a map with their log scales as a further coordinate, in which cells are divided too."""
-    return torch.cat((Y, _HEIGHT * torch.log(scales)[:, None]), dim=1)
+def _leaves(places: Tensor, slots: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return the points in the order of their leaves, and the largest extent of every leaf.
 
-
-def lists(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lists]:
-    """Return the far nodes and the near leaves of each leaf.
-
-    A node is far enough from a leaf if ``(e + e')^2 + spreading a b ((Db/b)^2 + (Da/a)^2)`` is at most ``opening``
-    times ``a b + distance^2``, where e and e' are the extents of the node and the leaf, and Da and Db the extents of
-    their scales. In place of a wide leaf, its parts are in the lists and have lists. Near leaves are given by their
-    numbers among the leaves and parts.
+    ``places`` (n, d) are in single precision. ``slots`` are the points by cells of this ``size``, and numbers from n on
+    that fill the last cells. These stand for the upper corner of the map, which stays behind all points.
     """
-    if compiled(found.points):
-        return _visited(found, opening, spreading)
-    at, summed = found.structure, found.summed
-    spread = (summed[:, SPREAD] / summed[:, B]) ** 2
-    place = torch.stack((summed[:, X], summed[:, Y], summed[:, B], summed[:, EXTENT], spread), dim=1)
-    device, inside = summed.device, _inside(at).to(torch.int64)
-    of_leaves = at.of_leaves(place)
-    far: list[tuple[Tensor, Tensor]] = []
-    near: list[tuple[Tensor, Tensor]] = []
-    children = torch.arange(FAN, device=device)
-    leaves = torch.nonzero(at.runs.own > 0)[:, 0]
-    for own in leaves.split(max(1, _PAIRS // 1024)):
-        leaf = own.repeat_interleave(at.levels[-1])
-        node = (at.offsets[-1] + torch.arange(at.levels[-1], device=device)).repeat(len(own))
-        while len(leaf):
-            p, q = of_leaves[leaf], place[node]
-            h = p[:, 2] * q[:, 2]
-            away = p[:, :2] - q[:, :2]
-            extent = p[:, 3] + q[:, 3]
-            accepted = extent * extent + spreading * h * (p[:, 4] + q[:, 4]) <= opening * (h + (away * away).sum(dim=1))
-            far.append((leaf[accepted], node[accepted]))
-            leaf, node = leaf[~accepted], node[~accepted]
-            first, count = inside[node].T
-            last = count == 0
-            near.append((leaf[last], torch.where(node < at.n_leaves, node, node - at.n_above)[last]))
-            there = children < count[:, None]
-            leaf, node = leaf[:, None].expand(-1, FAN)[there], (first[:, None] + children)[there]
-    return tuple(_grouped(each, len(of_leaves)) for each in (far, near))  # type: ignore[return-value]
+    compiled = kernels.compiled(places)
+    corner = places.amax(dim=0)
+    small = min(size, SMALL_CELL)
+    if size > small:
+        halve = counted if compiled and len(slots) >= _COUNTED_FROM else halved
+        slots, _ = halve(_values(places, corner, slots), slots, size, small)
+    if compiled:
+        found, extents = torch.empty_like(slots), places.new_empty(len(slots) // LEAF)
+        sizes = *places.shape, small // LEAF, LEAF
+        program = kernels.cells.divide[(len(slots) // small,)]
+        program(places, corner, slots, found, extents, *sizes, num_warps=4, **ROUNDED)
+        return found, extents
+    # The order within both halves stays as it was, as in the Triton program.
+    slots, values = halved(_values(places, corner, slots), slots, small, LEAF, in_order=True)
+    leaves = values.reshape(len(values), -1, LEAF)
+    return slots, (leaves.amax(dim=2) - leaves.amin(dim=2)).amax(dim=0)
 
 
-def _visited(found: Cells, opening: float, spreading: float) -> tuple[Lists, Lists]:
-    """Return the far nodes and near leaves of each leaf by Triton programs, which count them first.
+def _values(places: Tensor, corner: Tensor, slots: Tensor) -> Tensor:
+    """Return the coordinates of the points in the order of the slots, (d, slots)."""
+    filled = corner[:, None].repeat(1, len(slots))
+    filled[:, : len(places)] = places.T
+    return filled[:, slots]
 
-    Leaves that are much wider than others visit very many cells, so there is a walk for each node of the highest level.
+
+def halved(values: Tensor, slots: Tensor, size: int, until: int, *, in_order: bool = False) -> tuple[Tensor, Tensor]:
+    """Return slots and values after cells were sorted and halved until they have ``until`` points.
+
+    With ``in_order``, the order within both halves of a cell stays as it was.
     """
-    from drsne.backends.torch.kernels import visits as kernels
-
-    at, device, n_walks = found.structure, found.points.device, found.n_walks
-    n_top, n_nodes, n_leaves, runs = at.levels[-1], len(found.summed), len(at.runs.first), at.runs
-    known = _inside_levels(tuple(at.levels), device)
-    place = torch.empty((n_nodes, 8), dtype=found.summed.dtype, device=device)
-    walks = torch.empty((n_walks, 3), dtype=torch.int32, device=device)
-    kernels.tables[(-(-n_nodes // LEAVES),)](
-        *(found.summed, known, runs.own, runs.wide, place),
-        *(at.n_leaves, len(known), len(runs.wide), 2**_CUTS, N_SUMMED, LEAVES),
-        **ROUNDED,
-    )
-    of_leaf = torch.empty(n_leaves + 1, dtype=torch.int64, device=device)
-    kernels.begin[(-(-n_leaves // LEAVES),)](
-        *(found.sizes, runs.own, WIDE_WALK, found.leaves, walks, of_leaf),
-        *(at.offsets[-1], n_top, n_leaves, at.n_leaves, at.n_above, LEAVES),
-        **ROUNDED,
-    )
-    # While nodes of one level are on a stack, those of higher levels stay there, so each level adds at most FAN - 1
-    # nodes for each one that is taken. The parts of wide leaves are one more level.
-    height = n_top + FAN * _VISITED * (len(at.levels) + 1)
-    programs = min(n_walks, _VISITORS)
-    stacks = torch.empty(programs * height, dtype=torch.int32, device=device)
-    counts = torch.empty((2, n_walks + 1), dtype=torch.int64, device=device)
-    fixed = place, opening, spreading, walks, stacks
-    sizes = n_walks, at.n_leaves, at.n_above, height, FAN, _VISITED
-    # Both programs must decide alike, so products and sums are not fused: that could differ between the two.
-    kernels.visit[(programs,)](*fixed, *counts, *counts, *sizes, False, num_warps=1, **ROUNDED)
-    starts = counts.cumsum(dim=1)
-    far, near = (torch.empty(count, dtype=torch.int32, device=device) for count in starts[:, -1].tolist())
-    kernels.visit[(programs,)](*fixed, *starts, far, near, *sizes, True, num_warps=1, **ROUNDED)
-    starts = starts[:, of_leaf].contiguous()
-    return Lists(starts[0], far), Lists(starts[1], near)
+    while size > until:
+        inside = values.reshape(len(values), -1, size)
+        widest = (inside.amax(dim=2) - inside.amin(dim=2)).argmax(dim=0)
+        key = inside.gather(0, widest[None, :, None].expand(1, -1, size))[0]
+        order = key.sort(dim=1, stable=True).indices
+        if in_order:
+            order = order.reshape(len(key), 2, -1).sort(dim=2).values.reshape(order.shape)
+        first = torch.arange(0, len(slots), size, device=slots.device)[:, None]
+        moved = (order + first).reshape(-1)
+        slots, values = slots[moved], values[:, moved]
+        size //= 2
+    return slots, values
 
 
-def _inside(at: Structure) -> Tensor:
-    """Return the first node inside each node and the number of nodes inside it, (nodes, 2)."""
-    wide, parts = at.runs.wide, 2**_CUTS
-    known = _inside_levels(tuple(at.levels), wide.device)
-    found = torch.nn.functional.pad(known, (0, 0, 0, parts * len(wide)))
-    found[wide, 0] = len(known) + parts * torch.arange(len(wide), dtype=torch.int32, device=wide.device)
-    found[wide, 1] = parts
-    return found
+def counted(values: Tensor, slots: Tensor, size: int, until: int) -> tuple[Tensor, Tensor]:
+    """Return the same as :func:`halved` with ``in_order``, by Triton programs that count. Cells have whole blocks."""
+    programs, device, (d, whole) = kernels.cells, values.device, values.shape
+    blocks = whole // _BLOCK
+    values = values.contiguous()
+    while size > until:
+        n_cells = whole // size
+        bounds = torch.empty((blocks, d, 2), dtype=values.dtype, device=device)
+        programs.bounds[(blocks,)](values, bounds, whole, d, _BLOCK, **ROUNDED)
+        bounds = bounds.reshape(n_cells, -1, d, 2)
+        axis = (bounds[..., 1].amax(dim=1) - bounds[..., 0].amin(dim=1)).argmax(dim=1).to(torch.int32)
+        median = torch.zeros(n_cells, dtype=torch.int64, device=device)
+        left = torch.full_like(median, size // 2)
+        for shift in _SHIFTS:
+            bins = torch.empty((blocks, _BINS), dtype=torch.int32, device=device)
+            programs.histogram[(blocks,)](values, axis, median, bins, whole, size, shift, _BLOCK, _BINS, **ROUNDED)
+            reached = bins.reshape(n_cells, -1, _BINS).sum(dim=1).cumsum(dim=1)
+            found = (reached < left[:, None]).sum(dim=1, keepdim=True)
+            left = left - torch.nn.functional.pad(reached, (1, 0)).gather(1, found)[:, 0]
+            median = median * _BINS + found[:, 0]
+        # ``left`` of the points at the median belong to the lower half.
+        counts = torch.empty((blocks, 2), dtype=torch.int32, device=device)
+        programs.count[(blocks,)](values, axis, median, counts, whole, size, _BLOCK, **ROUNDED)
+        less, equal = counts.reshape(n_cells, -1, 2).unbind(dim=2)
+        before = equal.cumsum(dim=1) - equal
+        taken = torch.minimum((left[:, None] - before).clamp(min=0), equal)
+        lower = less + taken
+        begin = (lower.cumsum(dim=1) - lower).reshape(-1)
+        new_values, new_slots = torch.empty_like(values), torch.empty_like(slots)
+        programs.part[(blocks,)](
+            *(values, slots, axis, median, taken.reshape(-1), begin, new_values, new_slots, whole, size, d, _BLOCK),
+            **ROUNDED,
+        )
+        values, slots, size = new_values, new_slots, size // 2
+    return slots, values
 
 
-@lru_cache(maxsize=2)
-def _inside_levels(levels: tuple[int, ...], device: torch.device) -> Tensor:
-    """Return the same for the nodes of the levels."""
-    none, start = torch.zeros(levels[0], dtype=torch.int32, device=device), 0
-    first, count = [none], [none]
-    for below, size in pairwise(levels):
-        numbers = FAN * torch.arange(size, dtype=torch.int32, device=device)
-        first.append(start + numbers)
-        count.append((below - numbers).clamp(max=FAN))
-        start += below
-    return torch.stack((torch.cat(first), torch.cat(count)), dim=1).contiguous()
+def parts(values: Tensor, cuts: int) -> tuple[Tensor, Tensor]:
+    """Return an order of the points of each leaf in which its parts follow each other, and the sizes of the parts.
 
-
-def _grouped(pairs: list[tuple[Tensor, Tensor]], n_leaves: int) -> Lists:
-    """Return pairs of leaves and cells, sorted by leaf."""
-    leaf, cell = (torch.cat(parts) for parts in zip(*pairs, strict=True))
-    leaf, by_leaf = torch.sort(leaf.to(torch.int32), stable=True)
-    bounds = torch.arange(n_leaves + 1, device=leaf.device, dtype=torch.int32)
-    return Lists(torch.searchsorted(leaf, bounds), cell[by_leaf].to(torch.int32))
+    ``values`` are the coordinates (d, leaves, points). A leaf, and then each of its parts, is cut in two at the largest
+    gap along any axis, ``cuts`` times in all. A part of points that coincide is not cut, so some parts may be empty.
+    """
+    part = torch.zeros(values.shape[1:], dtype=torch.int64, device=values.device)
+    for cut in range(cuts):
+        numbers = torch.arange(2**cut, device=values.device)
+        member = part[:, None, :] == numbers[None, :, None]  # (leaves, parts, points)
+        inside = torch.where(member, values[:, :, None, :], torch.inf)
+        along = inside.sort(dim=3).values
+        gaps = torch.where(along[..., 1:] < torch.inf, along.diff(dim=3), -1.0)
+        largest = gaps.max(dim=3)  # (d, leaves, parts)
+        axis = largest.values.argmax(dim=0, keepdim=True)
+        before = largest.indices.gather(0, axis)[..., None]  # the last point below the gap
+        axis = axis[..., None].expand(1, -1, -1, values.shape[2])
+        above = inside.gather(0, axis)[0] > along.gather(0, axis)[0].gather(2, before[0])
+        part = 2 * part + (above & member).any(dim=1)
+    sizes = (part[:, :, None] == torch.arange(2**cuts, device=values.device)).sum(dim=1)
+    return part.sort(dim=1, stable=True).indices, sizes

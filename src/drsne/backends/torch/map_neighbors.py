@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from drsne.backends.torch import cells
-from drsne.backends.torch.cells import FAN, Structure
-from drsne.backends.torch.division import LEAF
+from drsne.backends.torch.cells import FAN, LEAF, Structure
+from drsne.backends.torch.lists import Lists, grouped
+from drsne.backends.torch.segments import starts
 
 _FEW = 8192  # number of points below which all distances are computed
 _LARGEST_TREE = 3  # largest number of dimensions of a map that is divided into cells
@@ -36,23 +37,20 @@ def nearest_in_map(Y: Tensor, k: int) -> Tensor:
         return _by_all_distances(Y, k)
     at = cells.structure(Y)
     places = torch.stack([each[at.order] for each in Y.T])  # (d, n), because rows of two numbers are slow to gather
-    candidates = _candidate_leaves(places, at, k)
-    return _nearest_among(places, at, candidates, k)
+    return _nearest_among(places, at, _candidate_leaves(places, at, k), k)
 
 
 def _by_all_distances(Y: Tensor, k: int) -> Tensor:
     n = len(Y)
     out = torch.empty((n, k), dtype=torch.int32, device=Y.device)
-    step = max(1, _DISTANCES[Y.device.type] // n)
-    for lo in range(0, n, step):
-        rows = torch.arange(lo, min(n, lo + step), device=Y.device)
+    for rows in torch.arange(n, device=Y.device).split(max(1, _DISTANCES[Y.device.type] // n)):
         square = _squares(Y[rows].T[:, None], Y.T[:, None])[0]
         square[torch.arange(len(rows), device=Y.device), rows] = torch.inf
         out[rows] = square.topk(k, dim=1, largest=False).indices.to(torch.int32)
     return out
 
 
-def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
+def _candidate_leaves(places: Tensor, at: Structure, k: int) -> Lists:
     """Return the leaves that may hold neighbours of the points of each leaf.
 
     A first bound of the distance of the k-th neighbour comes from the points around the leaf in the order of the tree.
@@ -62,9 +60,7 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
     while run < 2 * k:
         run *= 2
     reach = torch.empty(at.n_leaves, dtype=places.dtype, device=device)
-    step = max(1, _DISTANCES[device.type] // (LEAF * run))
-    for lo in range(0, at.n_leaves, step):
-        leaf = torch.arange(lo, min(at.n_leaves, lo + step), device=device)
+    for leaf in torch.arange(at.n_leaves, device=device).split(max(1, _DISTANCES[device.type] // (LEAF * run))):
         begin = (leaf * LEAF // run * run).clamp(max=n - run)
         own = places[:, (leaf[:, None] * LEAF + torch.arange(LEAF, device=device)).clamp(max=n - 1)]
         others = places[:, begin[:, None] + torch.arange(run, device=device)]
@@ -75,9 +71,7 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
     offsets, top = at.offsets, len(at.levels) - 1
     children = torch.arange(FAN, device=device)
     found = []
-    chunk = 2**15
-    for begin_leaf in range(0, at.n_leaves, chunk):
-        own = torch.arange(begin_leaf, min(at.n_leaves, begin_leaf + chunk), device=device)
+    for own in torch.arange(at.n_leaves, device=device).split(2**15):
         leaf = own.repeat_interleave(at.levels[top])
         node = (offsets[top] + torch.arange(at.levels[top], device=device)).repeat(len(own))
         for level in range(top, -1, -1):
@@ -92,7 +86,7 @@ def _candidate_leaves(places: Tensor, at: Structure, k: int) -> cells.Lists:
                 there = below < at.levels[level - 1]
                 leaf, node = leaf.repeat_interleave(FAN)[there], offsets[level - 1] + below[there]
         found.append((leaf, node))
-    return cells._grouped(found, at.n_leaves)
+    return grouped(found, at.n_leaves)
 
 
 def _boxes(places: Tensor, at: Structure) -> tuple[Tensor, Tensor]:
@@ -161,7 +155,7 @@ class MapIndex(NamedTuple):
         square, by_square = best.values.gather(-1, by_name).sort(stable=True)
         return square[..., :k].sqrt(), names.gather(-1, by_square[..., :k])
 
-    def _candidates(self, own: Tensor, k: int) -> cells.Lists:
+    def _candidates(self, own: Tensor, k: int) -> Lists:
         """Return the leaves that may hold the neighbours of the places of each tile, (d, tiles, LEAF).
 
         All k neighbours of a place are within its largest distance from a run of leaves with k points.
@@ -181,39 +175,38 @@ class MapIndex(NamedTuple):
             close = (gap * gap).sum(dim=0) <= reach[:, None]
             leaves.append(torch.nonzero(close)[:, 1])
             counts.append(close.sum(dim=1))
-        start = torch.nn.functional.pad(torch.cat(counts).cumsum(0), (1, 0))
-        return cells.Lists(start, torch.cat(leaves))
+        return Lists(starts(torch.cat(counts)), torch.cat(leaves))
 
 
-def _batches(places: Tensor, candidates: cells.Lists) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _batches(places: Tensor, candidates: Lists) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Yield leaves that are searched together, their candidate leaves, and the places of the points in these.
 
-    Leaves with similar numbers of candidates are searched together. Missing points are infinitely far away.
+    Leaves with similar numbers of candidates are searched together.
     """
-    d, n = places.shape
-    device = places.device
-    n_leaves = -(-n // LEAF)
-    blocks = torch.nn.functional.pad(places, (0, n_leaves * LEAF - n), value=torch.inf).reshape(d, -1, LEAF)
+    blocks, device = _blocks(places), places.device
     counts = candidates.start.diff()
     sorted_counts, by_count = torch.sort(counts, stable=True)
     sizes = sorted_counts.tolist()
     lo = 0
     while lo < len(sizes):
-        hi = _last_of_batch(sizes, lo, _DISTANCES[device.type])
+        hi = bisect_right(sizes, max(sizes[lo] * 5 // 4, sizes[lo] + 2))
+        hi = min(hi, lo + max(1, _DISTANCES[device.type] // (sizes[hi - 1] * LEAF * LEAF)))
         most, leaf = sizes[hi - 1], by_count[lo:hi]
         column = torch.arange(most, device=device)
         there = column < counts[leaf][:, None]
         listed = candidates.cells[(candidates.start[leaf][:, None] + column).clamp(max=len(candidates.cells) - 1)]
         listed = listed.to(torch.int64)
-        yield leaf, listed, blocks[:, listed].masked_fill_(~there[:, :, None], torch.inf).reshape(d, len(leaf), -1)
+        yield (
+            leaf,
+            listed,
+            blocks[:, listed].masked_fill_(~there[:, :, None], torch.inf).flatten(2),
+        )
         lo = hi
 
 
-def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: int) -> Tensor:
+def _nearest_among(places: Tensor, at: Structure, candidates: Lists, k: int) -> Tensor:
     """Return the nearest neighbours of the points of each leaf among the points of its candidate leaves."""
-    d, n = places.shape
-    device = places.device
-    blocks = torch.nn.functional.pad(places, (0, at.n_leaves * LEAF - n), value=torch.inf).reshape(d, -1, LEAF)
+    blocks, n, device = _blocks(places), places.shape[1], places.device
     out = torch.empty((at.n_leaves * LEAF, k), dtype=torch.int32, device=device)
     lanes = torch.arange(LEAF, device=device)
     for leaf, listed, others in _batches(places, candidates):
@@ -231,6 +224,11 @@ def _nearest_among(places: Tensor, at: Structure, candidates: cells.Lists, k: in
     return result
 
 
+def _blocks(places: Tensor) -> Tensor:
+    """Return the places of the points of each leaf, (d, leaves, LEAF). Missing points are infinitely far away."""
+    return torch.nn.functional.pad(places, (0, -places.shape[1] % LEAF), value=torch.inf).reshape(len(places), -1, LEAF)
+
+
 def _squares(own: Tensor, others: Tensor) -> Tensor:
     """Return the squared distances (b, m, k) of points (d, b, m) and (d, b, k)."""
     square: Any = None
@@ -238,9 +236,3 @@ def _squares(own: Tensor, others: Tensor) -> Tensor:
         away = mine[:, :, None] - other[:, None, :]
         square = away.mul_(away) if square is None else square.addcmul_(away, away)
     return square
-
-
-def _last_of_batch(sizes: list[int], lo: int, most: int) -> int:
-    """Return the end of a batch of leaves with at most so many distances, and whose sizes differ little."""
-    hi = bisect_right(sizes, max(sizes[lo] * 5 // 4, sizes[lo] + 2))
-    return min(hi, lo + max(1, most // (sizes[hi - 1] * LEAF * LEAF)))

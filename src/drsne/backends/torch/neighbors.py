@@ -15,6 +15,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from drsne.backends.torch.segments import segment_sums
+
 _GROUPS = (8, 64)  # least and largest number of rows in a group: only the nearest groups are searched row by row
 _EXTRA = 8  # number of neighbours that are kept in addition until distances are exact
 _BLOCK = 2**28  # largest number of distances in memory
@@ -59,8 +61,7 @@ def nearest(X: Tensor, k: int) -> Found:
 
     ``X`` has double precision, the mean 0 and values up to about 1.
     """
-    numbers = torch.linspace(0, len(X) - 1, min(len(X), _CHECKED), device=X.device, dtype=torch.float64)
-    rows = numbers.to(torch.int64).unique()
+    rows = _spread(len(X), min(len(X), _CHECKED), X.device).unique()
     _, reach = exact(X, k, X, rows)
 
     def recall(distances: Tensor) -> float:
@@ -151,11 +152,11 @@ class _Lists(NamedTuple):
         sample = X[_spread(len(X), min(len(X), _TRAINED * count), X.device)]
         centres = sample[_spread(len(sample), count, X.device)].clone()
         for _ in range(_ROUNDS):
-            label, by_label = torch.sort(_closest(sample, centres), stable=True)
+            label, by_label = torch.sort(_closest(sample, centres)[:, 0], stable=True)
             sizes = torch.bincount(label, minlength=count)
-            means = torch.segment_reduce(sample[by_label], "sum", lengths=sizes, axis=0) / sizes.clamp(min=1)[:, None]
+            means = segment_sums(sample[by_label], sizes) / sizes.clamp(min=1)[:, None]
             centres = torch.where(sizes[:, None] > 0, means, centres)
-        label, order = torch.sort(_closest(X, centres), stable=True)
+        label, order = torch.sort(_closest(X, centres)[:, 0], stable=True)
         bounds = torch.searchsorted(label, torch.arange(count + 1, device=X.device))
         return cls(centres, order, bounds.tolist())
 
@@ -165,7 +166,7 @@ class _Lists(NamedTuple):
         """Return the neighbours of ``rows``, or of every row, in the ``probes`` lists around the list of each row."""
         n, device = len(X), X.device
         probes = min(probes, len(self.centres))
-        around = _closest_several(self.centres, probes).tolist()
+        around = _closest(self.centres, self.centres, probes).tolist()
         sorted_rows = X[self.order]
         norms = (sorted_rows * sorted_rows).sum(dim=1)
         wanted = torch.arange(n, device=device) if rows is None else self._places(rows)
@@ -222,20 +223,12 @@ def _joined(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return out
 
 
-def _closest(X: Tensor, centres: Tensor) -> Tensor:
-    """Return the number of the centre that is closest to every row."""
+def _closest(X: Tensor, centres: Tensor, count: int = 1) -> Tensor:
+    """Return the numbers of the centres that are closest to every row."""
     norms = (centres * centres).sum(dim=1)
-    step = max(1, _BLOCK // len(centres))
-    return torch.cat([torch.addmm(norms, part, centres.T, alpha=-2.0).argmin(dim=1) for part in X.split(step)])
 
+    def closest(part: Tensor) -> Tensor:
+        D = torch.addmm(norms, part, centres.T, alpha=-2.0)
+        return D.argmin(dim=1, keepdim=True) if count == 1 else D.topk(count, dim=1, largest=False).indices
 
-def _closest_several(centres: Tensor, count: int) -> Tensor:
-    """Return the numbers of the closest centres of every centre, itself included."""
-    norms = (centres * centres).sum(dim=1)
-    step = max(1, _BLOCK // len(centres))
-    return torch.cat(
-        [
-            torch.addmm(norms, part, centres.T, alpha=-2.0).topk(count, dim=1, largest=False).indices
-            for part in centres.split(step)
-        ]
-    )
+    return torch.cat([closest(part) for part in X.split(max(1, _BLOCK // len(centres)))])

@@ -18,7 +18,8 @@ from torch import Tensor
 from drsne.backends import arrays
 from drsne.backends.protocol import Limits, Rows, Shared
 from drsne.backends.torch import map_neighbors, queries
-from drsne.backends.torch.row_losses import Field, loss, row_sums
+from drsne.backends.torch.row_losses import Field, loss
+from drsne.backends.torch.segments import dot, row_sums
 
 Array = NDArray[np.float64]
 _CHUNK = {"cpu": 4096, "cuda": 2**16}  # number of new rows that are placed at once
@@ -159,15 +160,15 @@ class _Moving:
         start = (0.5 * a * a)[:, None, None] * torch.eye(d, dtype=a.dtype, device=a.device)
         self.inverse = torch.where(self.fresh[:, None, None], start, self.inverse)
         direction = -row_sums(self.inverse * self.gradient[:, None, :])
-        length, slope = torch.sqrt(_dot(direction, direction)), _dot(direction, self.gradient)
+        length, slope = torch.sqrt(dot(direction, direction)), dot(direction, self.gradient)
         trial, moved, after, size, accepted = self._searched(direction, length, slope, shared, limits)
         by, change = trial - self.y, after - self.gradient
         last = accepted & (size * length < limits.small * a)
-        product = _dot(by, change)
-        curved = accepted & ~last & (product > limits.curved * _dot(change, change))
+        product = dot(by, change)
+        curved = accepted & ~last & (product > limits.curved * dot(change, change))
         image = row_sums(self.inverse * change[:, None, :])
         per = torch.where(curved, product, 1.0)[:, None, None]
-        total = (product + _dot(change, image))[:, None, None]
+        total = (product + dot(change, image))[:, None, None]
         outer = by[:, :, None] * by[:, None, :]
         mixed = image[:, :, None] * by[:, None, :] + by[:, :, None] * image[:, None, :]
         updated = self.inverse + (total * outer / per - mixed) / per
@@ -203,8 +204,3 @@ class _Moving:
             left, rows, in_map = left[rest], _of_rows(rows, rest), in_map[rest]
             size[left] *= 0.5
         return trial, moved, after, size, accepted
-
-
-def _dot(a: Tensor, b: Tensor) -> Tensor:
-    """Return the scalar products of the rows of two arrays (m, d)."""
-    return row_sums(a * b)

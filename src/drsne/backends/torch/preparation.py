@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from drsne.backends import PairList
+from drsne.backends.torch.segments import starts
 
 _TINY, _SAME, _BEYOND, _LEAST = 2.3e-308, 2.0**-48, 1e60, 1e-140  # those of the kernel for the CPU
 _STEPS, _LATE, _CONVERGED = 100, 12, 1e-10
@@ -70,17 +71,17 @@ def symmetrized(indices: Tensor, conditional: Tensor) -> PairList:
     n, k = indices.shape
     device = indices.device
     column, by_column = torch.sort(indices.reshape(-1), stable=True)
-    starts = torch.searchsorted(column, torch.arange(n + 1, device=device, dtype=column.dtype))
+    first = torch.searchsorted(column, torch.arange(n + 1, device=device, dtype=column.dtype))
     del column
     parts_of_columns, parts_of_values, sizes = [], [], []
     mean = max(1, 2 * k)
     step = max(1, _SORTED // mean)
     for lo in range(0, n, step):
         hi = min(n, lo + step)
-        begin, end = int(starts[lo]), int(starts[hi])
+        begin, end = int(first[lo]), int(first[hi])
         back = by_column[begin:end]
         own = torch.arange(lo, hi, device=device)
-        row = torch.cat((own.repeat_interleave(k), own.repeat_interleave(starts[lo : hi + 1].diff())))
+        row = torch.cat((own.repeat_interleave(k), own.repeat_interleave(first[lo : hi + 1].diff())))
         other = torch.cat((indices[lo:hi].reshape(-1).to(torch.int64), back // k))
         value = torch.cat((conditional[lo:hi].reshape(-1), conditional.reshape(-1)[back]))
         key, by_key = torch.sort((row - lo) * n + other, stable=True)
@@ -92,8 +93,7 @@ def symmetrized(indices: Tensor, conditional: Tensor) -> PairList:
         parts_of_values.append((summed * (0.5 / n)).to(conditional.dtype))
         parts_of_columns.append((key % n).to(torch.int32))
         sizes.append(torch.bincount(key // n, minlength=hi - lo))
-    indptr = torch.nn.functional.pad(torch.cat(sizes).cumsum(0), (1, 0))
-    return PairList(indptr, torch.cat(parts_of_columns), torch.cat(parts_of_values))
+    return PairList(starts(torch.cat(sizes)), torch.cat(parts_of_columns), torch.cat(parts_of_values))
 
 
 def components(X: Tensor, count: int) -> Tensor:

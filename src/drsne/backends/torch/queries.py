@@ -18,7 +18,7 @@ from torch import Tensor
 
 from drsne.backends import arrays
 from drsne.backends.torch.neighbors import full_precision, smallest
-from drsne.backends.torch.row_losses import row_sums
+from drsne.backends.torch.segments import row_sums
 from drsne.precision import unit_scale
 
 Array = NDArray[np.float64]

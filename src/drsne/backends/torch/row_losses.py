@@ -1,8 +1,7 @@
 """The losses of new rows in a fixed map and their gradients, for all rows at once (docs/theory.md, section 12).
 
 The formulas are those of :mod:`drsne.backends.numba.kernels.placement`, except that the repulsion is summed over all
-points of the map. Sums add the halves of an array until one number is left, so that the result for a row does not
-depend on the number of rows, which changes the order of the sums of PyTorch.
+points of the map.
 """
 
 from __future__ import annotations
@@ -13,8 +12,9 @@ import torch
 from torch import Tensor
 
 from drsne.backends.protocol import Limits, Rows, Shared
-from drsne.backends.torch.cells import TRITON
+from drsne.backends.torch import kernels
 from drsne.backends.torch.kernels import FUSED
+from drsne.backends.torch.segments import dot, row_sums
 from drsne.backends.torch.tree import TorchTree
 
 _PAIRS = {"cpu": 2**15, "cuda": 2**25}  # largest number of pairs that plain PyTorch sums at a time; few fit the cache
@@ -54,33 +54,27 @@ class Field(NamedTuple):
         ``skipped`` is the point that is left out for each row, or -1.
         """
         y = Y / self.stretch
-        sums = _compiled_sums(self, y, a) if _compiled(y) else _plain_sums(self, y, a)
+        compiled = kernels.compiled(y) and y.shape[1] <= 3
+        sums = _compiled_sums(self, y, a) if compiled else _plain_sums(self, y, a)
         value, gradient = sums[0], -2.0 * sums[1:].T
         out = skipped.clamp(min=0)
         away = y - self.shrunk[:, out].T
         h = a * self.scales[out]
-        q = 1.0 / (h + _dot(away, away))
+        q = 1.0 / (h + dot(away, away))
         w = torch.where(skipped >= 0, self.masses[out] * h * q, 0.0)
         base = self.stretch**2
         return (value - w) / base, (gradient + 2.0 * (w * q)[:, None] * away) / (base * self.stretch)
 
 
-def _compiled(y: Tensor) -> bool:
-    """Return whether there is a Triton program for these places."""
-    return bool(TRITON and y.is_cuda and y.shape[1] <= 3)
-
-
 def _compiled_sums(field: Field, y: Tensor, a: Tensor) -> Tensor:
-    from drsne.backends.torch.kernels import placement as kernels
-
     (m, d), n = y.shape, len(field.scales)
     blocks = -(-n // _SOURCES)
     size = -(-blocks // min(_PARTS, blocks)) * _SOURCES
     parts = -(-n // size)
     sums = torch.empty((parts, 1 + d, m), dtype=torch.float64, device=y.device)
-    grid = (-(-m // _TARGETS), parts)
     points = field.shrunk, field.scales, field.masses
-    kernels.field[grid](y.contiguous(), a, *points, sums, m, n, size, d, _TARGETS, _SOURCES, num_warps=4, **FUSED)
+    program = kernels.sums.field[(-(-m // _TARGETS), parts)]
+    program(y.contiguous(), a, *points, sums, m, n, size, d, _TARGETS, _SOURCES, num_warps=4, **FUSED)
     return row_sums(sums.permute(1, 2, 0))
 
 
@@ -104,27 +98,11 @@ def _plain_sums(field: Field, y: Tensor, a: Tensor) -> Tensor:
     return row_sums(sums)
 
 
-def row_sums(values: Tensor) -> Tensor:
-    """Return the sums over the last dimension."""
-    while (width := values.shape[-1]) > 1:
-        half = width // 2
-        summed = values[..., :half] + values[..., half : 2 * half]
-        if width % 2:
-            summed[..., 0] += values[..., -1]
-        values = summed
-    return values[..., 0]
-
-
 def _squared(away: list[Tensor]) -> Tensor:
     total = away[0] * away[0]
     for each in away[1:]:
         total = total + each * each
     return total
-
-
-def _dot(a: Tensor, b: Tensor) -> Tensor:
-    """Return the scalar products of the rows of two arrays (m, d)."""
-    return row_sums(a * b)
 
 
 def _differences(field: Field, Y: Tensor, near: Tensor) -> list[Tensor]:
@@ -155,10 +133,13 @@ def loss(Y: Tensor, rows: Rows, in_map: Tensor | None, shared: Shared, limits: L
             radius, slope = _mean_distance(field, Y, lists, floor)
             added.append(_profile_loss(radius, slope, rows, term, alpha, smoothing, limits))
     if in_map is not None and in_map.shape[1] and bool((rows.apart > 0.0).any()):
-        added.append(_apart_loss(*_mean_distance(field, Y, in_map, floor), rows.apart, apart_radius, limits))
+        # The log radius is minus a profile with the exponent 1.
+        apart = rows._replace(weights=rows.apart, targets=-float(apart_radius))
+        around = _mean_distance(field, Y, in_map, floor)
+        added.append(_profile_loss(*around, apart, (1.0, 0.0, 0.0), 1.0, 0.0, limits))
     if rows.anchors.shape[1]:
         off = Y - rows.anchors
-        added.append((0.5 * rows.stiffness * _dot(off, off), rows.stiffness[:, None] * off))
+        added.append((0.5 * rows.stiffness * dot(off, off), rows.stiffness[:, None] * off))
     for each in added:
         if each is not None:
             value, gradient = value + each[0], gradient + each[1]
@@ -195,15 +176,6 @@ def _profile_loss(
         damped = relative / (relative + smoothing)
     e = rows.targets - log
     return _weighted(weight, 0.5 * weight * e * e, weight * e * damped * alpha / radius, part)
-
-
-def _apart_loss(
-    radius: Tensor, part: Tensor, weight: Tensor, log_radius: float, limits: Limits
-) -> tuple[Tensor, Tensor]:
-    """Return half the squared difference of the log radius from a value, times a weight, and its gradient."""
-    radius = radius.clamp(min=limits.least)
-    e = torch.log(radius) - log_radius
-    return _weighted(weight, 0.5 * weight * e * e, weight * e / radius, part)
 
 
 def _radius_loss(

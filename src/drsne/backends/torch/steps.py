@@ -11,15 +11,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from drsne.backends.torch.cells import TRITON
-from drsne.backends.torch.kernels import ROUNDED
+from drsne.backends.torch import kernels
+from drsne.backends.torch.kernels import ROUNDED, grid
 
 _BLOCK = 512  # number of coordinates, or of points, in a Triton program
 
 
 def _compiled(values: Tensor) -> bool:
     """Return whether there are Triton programs for the points (n, d) of these values."""
-    return bool(TRITON and values.is_cuda and values.dtype == torch.float64 and values.shape[1] <= 3)
+    return kernels.compiled(values) and values.dtype == torch.float64 and values.shape[1] <= 3
 
 
 def momentum_step(
@@ -35,10 +35,8 @@ def momentum_step(
 ) -> Tensor:
     """Update the last ``step`` and the ``gains`` in place, and return the step."""
     if _compiled(step) and step.is_contiguous() and gains.is_contiguous():
-        from drsne.backends.torch.kernels import steps as kernels
-
         n, d = step.shape
-        kernels.momentum_step[(-(-n * d // _BLOCK),)](
+        kernels.steps.momentum_step[grid(n * d, _BLOCK)](
             gradient.contiguous(),
             step if units is None else units.contiguous(),
             *(step, gains, float(rate), float(momentum), 0.0 if min_gain is None else float(min_gain)),
@@ -70,10 +68,8 @@ def adam_step(
     one, two = betas
     per_root, factor = 1.0 / math.sqrt(1.0 - two**n_steps), -rate / (1.0 - one**n_steps)
     if _compiled(mean) and mean.is_contiguous() and square.is_contiguous():
-        from drsne.backends.torch.kernels import steps as kernels
-
         (n, d), out = mean.shape, torch.empty_like(mean)
-        kernels.adam_step[(-(-n * d // _BLOCK),)](
+        kernels.steps.adam_step[grid(n * d, _BLOCK)](
             gradient.contiguous(),
             mean if units is None else units.contiguous(),
             *(mean, square, out, *map(float, (one, two, eps, per_root, factor))),
@@ -116,13 +112,11 @@ def moved(Y: Tensor, step: Tensor, *, units: Tensor | None, longest: float | Non
 
 def _moved(Y: Tensor, step: Tensor, units: Tensor | None, longest: float | None, center: bool) -> Tensor | None:
     """Return the same by Triton programs. The sums of blocks of points are added in a fixed order."""
-    from drsne.backends.torch.kernels import steps as kernels
-
     n, d = Y.shape
-    blocks = -(-n // _BLOCK)
+    blocks = grid(n, _BLOCK)[0]
     out = torch.empty((n, d), dtype=Y.dtype, device=Y.device)
     sums = torch.empty((d, blocks), dtype=Y.dtype, device=Y.device)
-    kernels.advance[(blocks,)](
+    kernels.steps.advance[(blocks,)](
         *(Y.contiguous(), step.contiguous(), Y if units is None else units.contiguous()),
         *(1.0 if longest is None else float(longest), out, sums, n, blocks),
         *(d, units is not None, longest is not None, _BLOCK),
@@ -130,5 +124,5 @@ def _moved(Y: Tensor, step: Tensor, units: Tensor | None, longest: float | None,
     )
     total = sums.sum(dim=1)
     if center:  # before the sums are read, so that the device does not wait for the host
-        kernels.centre[(-(-n * d // _BLOCK),)](out, total, n * d, n, d, _BLOCK, **ROUNDED)
+        kernels.steps.centre[grid(n * d, _BLOCK)](out, total, n * d, n, d, _BLOCK, **ROUNDED)
     return out if all(map(math.isfinite, total.tolist())) else None

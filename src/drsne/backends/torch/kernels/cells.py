@@ -1,13 +1,21 @@
-"""The division of small cells of a map into leaves, and of wide leaves into parts, as Triton programs."""
+"""The division of a map into cells as Triton programs: large cells, small cells into leaves, and wide leaves."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language import constexpr
 
 
 @triton.jit
-def _widest(places, corner, point, n, D: tl.constexpr, CELLS: tl.constexpr, SIZE: tl.constexpr):
+def _ordered(values):
+    """Return integers that have the order of numbers in single precision: the bits of negative ones are flipped."""
+    bits = (values + 0.0).to(tl.int32, bitcast=True)
+    return tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits).to(tl.int64)
+
+
+@triton.jit
+def _widest(places, corner, point, n, D: constexpr, CELLS: constexpr, SIZE: constexpr):
     """Return the coordinates of points along the widest side of their cell, (CELLS, SIZE), and its extent."""
     real = point < n
     found = tl.reshape(
@@ -24,13 +32,10 @@ def _widest(places, corner, point, n, D: tl.constexpr, CELLS: tl.constexpr, SIZE
 
 
 @triton.jit
-def _lower_half(along, CELLS: tl.constexpr, SIZE: tl.constexpr):
+def _lower_half(along, CELLS: constexpr, SIZE: constexpr):
     """Return which points of each of CELLS cells of SIZE points are in its lower half."""
-    # Floating-point numbers are ordered like integers, after the bits of negative ones are flipped. The lower bits of a
-    # key hold the place of the point, so no keys are equal.
-    bits = (along + 0.0).to(tl.int32, bitcast=True)
-    bits = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
-    key = (bits.to(tl.int64) << 12) | tl.arange(0, SIZE)[None, :].to(tl.int64)
+    # The lower bits of a key hold the place of the point, so no keys are equal.
+    key = (_ordered(along) << 12) | tl.arange(0, SIZE)[None, :].to(tl.int64)
     low, high = tl.min(key, axis=1), tl.max(key, axis=1)
     while tl.max(high - low, axis=0) > 0:
         middle = low + ((high - low) >> 1)
@@ -41,7 +46,7 @@ def _lower_half(along, CELLS: tl.constexpr, SIZE: tl.constexpr):
 
 
 @triton.jit
-def _halved(places, corner, out, point, n, D: tl.constexpr, CELLS: tl.constexpr, SIZE: tl.constexpr):
+def _halved(places, corner, out, point, n, D: constexpr, CELLS: constexpr, SIZE: constexpr):
     """Return the points with the lower half of each of CELLS cells of SIZE points in front of its upper half."""
     along, _ = _widest(places, corner, point, n, D, CELLS, SIZE)
     lower = _lower_half(along, CELLS, SIZE)
@@ -54,7 +59,7 @@ def _halved(places, corner, out, point, n, D: tl.constexpr, CELLS: tl.constexpr,
 
 
 @triton.jit(do_not_specialize=["n"])
-def divide(places, corner, slots, out, extents, n, D: tl.constexpr, LEAVES: tl.constexpr, LEAF: tl.constexpr):
+def divide(places, corner, slots, out, extents, n, D: constexpr, LEAVES: constexpr, LEAF: constexpr):
     """Write the points of a cell of LEAVES leaves leaf by leaf, and the largest extent of every leaf.
 
     The cell, its halves, quarters and so on are divided at the medians of their widest sides, until they are leaves.
@@ -84,7 +89,7 @@ def _largest_gap(v, part, which):
 
 
 @triton.jit
-def cut(places, slots, wide, sizes, D: tl.constexpr, CUTS: tl.constexpr, LEAF: tl.constexpr):
+def cut(places, slots, wide, sizes, D: constexpr, CUTS: constexpr, LEAF: constexpr):
     """Reorder the points of a wide leaf part by part, and write the sizes of its parts.
 
     Every part is cut in two at the largest gap along any axis, CUTS times.
@@ -113,3 +118,67 @@ def cut(places, slots, wide, sizes, D: tl.constexpr, CUTS: tl.constexpr, LEAF: t
     tl.store(slots + tl.load(wide + row) * LEAF + to, point)
     for which in tl.static_range(1 << CUTS):
         tl.store(sizes + row * (1 << CUTS) + which, tl.sum((part == which).to(tl.int32), axis=0))
+
+
+@triton.jit
+def _keys(values, axis, whole, size, BLOCK: constexpr):
+    """Return the coordinates of a block of points along the widest side of their cell as integers in the same order."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    cell = tl.program_id(0) * BLOCK // size
+    along = tl.load(values + tl.load(axis + cell).to(tl.int64) * whole + at)
+    return (_ordered(along) + 2147483648) * 2, cell
+
+
+@triton.jit
+def bounds(values, out, whole, D: constexpr, BLOCK: constexpr):
+    """Write the smallest and the largest coordinates of a block of points."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    to = out + tl.program_id(0) * D * 2
+    for c in tl.static_range(D):
+        value = tl.load(values + c * whole + at)
+        tl.store(to + 2 * c, tl.min(value, axis=0))
+        tl.store(to + 2 * c + 1, tl.max(value, axis=0))
+
+
+@triton.jit(do_not_specialize=["shift"])
+def histogram(values, axis, known, bins, whole, size, shift, BLOCK: constexpr, BINS: constexpr):
+    """Write how often each value of some bits occurs in a block, among the points whose higher bits are ``known``."""
+    key, cell = _keys(values, axis, whole, size, BLOCK)
+    rest = key >> shift
+    counted = (rest // BINS) == tl.load(known + cell)
+    number = tl.arange(0, BINS)
+    found = tl.histogram(tl.where(counted, rest % BINS, 0).to(tl.int32), BINS)
+    others = BLOCK - tl.sum(counted.to(tl.int32), axis=0)
+    tl.store(bins + tl.program_id(0) * BINS + number, found - tl.where(number == 0, others, 0))
+
+
+@triton.jit
+def count(values, axis, median, counts, whole, size, BLOCK: constexpr):
+    """Write how many points of a block are below the median of their cell, and how many are at it."""
+    key, cell = _keys(values, axis, whole, size, BLOCK)
+    middle = tl.load(median + cell)
+    tl.store(counts + 2 * tl.program_id(0), tl.sum((key < middle).to(tl.int32), axis=0))
+    tl.store(counts + 2 * tl.program_id(0) + 1, tl.sum((key == middle).to(tl.int32), axis=0))
+
+
+@triton.jit
+def part(values, slots, axis, median, taken, begin, new_values, new_slots, whole, size, D: constexpr, BLOCK: constexpr):
+    """Write the points of a block to the lower and the upper half of their cell.
+
+    The first ``taken`` points at the median belong to the lower half, and ``begin`` points of blocks before this one.
+    """
+    block = tl.program_id(0)
+    lane = tl.arange(0, BLOCK)
+    at = block * BLOCK + lane
+    key, cell = _keys(values, axis, whole, size, BLOCK)
+    middle = tl.load(median + cell)
+    equal = (key == middle).to(tl.int32)
+    early = equal * (tl.cumsum(equal, 0) <= tl.load(taken + block)).to(tl.int32)
+    lower = (key < middle).to(tl.int32) + early
+    rank = tl.cumsum(lower, 0) - lower
+    first = tl.load(begin + block)
+    above = size // 2 + (block * BLOCK - cell * size) - first
+    to = cell * size + tl.where(lower > 0, first + rank, above + lane - rank)
+    tl.store(new_slots + to, tl.load(slots + at))
+    for c in tl.static_range(D):
+        tl.store(new_values + c * whole + to, tl.load(values + c * whole + at))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language import constexpr
 
 
 @triton.jit(do_not_specialize=["n", "rate", "momentum", "min_gain"])
@@ -19,11 +20,11 @@ def momentum_step(
     momentum: tl.float64,
     min_gain: tl.float64,
     n,
-    D: tl.constexpr,
-    UNITS: tl.constexpr,
-    GAINS: tl.constexpr,
-    FROM_REST: tl.constexpr,
-    BLOCK: tl.constexpr,
+    D: constexpr,
+    UNITS: constexpr,
+    GAINS: constexpr,
+    FROM_REST: constexpr,
+    BLOCK: constexpr,
 ):
     """Update the last step and the gains of BLOCK of the n coordinates of a map with D dimensions."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -56,9 +57,9 @@ def adam_step(
     per_root: tl.float64,
     factor: tl.float64,
     n,
-    D: tl.constexpr,
-    UNITS: tl.constexpr,
-    BLOCK: tl.constexpr,
+    D: constexpr,
+    UNITS: constexpr,
+    BLOCK: constexpr,
 ):
     """Update the means of BLOCK of the n coordinates of a gradient, and write their step.
 
@@ -86,10 +87,10 @@ def advance(
     sums,
     n,
     n_blocks,
-    D: tl.constexpr,
-    UNITS: tl.constexpr,
-    LIMITED: tl.constexpr,
-    ROWS: tl.constexpr,
+    D: constexpr,
+    UNITS: constexpr,
+    LIMITED: constexpr,
+    ROWS: constexpr,
 ):
     """Write the places of ROWS points after a step, and the sums of their coordinates, (D, n_blocks)."""
     i = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -112,7 +113,7 @@ def advance(
 
 
 @triton.jit(do_not_specialize=["n", "n_points"])
-def centre(out, total, n, n_points, D: tl.constexpr, BLOCK: tl.constexpr):
+def centre(out, total, n, n_points, D: constexpr, BLOCK: constexpr):
     """Subtract the mean of a map from BLOCK of its n coordinates; ``total`` has the sum of each column."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     ok = at < n

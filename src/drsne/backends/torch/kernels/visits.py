@@ -1,9 +1,10 @@
-"""Programs of Triton that make the lists of cells. The same in plain PyTorch is in ``drsne.backends.torch.cells``."""
+"""The lists of cells as Triton programs. The same in plain PyTorch is in ``drsne.backends.torch.lists``."""
 
 from __future__ import annotations
 
 import triton
 import triton.language as tl
+from triton.language import constexpr
 
 
 @triton.jit
@@ -29,9 +30,9 @@ def extents(
     first_top,
     n_top,
     n_all,
-    KEPT: tl.constexpr,
-    TOP: tl.constexpr,
-    BLOCK: tl.constexpr,
+    KEPT: constexpr,
+    TOP: constexpr,
+    BLOCK: constexpr,
 ):
     """Write the extent of a map, the mean extent of its leaves, the share that has grown much, and the number of walks.
 
@@ -84,17 +85,7 @@ def _integer(number):
 
 @triton.jit(do_not_specialize=["n_leaves", "n_known", "n_wide"])
 def tables(
-    summed,
-    known,
-    own,
-    wide,
-    place,
-    n_leaves,
-    n_known,
-    n_wide,
-    PARTS: tl.constexpr,
-    WIDTH: tl.constexpr,
-    NODES: tl.constexpr,
+    summed, known, own, wide, place, n_leaves, n_known, n_wide, PARTS: constexpr, WIDTH: constexpr, NODES: constexpr
 ):
     """Write what walks need of NODES nodes: their places, scales and extents, and the nodes inside them.
 
@@ -137,7 +128,7 @@ def begin(
     n_all,
     n_leaves,
     n_above,
-    BLOCK: tl.constexpr,
+    BLOCK: constexpr,
 ):
     """Write the walks of BLOCK leaves, and the number of walks before each leaf.
 
@@ -163,7 +154,7 @@ def begin(
 
 
 @triton.jit
-def _n_pieces(near_start, leaf, n_all, TOGETHER: tl.constexpr):
+def _n_pieces(near_start, leaf, n_all, TOGETHER: constexpr):
     """Return where the near leaves of some leaves begin and end, and in how many pieces they are summed."""
     start = tl.load(near_start + leaf, mask=leaf < n_all, other=0)
     end = tl.load(near_start + leaf + 1, mask=leaf < n_all, other=0)
@@ -171,9 +162,7 @@ def _n_pieces(near_start, leaf, n_all, TOGETHER: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["n_all", "n_pieces"], do_not_specialize_on_alignment=["near_start"])
-def pieces(
-    near_start, leaf_of, start_of, end_of, of_leaf, n_all, n_pieces, TOGETHER: tl.constexpr, BLOCK: tl.constexpr
-):
+def pieces(near_start, leaf_of, start_of, end_of, of_leaf, n_all, n_pieces, TOGETHER: constexpr, BLOCK: constexpr):
     """Write the pieces of BLOCK leaves, and the number of pieces before each leaf. The rest of n_pieces are empty."""
     lane = tl.arange(0, BLOCK)
     before = tl.zeros([BLOCK], tl.int64)
@@ -209,6 +198,19 @@ def _four(values, row):
     return first, second, third, fourth
 
 
+@triton.jit
+def _judged(place, node, there, cx, cy, a, extent, spread, opening, spreading):
+    """Return which nodes are far from a leaf, which are near leaves, and the first and the number of nodes inside."""
+    x, y, b, e = _four(place, 2 * node)
+    s, first, count, _ = _four(place, 2 * node + 1)
+    dx, dy, h, e, s = cx - x, cy - y, a * b, extent + e, spread + s
+    accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
+    is_far = (there & accepted).to(tl.int32)
+    opened = there & (is_far == 0)
+    count = tl.where(opened, _integer(count), 0)
+    return is_far, (opened & (count == 0)).to(tl.int32), _integer(first), count
+
+
 @triton.jit(
     do_not_specialize=["n_walks", "n_leaves", "n_above", "height"],
     do_not_specialize_on_alignment=["far_start", "near_start", "far", "near"],
@@ -227,9 +229,9 @@ def visit(
     n_leaves,
     n_above,
     height,
-    FAN: tl.constexpr,
-    BLOCK: tl.constexpr,
-    FILL: tl.constexpr,
+    FAN: constexpr,
+    BLOCK: constexpr,
+    FILL: constexpr,
 ):
     """Count or list the far nodes and near leaves of the leaves of some walks.
 
@@ -247,13 +249,10 @@ def visit(
         target = tl.load(walks + 3 * walk)
         begin = tl.load(walks + 3 * walk + 1)
         size = tl.load(walks + 3 * walk + 2)
-        cx = tl.load(place + target * 8)
-        cy = tl.load(place + target * 8 + 1)
-        a = tl.load(place + target * 8 + 2)
-        extent = tl.load(place + target * 8 + 3)
-        spread = tl.load(place + target * 8 + 4)
-        n_far = tl.full((), 0, tl.int64)
-        n_near = tl.full((), 0, tl.int64)
+        own = place + target * 8
+        cx, cy, a = tl.load(own), tl.load(own + 1), tl.load(own + 2)
+        extent, spread = tl.load(own + 3), tl.load(own + 4)
+        n_far, n_near = tl.full((), 0, tl.int64), tl.full((), 0, tl.int64)
         if FILL:
             n_far = tl.load(far_start + walk)
             n_near = tl.load(near_start + walk)
@@ -265,15 +264,7 @@ def visit(
             there = rest + lane < size
             node = tl.load(stack + rest + lane, mask=there, other=0)
             tl.debug_barrier()  # all nodes are taken before new ones are put to the same places
-            x, y, b, e = _four(place, 2 * node)
-            s, first, count, _ = _four(place, 2 * node + 1)
-            dx, dy, h, e, s = cx - x, cy - y, a * b, extent + e, spread + s
-            accepted = e * e + spreading * h * s <= opening * (h + dx * dx + dy * dy)
-            is_far = (there & accepted).to(tl.int32)
-            opened = there & (is_far == 0)
-            first = _integer(first)
-            count = tl.where(opened, _integer(count), 0)
-            is_near = (opened & (count == 0)).to(tl.int32)
+            is_far, is_near, first, count = _judged(place, node, there, cx, cy, a, extent, spread, opening, spreading)
             if FILL:
                 tl.store(far + n_far + tl.cumsum(is_far, 0) - 1, node, mask=is_far > 0)
                 leaf = tl.where(node < n_leaves, node, node - n_above)

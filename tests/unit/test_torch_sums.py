@@ -1,22 +1,24 @@
-"""Row weights in fits by PyTorch, on the device of DRSNE_TEST_DEVICE (the CPU if it is not set)."""
+"""Sums over pairs and cells by PyTorch, on the device of DRSNE_TEST_DEVICE (the CPU if it is not set)."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from covering import each_pair
-from on_backends import DEVICE, EngineOnArrays, torch_backend
+from on_backends import DEVICE, EngineOnArrays, engine_of, torch_backend
 from scipy.spatial.distance import cdist
 
-from drsne import DRSNE, engines, load, metrics
-from drsne.backends.numba import cells
+from drsne import engines
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.engines._weighted import WeightedEngine
 from drsne.neighbors.graph import KnnGraph
+from drsne.precision import scaled_pair_type
 from drsne.terms import masses as weighted
 
 torch = pytest.importorskip("torch")
+
+from drsne.backends.torch import cells, kernels, tree  # noqa: E402
 
 
 def engine(name, masses, *, precision="single", **options):
@@ -126,71 +128,61 @@ def test_statistics_of_tensors_are_those_of_arrays():
             np.testing.assert_array_equal(found.distances.cpu(), expected.distances)
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(6)
-    X = np.concatenate([rng.normal(0, 0.3, (250, 5)), rng.normal(4, 1, (250, 5))])
-    return X, rng.integers(1, 5, 500).astype(float)
+def test_sums_in_parts_are_those_of_all_cells(monkeypatch):
+    """Plain PyTorch sums pairs in parts, so that maps with very small scales do not take more memory than a search."""
+    rng = np.random.default_rng(4)
+    Y = torch.as_tensor(rng.normal(size=(900, 2)) * 9, device=DEVICE)
+    scales = torch.as_tensor(np.exp(rng.normal(size=900)), device=DEVICE)
+    monkeypatch.setattr(kernels, "compiled", lambda values: False)
+
+    def sums():
+        at = tree.TorchTree.structure(Y, scales)
+        return tree.sums(tree.summed_cells(Y, scales, at, torch.float64), 0.2, 0.15, 2)
+
+    whole = sums()
+    monkeypatch.setattr(tree, "_NEAR_PAIRS", 7)
+    monkeypatch.setattr(tree, "_FAR_PAIRS", 5)
+    parts = sums()
+    torch.testing.assert_close(parts.forces, whole.forces, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(parts.potential, whole.potential, rtol=1e-12, atol=1e-12)
 
 
-def fitted(data, **params):
-    settings = {"perplexity": 15, "density_neighbors": 15, "random_state": 0, **params}
-    return DRSNE(**settings).fit(data[0], sample_weight=data[1])
+def test_cells_that_grow_are_listed_again():
+    """Some points move so far that the lists of the last evaluation would be wrong for their leaves."""
+    backend, engine = torch_backend(), engine_of("tree", "torch")
+    rng = np.random.default_rng(8)
+    Y = np.concatenate([rng.normal(0, 4, (2000, 2)), rng.normal(30, 4, (2000, 2))])
+    state = engine.start()
+    engine.repulsion(Y, 0.0, None, state)
+    Y[:: len(Y) // 40] += 5.0
+    _, forces = engine.repulsion(Y, 0.0, None, state)
+    _, expected = backend.repulsion(backend.received(Y), smoothing=0.0, scales=None, precision="double")
+    expected = expected.cpu().numpy()
+    assert np.linalg.norm(forces - expected) < 0.01 * np.linalg.norm(expected)
 
 
-ON_DEVICE = {"backend": "torch", "device": DEVICE}
+def test_small_cells_are_divided_again():
+    """The large cells keep their points, and a leaf has the points that a division of its large cell alone gives it."""
+    rng = np.random.default_rng(8)
+    n, small = 5000, cells.SMALL_CELL
+    places = torch.as_tensor(rng.normal(size=(n, 3)), device=DEVICE)
+    last = cells.structure(places)
+    moved = places + torch.as_tensor(0.3 * rng.normal(size=(n, 3)), device=DEVICE)
+    found = cells.structure(moved, last)
+    assert sorted(found.order.tolist()) == list(range(n))
+    assert found.levels == last.levels
+    for begin in range(0, n, small):
+        own = last.order[begin : begin + small]
+        assert set(found.order[begin : begin + small].tolist()) == set(own.tolist())
+        if len(own) == small:
+            alone = own[cells.structure(moved[own]).order]
+            assert found.order[begin : begin + small].tolist() == alone.tolist()
 
 
-def test_a_fit_is_that_of_numba_but_for_rounding(data, monkeypatch):
-    """Rounding grows from step to step, so a fit of few iterations is compared, with the sums over all pairs."""
-    monkeypatch.setattr(cells, "_THETA", 0.0)
-    short = {"max_iter": 12, "n_iter_exaggeration": 5}
-    found, expected = fitted(data, **ON_DEVICE, **short), fitted(data, **short)
-    assert np.abs(found.embedding_ - expected.embedding_).max() < 1e-2 * np.abs(expected.embedding_).max()
-    assert found.kl_divergence_ == pytest.approx(expected.kl_divergence_, rel=1e-3)
-    assert abs(found.affinities_ - expected.affinities_).max() < 1e-5 * expected.affinities_.max()
-    np.testing.assert_allclose(found.input_concentration_, expected.input_concentration_, atol=1e-5)
-    np.testing.assert_allclose(found.precisions_, expected.precisions_, rtol=1e-4)
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {},
-        {"engine": "tree"},
-        {"density_weight": 0},
-        {"neighborhoods": "input", "kernel": "fixed"},
-        {"n_components": 1},
-        {"n_components": 3},
-        {"metric": "cosine"},
-    ],
-    ids=str,
-)
-def test_maps_are_as_good_as_those_of_numba(data, params):
-    params = {"max_iter": 250, **params}
-    found, expected = fitted(data, **ON_DEVICE, **params), fitted(data, **{**params, "engine": "auto"})
-    assert found.engine_ == params.get("engine", "exact")
-    assert found.kl_divergence_ == pytest.approx(expected.kl_divergence_, abs=0.1)
-    metric = params.get("metric", "euclidean")
-    scores = [metrics.trustworthiness(data[0], each.embedding_, metric=metric) for each in (found, expected)]
-    assert scores[0] == pytest.approx(scores[1], abs=0.02)
-    profiles = [np.corrcoef(each.input_concentration_, each.concentration_)[0, 1] for each in (found, expected)]
-    assert profiles[0] == pytest.approx(profiles[1], abs=0.1)
-
-
-def test_the_same_seed_gives_the_same_map(data):
-    first, second = (fitted(data, **ON_DEVICE, engine="tree", max_iter=60) for _ in range(2))
-    np.testing.assert_array_equal(first.embedding_, second.embedding_)
-
-
-def test_other_fits_with_weights(data, tmp_path):
-    X, masses = data
-    distances = cdist(X, X)
-    short = {"perplexity": 15, "density_neighbors": 15, "max_iter": 60, "random_state": 0, **ON_DEVICE}
-    precomputed = DRSNE(**short, metric="precomputed").fit(distances, sample_weight=masses)
-    assert np.isfinite(precomputed.embedding_).all()
-    automatic = DRSNE(**short, density_weight="auto", max_trustworthiness_drop=1.0).fit(X, sample_weight=masses)
-    assert automatic.density_weight_ > 0
-    automatic.save(tmp_path / "model.drsne")
-    new = X[:5] + 0.1
-    np.testing.assert_array_equal(load(tmp_path / "model.drsne").transform(new), automatic.transform(new))
+def test_the_type_of_pairs_is_that_of_numpy():
+    Y, scales = np.random.default_rng(9).normal(size=(50, 2)), np.exp(np.linspace(-1, 1, 50))
+    for extent, least, largest in ((1, 1, 1), (1e4, 1, 1), (1, 1e-4, 1), (1, 1, 1e4), (1e3, 1e-2, 1), (1e-13, 1, 1)):
+        places, changed = extent * Y, scales.copy()
+        changed[3], changed[7] = least * changed[3], largest * changed[7]
+        sent = (torch.as_tensor(each, device=DEVICE) for each in (places, changed))
+        assert scaled_pair_type(*sent, "single") == scaled_pair_type(places, changed, "single")
