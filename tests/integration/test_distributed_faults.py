@@ -45,7 +45,7 @@ if kind == "limit":
     full, sizes = folder / "full", [1000 * 2**step for step in range(10)]
     grow = lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
 else:
-    full, sizes = folder / "disk", range(4096, 600_000, 28_672)
+    full, sizes = folder / "disk", range(4096, 600_000, 16_384)
     full.mkdir()
     mount = lambda *words: subprocess.run(["mount", *words], stderr=subprocess.DEVNULL).returncode == 0
     if not mount("-t", "tmpfs", "-o", "size=4096", "tmpfs", str(full)):
