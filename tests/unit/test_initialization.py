@@ -79,7 +79,7 @@ def test_diffusion_separates_groups():
     r = np.random.default_rng(0)
     X = np.vstack([r.normal(0, 1, (60, 3)), r.normal(4, 1, (60, 3))])
     with Workers() as workers:
-        P, _, _ = affinities(knn(X, 30), 10.0, Calibration(), workers)
+        P = affinities(knn(X, 30), 10.0, Calibration(), workers).P
     Y = initialization.diffusion(P, 2, rng())
     group = np.repeat([0, 1], 60)
     assert abs(np.corrcoef(Y[:, 0], group)[0, 1]) > 0.9
