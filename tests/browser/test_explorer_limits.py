@@ -63,8 +63,8 @@ def test_many_points_load(opened):
     assert page.text("#selection-text").startswith("100,000 rows selected")
 
 
-@pytest.mark.parametrize("width", [390, 320])
-def test_narrow_screens(opened, width):
+def test_narrow_screens(opened):
+    width = 320
     maps = path(*(np.roll(GRID, i, axis=0) for i in range(15)))
     long = "a very long label without an end " * 5
     page = opened(explorer.page(maps, labels=[long, "b"] * 18, names=[long] * 36, title=long), width=width, height=844)

@@ -101,7 +101,7 @@ def test_given_axes_are_used_and_not_shown_twice():
         pl.embedding(Y, ax=axis, figsize=(3, 3))
 
 
-@pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
+@in_one_test("n_classes", [2, 8, 9, 30])
 def test_classes_have_colours_of_their_own(n_classes):
     labels = np.arange(60) % n_classes
     axis = pl.embedding(Y, labels)
@@ -131,7 +131,7 @@ def test_a_legend_keeps_the_beginning_of_long_names():
     assert [name[:7] for name in legend(pl.embedding(Y, names * 30))] == ["first x", "second "]
 
 
-@pytest.mark.parametrize("labels", [Y[:, 0], [f"a long name of class {number}" for number in np.arange(60) % 30]])
+@in_one_test("labels", [Y[:, 0], [f"a long name of class {number}" for number in np.arange(60) % 30]])
 def test_all_maps_of_a_row_fill_their_axes(labels):
     figure = pl.compare({"a": Y, "b": Y, "c": Y}, labels=labels)
     figure.draw_without_rendering()
@@ -160,7 +160,7 @@ def legend(axis):
     return [text.get_text() for text in axis.get_legend().get_texts()]
 
 
-@pytest.mark.parametrize(
+@in_one_test(
     ("kind", "entries", "names"),
     [
         ("string", ["b", "a", None], ["a", "b"]),
@@ -178,7 +178,7 @@ def test_missing_entries_of_pandas_columns_are_grey(kind, entries, names):
     assert len(np.unique(colors(axis), axis=0)) == 3
 
 
-@pytest.mark.parametrize("kind", ["Int64", "Float64", "object"])
+@in_one_test("kind", ["Int64", "Float64", "object"])
 def test_numbers_with_missing_entries_are_values(kind):
     pd = pytest.importorskip("pandas", reason="draws pandas columns")
     values = pd.Series([None, *range(59)], dtype=kind)
