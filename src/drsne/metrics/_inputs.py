@@ -36,7 +36,7 @@ _DESCRIPTIONS = {
         The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
         distance matrix.""",
     "max_samples": """int, default=None
-        Use a random sample of this many points, which are compared with all points. If None, use all points.""",
+        Use a random sample of this many points. If None, use all points.""",
     "random_state": """int, RandomState or Generator, default=None
         Seed or generator used to draw the random sample.""",
     "device": """{None, "cpu", "cuda", "cuda:1", ...}, default=None
