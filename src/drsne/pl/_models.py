@@ -112,7 +112,7 @@ def as_model(source: Any, name: str = "source") -> Any:
         name: np.asarray(source.obs[column]) for name, column in names.items() if column in source.obs
     }
     results = source.uns.get("drsne", {})
-    numbers = {f"{name}_": float(results[name]) for name in ("contrast", "density_weight") if name in results}
+    numbers = {name: float(results[name[:-1]]) for name in ("contrast_", "density_weight_") if name[:-1] in results}
     return Map(embedding_=np.asarray(source.obsm["X_drsne"]), obs=source.obs, **known, **numbers)
 
 
