@@ -10,6 +10,7 @@ from queue import SimpleQueue
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from joblib import Parallel, delayed, parallel_config
 from scipy.sparse import csr_matrix
 
@@ -38,7 +39,7 @@ def test_three_dimensions_and_double_precision():
         assert len({hashed(n_jobs, **options) for n_jobs in (1, 2, 4)}) == 1
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "minkowski", "cosine", "hamming"])
+@in_one_test("metric", ["manhattan", "minkowski", "cosine", "hamming"])
 def test_ties_under_other_metrics_and_fewer_threads(metric):
     from threadpoolctl import threadpool_limits
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_pair
+from covering import each_pair, each_value, in_one_test
 from on_backends import engine_of
 from scipy.spatial.distance import pdist, squareform
 
@@ -34,14 +34,14 @@ def test_three_points(engine, d):
 
 
 @pytest.mark.parametrize("engine", engines.names())
-@pytest.mark.parametrize(
+@in_one_test(
     "start",
     [
-        pytest.param(lambda rng: np.c_[np.linspace(-30, 30, 300), np.zeros(300)], id="a line"),
-        pytest.param(lambda rng: rng.normal(size=(300, 2)) + 1e6 * (np.arange(300) % 2)[:, None], id="a million apart"),
-        pytest.param(lambda rng: np.r_[np.zeros((299, 2)), [[1e-12, 0]]], id="nearly one place"),
-        pytest.param(lambda rng: rng.normal(size=(300, 2)) * 1e-30, id="tiny"),
-        pytest.param(lambda rng: rng.normal(size=(300, 2)) * 1e7, id="huge"),
+        lambda rng: np.c_[np.linspace(-30, 30, 300), np.zeros(300)],  # a line
+        lambda rng: rng.normal(size=(300, 2)) + 1e6 * (np.arange(300) % 2)[:, None],  # a million apart
+        lambda rng: np.r_[np.zeros((299, 2)), [[1e-12, 0]]],  # nearly one place
+        lambda rng: rng.normal(size=(300, 2)) * 1e-30,  # tiny
+        lambda rng: rng.normal(size=(300, 2)) * 1e7,  # huge
     ],
 )
 def test_hard_starts(X, engine, start):
@@ -107,8 +107,7 @@ def test_fast_engines_end_in_maps_as_good_as_the_exact_one(engine):
         assert scores[engine][metric] > scores["exact"][metric] - 0.01
 
 
-@pytest.mark.parametrize("weight", [0.0, 5.0])
-@pytest.mark.parametrize(("engine", "d"), [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)])
+@each_value({"engine, d": [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)], "weight": [0.0, 5.0, 5.0, 0.0]})
 def test_same_map_at_any_n_jobs(engine, d, weight):
     """With many points too: arranged in memory, sums renewed in turn."""
     rng = np.random.default_rng(0)

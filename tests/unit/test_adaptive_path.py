@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import in_one_test
 
 from drsne import DRSNE, Objective, density_path
 
@@ -16,7 +17,7 @@ def X():
     return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
 
 
-@pytest.mark.parametrize("kernel", ["auto", "adaptive", "fixed"])
+@in_one_test("kernel", ["auto", "adaptive", "fixed"])
 def test_the_baseline_is_plain_tsne_whatever_the_kernel(X, kernel):
     path = density_path(X, [0.0, 1.0], kernel=kernel, **QUICK)
     plain = DRSNE(density_weight=0.0, kernel="fixed", **QUICK).fit(X)
@@ -24,7 +25,7 @@ def test_the_baseline_is_plain_tsne_whatever_the_kernel(X, kernel):
     assert path.kl_divergence[0] == plain.kl_divergence_
 
 
-@pytest.mark.parametrize("weight", [0.5, 3.0])
+@in_one_test("weight", [0.5, 3.0])
 def test_the_first_weight_is_a_fit_of_its_own(X, weight):
     path = density_path(X, [0.0, weight, 2 * weight], kernel="adaptive", **QUICK)
     model = DRSNE(density_weight=weight, kernel="adaptive", **QUICK).fit(X)
@@ -49,7 +50,7 @@ def test_the_fixed_kernel_goes_on_from_zero(X):
     np.testing.assert_array_equal(same.embeddings[0], after)
 
 
-@pytest.mark.parametrize("weight", [0.03, 0.1])
+@in_one_test("weight", [0.03, 0.1])
 def test_a_map_with_a_fit_of_its_own_is_that_of_the_fit(X, weight):
     path = density_path(X, [0.0, 0.03, 0.1, 1.0], **QUICK)
     alone = DRSNE(density_weight=weight, **QUICK).fit(X)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from covering import each_pair, in_one_test
+from covering import each_value, in_one_test
 from problems import DOUBLE, Toy, small_problem, some_map, with_
 
 from drsne import Adam, Momentum, Phase, Schedule
@@ -93,7 +93,7 @@ def test_the_fixed_default_has_no_release():
     assert [phase.n_iter for phase in default().phases] == [250, 450, 300]
 
 
-@pytest.mark.parametrize("total", [1, 2, 3, 10])
+@in_one_test("total", [1, 2, 3, 10])
 def test_few_iterations(total):
     assert default(max_iter=total, adaptive=True).n_iter == total
 
@@ -123,7 +123,7 @@ class At(NamedTuple):
     damping: None = None
 
 
-@each_pair({"optimizer": [Momentum(rate=0.3), Adam(rate=0.5, eps=1e-300)], "c": [0.25, 8.0], "max_step": [None, 0.1]})
+@each_value({"optimizer": [Momentum(rate=0.3), Adam(rate=0.5, eps=1e-300)], "c": [0.25, 8.0], "max_step": [None, 0.1]})
 def test_a_map_of_one_scale_moves_as_the_fixed_one_bitwise(optimizer, c, max_step):
     """Scales of a power of two: the same map, that many times as large."""
     log_scale, Y = np.full(40, np.log2(c) * np.log(2.0)), some_map()

@@ -196,7 +196,7 @@ def test_every_n_jobs_gives_the_same_map():
         assert len(seen) == 1
 
 
-@pytest.mark.parametrize("engine", ["fft", "tree"])
+@in_one_test("engine", ["fft", "tree"])
 def test_fast_engines_reach_the_same_terms(engine):
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(8.0 * g, 0.25 * 3.0**g, (200, 6)) for g in range(3)])
@@ -217,7 +217,7 @@ def test_names_pandas_clone_and_pickle(model, blobs):
     np.testing.assert_array_equal(clone(m).fit(X).embedding_, m.embedding_)
 
 
-@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@in_one_test("d", [1, 2, 3, 4])
 def test_dimensions(blobs, d):
     m = DenSNE(d, **QUICK).fit(blobs)
     assert m.embedding_.shape == (120, d)

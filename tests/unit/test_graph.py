@@ -49,7 +49,7 @@ def test_far_outlier_and_far_islands_lose_no_neighbour():
     np.testing.assert_array_equal(knn(X, 20).indices, brute(X, 20)[0])
 
 
-@pytest.mark.parametrize("scale", [2.0**-900, 2.0**-100, 2.0**100, 2.0**900])
+@in_one_test("scale", [2.0**-900, 2.0**-100, 2.0**100, 2.0**900])
 def test_scale_leaves_the_neighbours(scale):
     X = np.random.default_rng(0).normal(size=(100, 4))
     here, there = knn(X, 10), knn(scale * X, 10)
@@ -57,7 +57,7 @@ def test_scale_leaves_the_neighbours(scale):
     np.testing.assert_array_equal(here.distances * scale, there.distances)
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev", "sqeuclidean", "correlation"])
+@in_one_test("metric", ["manhattan", "cosine", "chebyshev", "sqeuclidean", "correlation"])
 def test_other_metrics(metric):
     X = np.random.default_rng(0).normal(size=(80, 5))
     graph = knn(X, 6, metric=metric)
@@ -66,7 +66,7 @@ def test_other_metrics(metric):
     np.testing.assert_allclose(graph.distances, distances, rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+@in_one_test("metric", ["mahalanobis", "seuclidean"])
 def test_metrics_with_a_scale_of_their_own(metric):
     """Both take their scales from all rows, and are Euclidean distances of data that are scaled by them."""
     rng = np.random.default_rng(0)
@@ -144,7 +144,7 @@ def test_graph_that_lists_pairs_twice():
     assert twice.nnz == 2 * G.nnz
 
 
-@pytest.mark.parametrize("apart", [1e6, 1e8])
+@in_one_test("apart", [1e6, 1e8])
 def test_sparse_search_is_exact_for_far_islands(apart):
     X = np.random.default_rng(0).normal(size=(200, 8))
     X[100:] += apart
@@ -168,7 +168,7 @@ def test_ties_and_digits_survive_an_unrelated_far_point():
     np.testing.assert_allclose(knn(X, 5).distances[:59], brute(X, 5)[1][:59], rtol=1e-12)
 
 
-@pytest.mark.parametrize("metric", ["manhattan", "cosine", "euclidean"])
+@in_one_test("metric", ["manhattan", "cosine", "euclidean"])
 def test_sparse_metrics_on_untidy_rows_leave_them_alone(metric):
     rng = np.random.default_rng(0)
     X = np.where(rng.random((60, 6)) < 0.5, rng.normal(size=(60, 6)), 0.0) + np.eye(60, 6)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import cycle
+
 import numpy as np
-import pytest
-from covering import each_value
+from covering import in_one_test
 
 from drsne.backends.numba.kernels import lists as kernels
 from drsne.backends.numba.threads import Workers
@@ -77,7 +78,7 @@ def squares(Q, X):
     return np.stack([((X - q) ** 2).sum(axis=1) for q in Q])
 
 
-@each_value({"case": CASES, "k": [1, 15, 91]})
+@in_one_test(("case", "k"), list(zip(CASES, cycle([1, 15, 91]), strict=False)))
 def test_neighbours_are_exact(case, k):
     X = CASES[case]
     Q, k = new_rows(X), min(k, len(X))
@@ -115,7 +116,7 @@ def shortlists(index, rows, k, probed=None):
     return [names[i, : filled[i]] for i in range(m)], bound
 
 
-@each_value({"lists": ["halves", "k-means"], "case": CASES})
+@in_one_test(("case", "lists"), list(zip(CASES, cycle(["halves", "k-means"]), strict=False)))
 def test_no_row_that_is_left_out_is_nearer_than_the_bound(case, lists):
     points = Points.of(CASES[case])
     Z = points.centred
@@ -138,7 +139,7 @@ def test_no_row_that_is_left_out_is_nearer_than_the_bound(case, lists):
         assert left_out.min(initial=np.inf) >= min(bound, q[nearest].max()) * (1.0 - 1e-12)
 
 
-@pytest.mark.parametrize("case", ["groups of three tiles", "touching lists"])
+@in_one_test("case", ["groups of three tiles", "touching lists"])
 def test_far_lists_are_skipped(case):
     Z = Points.of(CASES[case]).centred
     index, Q = Tiles.halved(Z), Z[::50]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from covering import each_value
+from covering import each_value, in_one_test
 from densne_program import Program
 from problems import numerical_gradient, relative_error, some_map
 
@@ -61,7 +61,7 @@ def test_gradient_of_the_correlation(d, shift):
     assert relative_error(rho_gradient(of, Y), numerical_gradient(rho(of), Y)) < 1e-8
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@in_one_test("d", DIMENSIONS)
 def test_gradient_of_the_whole_objective(d):
     of, Y = problem(), some_map(d=d)
 
@@ -72,13 +72,13 @@ def test_gradient_of_the_whole_objective(d):
     assert relative_error(of.evaluate(Y).gradient / len(Y), numerical_gradient(loss, Y)) < 1e-8
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@in_one_test("d", DIMENSIONS)
 def test_forces_sum_to_zero(d):
     G = problem().evaluate(some_map(d=d), exaggeration=4.0).gradient
     assert np.abs(G.sum(axis=0)).max() < 1e-11 * np.abs(G).max() * len(G)
 
 
-@pytest.mark.parametrize("d", DIMENSIONS)
+@in_one_test("d", DIMENSIONS)
 def test_invariant_under_translation_and_rotation(d):
     of, Y = problem(), some_map(d=d)
     R = np.linalg.qr(np.random.default_rng(3).normal(size=(d, d)))[0]
@@ -88,7 +88,7 @@ def test_invariant_under_translation_and_rotation(d):
     np.testing.assert_allclose(moved.gradient, at.gradient @ R, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("factor", [1e-150, 1e-3, 1e150])
+@in_one_test("factor", [1e-150, 1e-3, 1e150])
 def test_the_units_of_the_data_shift_log_radii_and_no_more(factor):
     X = data()
     a, b = (problem(X=X * f) for f in (1.0, factor))
@@ -158,7 +158,7 @@ def test_many_points_in_another_order_of_memory(monkeypatch):
     np.testing.assert_allclose(log, problem(n=300).of_points(Y)["correlation"], rtol=1e-12)
 
 
-@pytest.mark.parametrize("precision", ["single", "double"])
+@in_one_test("precision", ["single", "double"])
 def test_coincident_points_have_a_finite_gradient(precision):
     of = problem(precision=precision)
     one, two = (

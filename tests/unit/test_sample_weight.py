@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from covering import in_one_test
 from on_backends import DEVICE, TORCH
 from scipy.spatial.distance import cdist
 
@@ -206,7 +207,7 @@ def test_masses_of_one_change_nothing_and_others_are_checked(params):
 
 
 @pytest.mark.parametrize("params", BACKENDS)
-@pytest.mark.parametrize("pair", [(0.1, 0.3), (0.3, 0.9), (1.1, 3.3)])
+@in_one_test("pair", [(0.1, 0.3), (0.3, 0.9), (1.1, 3.3)])
 def test_fractional_weights_place_rows_independently_of_the_batch(pair, params):
     rows = np.random.default_rng(5).normal(size=(150, 4))
     weights = np.where(np.arange(150) % 2, *pair)

@@ -106,7 +106,7 @@ def test_metrics_never_use_the_approximate_search(monkeypatch):
     assert evaluate(X, X[:, :2])["trustworthiness"] <= 1.0
 
 
-@pytest.mark.parametrize("case", ["outlier", "tight and far", "duplicates"])
+@in_one_test("case", ["outlier", "tight and far", "duplicates"])
 def test_approximate_holds_on_hard_data(case):
     X = clustered(3000, 8)
     if case == "outlier":
@@ -120,8 +120,7 @@ def test_approximate_holds_on_hard_data(case):
     assert np.isclose(found.distances, truth.distances, rtol=1e-6, atol=1e-12).mean() > 0.95
 
 
-@pytest.mark.parametrize("method", ["exact", "approximate"])
-@pytest.mark.parametrize("row", [0.0, 3.0])
+@in_one_test(("method", "row"), [("exact", 0.0), ("approximate", 0.0), ("approximate", 3.0)])
 def test_many_equal_rows(method, row):
     X = clustered(3000, 8)
     X[::2] = row
@@ -264,8 +263,7 @@ def test_a_poor_approximation_is_noticed_and_mended(monkeypatch):
     np.testing.assert_array_equal(found.indices, knn(X, 30, method="exact").indices)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-@pytest.mark.parametrize("ties", [False, True])
+@in_one_test(("n_jobs", "ties"), [(1, True), (2, True), (2, False)])
 def test_little_data_without_compiled_code(n_jobs, ties):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (600, 3)).astype(float) if ties else rng.normal(size=(600, 7))
