@@ -7,7 +7,6 @@ BIN := $(VENV)/bin
 # small build without CUDA.
 TORCH ?=
 DEV := $(VENV)/dev$(if $(TORCH),-torch)
-KERNELS := src/drsne/backends/numba/kernels
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Python compiles the modules that are imported, which are few of those that are installed.
 export PIP_NO_COMPILE := 1
@@ -41,11 +40,6 @@ $(VENV)/docs: $(VENV)/made pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@
 
-# numba recompiles a kernel when its file changes. It does not notice a change of the compiler options.
-$(VENV)/kernels: $(KERNELS)/_compile.py $(DEV)
-	rm -rf $(CACHE)
-	touch $@
-
 demo: $(VENV)/base  ## embed the Digits data, write demo/
 	$(BIN)/python examples/digits.py demo
 
@@ -66,20 +60,20 @@ format: $(DEV)  ## fix formatting
 types: $(DEV)  ## check types
 	$(BIN)/mypy
 
-fast: $(VENV)/kernels  ## run the tests that are not marked slow
+fast: $(DEV)  ## run the tests that are not marked slow
 	$(PYTEST) -m "not slow"
 
-unit: $(VENV)/kernels  ## run all tests
+unit: $(DEV)  ## run all tests
 	$(PYTEST)
 
-nightly: $(VENV)/kernels  ## run all tests, with all seeds of the tests of strange data
+nightly: $(DEV)  ## run all tests, with all seeds of the tests of strange data
 	DRSNE_SEEDS=all $(PYTEST)
 
-paper: $(VENV)/kernels  ## test the paper's studies, unless nothing has changed since they passed
+paper: $(DEV)  ## test the paper's studies, unless nothing has changed since they passed
 	$(BIN)/python paper/passed.py check || \
 	  { $(PYTEST) paper && $(MAKE) quick && $(BIN)/python paper/passed.py write; }
 
-quick: $(VENV)/kernels  ## run the studies of the paper with few small runs, from the start
+quick: $(DEV)  ## run the studies of the paper with few small runs, from the start
 	rm -rf $(VENV)/quick
 	$(REPRODUCE) theory --folder $(VENV)/quick/theory > /dev/null
 	for study in main tradeoff; do \
@@ -107,7 +101,7 @@ docs: $(VENV)/docs  ## build the documentation into site/
 	$(BIN)/python -m mkdocs build --strict
 	@echo "Wrote site/index.html"
 
-tutorials: $(VENV)/kernels  ## execute the tutorial notebooks and store their outputs
+tutorials: $(DEV)  ## execute the tutorial notebooks and store their outputs
 	NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python docs/tutorials/run.py
 
 clean:  ## remove everything that was made

@@ -4,6 +4,6 @@ from importlib.util import find_spec
 
 collect_ignore_glob: list[str] = []
 if find_spec("torch") is None:
-    collect_ignore_glob += ["src/drsne/backends/torch/*", "src/drsne/metrics/_on_device.py"]
+    collect_ignore_glob += ["src/drsne/backends/torch/*"]
 elif find_spec("triton") is None:
     collect_ignore_glob += ["src/drsne/backends/torch/kernels/*"]
