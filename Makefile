@@ -66,7 +66,7 @@ fast: $(DEV)  ## run the tests that are not marked slow
 unit: $(DEV)  ## run all tests
 	$(PYTEST)
 
-nightly: $(DEV)  ## run all tests, with all seeds of the tests of strange data
+nightly: $(DEV)  ## run all tests, also those that take turns by day
 	DRSNE_SEEDS=all $(PYTEST)
 
 paper: $(DEV)  ## test the paper's studies, unless nothing has changed since they passed

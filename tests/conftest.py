@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import datetime
 import os
+import zlib
 from importlib.util import find_spec
 
 import numpy as np
@@ -41,6 +43,14 @@ SLOW = (
 NEEDS = {"src/drsne/tl/": "anndata", "src/drsne/pl/": "matplotlib"}  # optional packages in the examples of docstrings
 
 
+def waits(item):
+    """Return whether a test with the marker ``rotating(n)`` runs on another day."""
+    marker, name = item.get_closest_marker("rotating"), item.nodeid.encode()
+    if marker is None or os.environ.get("DRSNE_SEEDS") == "all" or "DRSNE_TEST_DEVICE" in os.environ:
+        return False
+    return (datetime.date.today().toordinal() + zlib.crc32(name)) % marker.args[0] != 0
+
+
 def is_slow(nodeid):
     """Return whether a test is in the list."""
     name = nodeid.partition("[")[0]  # without parameters
@@ -52,6 +62,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if is_slow(item.nodeid):
             item.add_marker(pytest.mark.slow)
+        if waits(item):
+            item.add_marker(pytest.mark.skip(reason="runs on other days, and in `make nightly`"))
         for folder, package in NEEDS.items():
             if item.nodeid.startswith(folder) and find_spec(package) is None:
                 item.add_marker(pytest.mark.skip(reason=f"the examples need {package}"))

@@ -113,20 +113,25 @@ def prepared():
 @pytest.mark.slow
 def test_the_graph_of_15_and_the_one_that_is_named(prepared):
     sc, adata = prepared
-    sc.pp.neighbors(adata)
+    sc.pp.neighbors(adata, method="gauss")
     with pytest.warns(UserWarning, match="not used") as caught:
         drsne.tl.drsne(adata, max_iter=10)
     named = int(re.search(r"n_neighbors=(\d+)", str(caught[0].message))[1])
     assert named == 91
-    sc.pp.neighbors(adata, n_neighbors=named, key_added="large")
+    sc.pp.neighbors(adata, n_neighbors=named, method="gauss", key_added="large")
     drsne.tl.drsne(adata, neighbors_key="large", max_iter=10)
     assert reused(adata) == "large"
     given = DRSNE(neighbors=adata.obsp["large_distances"], max_iter=10, random_state=0)
     np.testing.assert_array_equal(adata.obsm["X_drsne"], given.fit_transform(adata.obsm["X_pca"]))
 
 
+# scanpy's usual weights are umap-learn's, which is compiled for half a minute.
+UMAP = pytest.param({"method": "umap"}, marks=pytest.mark.rotating(5))
+GRAPHS = [UMAP, *({"method": "gauss", **each} for each in ({"metric": "cosine"}, {"n_pcs": 5}, {"use_rep": "X"}))]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{"metric": "cosine"}, {"n_pcs": 5}, {"use_rep": "X"}, {"method": "gauss"}])
+@pytest.mark.parametrize("settings", GRAPHS)
 def test_graphs_of_scanpy_are_recognised(prepared, settings):
     sc, adata = prepared
     sc.pp.neighbors(adata, n_neighbors=NEEDED + 1, key_added="mine", **settings)
@@ -140,13 +145,13 @@ def test_graphs_of_scanpy_are_recognised(prepared, settings):
 @pytest.mark.slow
 def test_a_graph_after_a_round_trip(prepared, tmp_path):
     sc, adata = prepared
-    sc.pp.neighbors(adata, n_neighbors=NEEDED + 1, n_pcs=5, metric="cosine", key_added="mine")
+    sc.pp.neighbors(adata, n_neighbors=NEEDED + 1, n_pcs=5, metric="cosine", method="gauss", key_added="mine")
     adata.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     drsne.tl.drsne(again, neighbors_key="mine", **QUICK)
     assert reused(again) == "mine"
     few = cells(n_genes=20)
-    sc.pp.neighbors(few, n_neighbors=NEEDED + 1)
+    sc.pp.neighbors(few, n_neighbors=NEEDED + 1, method="gauss")
     drsne.tl.drsne(few, **QUICK)
     assert reused(few) == "neighbors"
 
