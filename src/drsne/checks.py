@@ -134,12 +134,12 @@ def refuse_other_data(name: str, values: Any) -> Any:
             f"{name} must be an array of numbers; got the text {values!r}. If this is a file, load it first, for "
             "example with pandas.read_csv."
         )
-    if hasattr(values, "obsm") and hasattr(values, "n_obs"):
-        raise TypeError(
-            f"{name} must be an array of numbers; got an {type(values).__name__} object. Pass one of its arrays: "
-            "adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full matrix. Or use "
-            "drsne.tl.drsne(adata)."
-        )
+    refuse_cells(
+        name,
+        values,
+        "Pass one of its arrays: adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full "
+        "matrix. Or use drsne.tl.drsne(adata).",
+    )
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         stored = getattr(values, "data", None)
         if isinstance(stored, np.ndarray) and (missing := _missing(stored)):
@@ -175,6 +175,12 @@ def refuse_other_data(name: str, values: Any) -> Any:
         return array if all(isinstance(dtype, np.dtype) for dtype in values.dtypes) else values
     typed = hasattr(getattr(values, "dtype", None), "kind")
     return array if typed else np.asarray(array, dtype=np.float64)
+
+
+def refuse_cells(name: str, values: Any, way_out: str = "Pass one of its columns, such as adata.obs['type'].") -> None:
+    """Raise an error for AnnData, which NumPy would divide into single cells for minutes."""
+    if hasattr(values, "obsm") and hasattr(values, "n_obs"):
+        raise TypeError(f"{name} must be an array; got an {type(values).__name__} object. {way_out}")
 
 
 def refuse_text(name: str, values: Any) -> NDArray[Any] | None:

@@ -58,7 +58,9 @@ def test_hover_follows_the_map_and_the_view(opened):
 
 def test_a_lasso_exports_the_rows_inside_it(opened):
     values = np.linspace(-1, 1, 36).astype(np.float32)
-    page = opened(grid_page(columns={"value": values}))
+    ids, double = 123_456_784 + 8 * np.arange(36), np.arange(36) / 10 + 1e300
+    double[::2] = 0.1 + np.arange(18) / 3
+    page = opened(grid_page(columns={"value": values, "id": ids, "odd": ids + 1, "double": double}))
     inside = [7, 8, 13, 14]
     step = np.abs(np.array(page.call("screen", 1)) - page.call("screen", 0)).max()
     corners = [
@@ -74,6 +76,9 @@ def test_a_lasso_exports_the_rows_inside_it(opened):
     assert [row["name"] for row in rows] == [NAMES[i] for i in inside]
     assert [row["label"] for row in rows] == LABELS[inside].tolist()
     assert [np.float32(row["value"]) for row in rows] == values[inside].tolist()
+    assert [int(row["id"]) for row in rows] == ids[inside].tolist()  # also as numbers of single precision
+    assert [int(row["odd"]) for row in rows] == (ids[inside] + 1).tolist()
+    assert [float(row["double"]) for row in rows] == double[inside].tolist()
     summary = page.text("#summary")
     assert f"{values[inside].mean():.3f}".replace("-", "\u2212") in summary
     assert "422.2 %" in summary  # 4 rows, of the 18 on the left

@@ -125,7 +125,7 @@ def test_a_missing_package_is_said_before_the_input_is_read(folder, run, monkeyp
 
 def test_formulas_for_spreadsheets_are_guarded(folder, run):
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    kinds = ["=1+1", "+a", "-b", "@c", "plain", "a=b", "-1.5", "'=d"]
+    kinds = ["=1+1", "+a", "-b", "@c", "\u200a=1", "\uff1d1", "plain", "a=b", "-1.5", "'=d"]
     frame = flowers()[NAMES].assign(**{"=kind": np.resize(kinds, 60)})
     frame.index = pd.Index([f"@{row}" for row in range(60)], name="row")
     frame.to_parquet("formulas.parquet")
@@ -138,9 +138,9 @@ def test_formulas_for_spreadsheets_are_guarded(folder, run):
             return pd.read_csv(io.StringIO(out) if output == "-" else output, sep=separator, dtype=str)
 
         usual, safe = written(), written("--spreadsheet-safe")
-        assert list(usual["=kind"][:8]) == kinds
+        assert list(usual["=kind"][:10]) == kinds
         assert list(usual["row"][:2]) == ["@0", "@1"]
-        assert list(safe["'=kind"][:8]) == ["'=1+1", "'+a", "'-b", "'@c", "plain", "a=b", "-1.5", "'=d"]
+        assert list(safe["'=kind"][:10]) == [*(f"'{kind}" for kind in kinds[:6]), *kinds[6:]]
         assert list(safe["row"][:2]) == ["'@0", "'@1"]
         numbers = ["drsne1", "drsne2", "concentration_data", "concentration_map", "contrast"]
         pd.testing.assert_frame_equal(safe[numbers], usual[numbers])

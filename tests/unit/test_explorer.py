@@ -302,6 +302,30 @@ def test_numbers_are_not_rounded():
     assert [described["words"][code] for code in values[0]] == [str(value) for value in large]
 
 
+def test_whole_numbers_beside_missing_ones_are_not_rounded():
+    pd = pytest.importorskip("pandas")
+    n = 60
+    large = [None, *(2**53 + 1 + i for i in range(n - 1))]
+    huge = [None, *(10**30 + i for i in range(n - 1))]
+    for given in (large, huge, pd.array(large, dtype="Int64"), pd.Series(large, dtype="Int64")):
+        described, values = column(
+            explorer.page(np.random.default_rng(0).normal(size=(n, 2)), columns={"id": given}), "id"
+        )
+        found = [described["words"][code] for code in values[0]]
+        assert found == [None if value is None else str(value) for value in (huge if given is huge else large)]
+
+
+def test_a_page_of_cells_and_cells_where_an_array_is_expected():
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(np.zeros((60, 40)), obsm={"X_drsne": np.random.default_rng(0).normal(size=(60, 2))})
+    assert explorer.page(cells).html
+    assert explorer.page({"a": cells}).html
+    Y = cells.obsm["X_drsne"]
+    for wrong in ({"labels": cells}, {"columns": {"a": cells}}, {"input_concentration": cells}):
+        with pytest.raises(TypeError, match=r"must be an array; got an AnnData object. Pass one of its columns"):
+            explorer.page(Y, **wrong)
+
+
 def test_text_cannot_leave_the_payload():
     given = {HOSTILE: [HOSTILE] * 60}
     page = explorer.page(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from covering import in_one_test
 
-from drsne import pl
+from drsne import DRSNE, metrics, pl
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
@@ -346,5 +346,11 @@ def test_the_map_of_cells():
     assert len(pl.compare({"cells": adata, "array": adata.obsm["X_drsne"]}).axes) == 2
     with pytest.raises(ValueError, match="color must be an array or one of"):
         pl.embedding(adata, "sort")
+    with pytest.raises(TypeError, match="Pass one of its columns"):
+        pl.embedding(adata.obsm["X_drsne"], adata)
+    with pytest.raises(TypeError, match="Pass one of its columns"):
+        metrics.evaluate(adata.X, adata.obsm["X_drsne"], labels=adata)
+    with pytest.raises(TypeError, match="Pass one of its columns"):
+        DRSNE().fit(adata.X, sample_weight=adata)
     del adata.uns["drsne"]  # the concentrations are still in obs, and count as those of a map with the contrast 1
     assert pl.density(adata).axes[0].get_title() == "Density of the data"

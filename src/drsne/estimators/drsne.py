@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from drsne import checks
 from drsne.backends.numba.threads import Workers
 from drsne.estimators import constraints
 from drsne.estimators.base import Checked, MapEstimator
@@ -271,6 +272,7 @@ class DRSNE(MapEstimator):
     def _checked_masses(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
         from sklearn.utils.validation import _check_sample_weight
 
+        checks.refuse_cells("sample_weight", sample_weight)
         masses: NDArray[np.float64] = _check_sample_weight(sample_weight, np.empty(n_samples), dtype=np.float64)
         least, largest = masses.min(), masses.max()
         if not least > 0.0:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drsne.checks import refuse_cells
 from drsne.explorer.sources import Maps
 from drsne.pl._colors import as_numbers, classes_of, has_categories, missing, texts
 from drsne.pl._models import target
@@ -71,6 +73,7 @@ def label_column(labels: Any, name: str | None, n_samples: int) -> Column:
     if name is None:
         given = getattr(labels, "name", None)
         name = LABEL if given is None or given == "" else str(given)
+    labels = _exact(labels)
     _one_per_row("labels", labels, n_samples)
     return _text_column(name, labels)
 
@@ -89,10 +92,10 @@ def given_columns(columns: Any, n_samples: int) -> list[Column]:
         )
     found = []
     for name in names:
-        given = columns[name]
+        given = _exact(columns[name])
         values = _one_per_row(f"columns[{name!r}]", given, n_samples)
         numbers = None if has_categories(given) else as_numbers(values)
-        if numbers is None or (values.dtype.kind in "iu" and (np.abs(numbers) > _LARGEST_EXACT).any()):
+        if numbers is None or _rounded(values, numbers):
             found.append(_text_column(str(name), given))
         else:
             found.append(Column(name=str(name), values=_in_few_bytes(numbers)))
@@ -113,6 +116,7 @@ def row_names(names: Any, columns: Any, n_samples: int) -> list[str] | None:
 
 def _one_per_row(parameter: str, values: Any, n_samples: int) -> NDArray[Any]:
     """Return values as an array, after checking that there is one for every row."""
+    refuse_cells(parameter, values)
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):  # rows of different lengths
@@ -126,6 +130,20 @@ def _one_per_row(parameter: str, values: Any, n_samples: int) -> NDArray[Any]:
     if array.dtype.kind in "cV":
         raise ValueError(f"{parameter} must hold numbers or text; got the type {array.dtype}. Convert it first.")
     return array
+
+
+def _exact(given: Any) -> Any:
+    """Return a column as objects if NumPy would round it: whole numbers of pandas that may have missing entries."""
+    dtype = getattr(given, "dtype", None)
+    return given.astype(object) if getattr(dtype, "kind", "") in ("i", "u") and hasattr(dtype, "na_value") else given
+
+
+def _rounded(values: NDArray[Any], numbers: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers, such as ids, have become others in double precision."""
+    large = np.abs(numbers) > _LARGEST_EXACT
+    if values.dtype.kind == "O":
+        return any(isinstance(value, Integral) and int(value) != int(float(value)) for value in values[large])
+    return values.dtype.kind in "iu" and bool(large.any())
 
 
 def _in_few_bytes(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:

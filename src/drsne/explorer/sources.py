@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.pl._models import concentrations_of
+from drsne.checks import refuse_cells
+from drsne.pl._models import as_model, concentrations_of
 from drsne.terms.objective import PROFILE_WEIGHT
 from drsne.terms.profile import DEFAULT_SMOOTHING, profile
 
@@ -50,6 +51,7 @@ class Maps:
 
 def maps_of(source: Any) -> Maps:
     """Return the maps of any source that :func:`drsne.explorer.page` accepts."""
+    source = as_model(source)
     if hasattr(source, "embeddings") and hasattr(source, "weights"):
         maps = _of_path(source)
     elif hasattr(source, "embedding_"):
@@ -84,6 +86,7 @@ def measured_concentration(Y: Array, n_jobs: int | None = None) -> Array:
 def with_targets(maps: Maps, input_concentration: Any, contrast: Any) -> Maps:
     """Return maps with the concentration of the data and the contrasts that a user has given, unless they are None."""
     if input_concentration is not None:
+        refuse_cells("input_concentration", input_concentration)
         data = np.asarray(input_concentration, dtype=np.float64)
         if data.shape != (maps.n_samples,):
             raise ValueError(
@@ -153,7 +156,7 @@ def _checked(maps: Mapping[Any, Any]) -> list[Array]:
     for name, values in maps.items():
         which = f"the map {name!r}" if name != "" else "the map"
         try:
-            Y = np.asarray(values, dtype=np.float64)
+            Y = np.asarray(getattr(as_model(values), "embedding_", values), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise TypeError(f"source must hold numbers; {which} is a {type(values).__name__}. {_WAY_OUT}") from error
         if Y.ndim != 2 or Y.shape[1] != 2 or not len(Y):

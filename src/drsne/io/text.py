@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
@@ -30,7 +31,8 @@ _LINES = 100  # largest number of lines that are compared
 _GZIP = b"\x1f\x8b"
 _MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _DAMAGED = (OSError, EOFError, zlib.error)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how text begins that spreadsheets may take for a formula
+_FORMULA = ("=", "+", "-", "@")  # how text begins, after spaces, that spreadsheets may take for a formula
+_CONTROLS = ("\t", "\r")
 
 
 class Dialect(NamedTuple):
@@ -126,7 +128,9 @@ def spreadsheet_safe(columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return columns in which text that begins like a formula has an apostrophe before it. Numbers stay as they are."""
 
     def guarded(value: Any) -> Any:
-        is_formula = isinstance(value, str) and value.startswith(_FORMULA) and number(value) is None
+        if not isinstance(value, str) or number(value) is not None:
+            return value
+        is_formula = value.startswith(_CONTROLS) or normalize("NFKC", value.lstrip()).startswith(_FORMULA)
         return f"'{value}" if is_formula else value
 
     safe = {}

@@ -154,6 +154,7 @@ def check_labels(labels: Any, n_samples: int) -> NDArray[Any]:
 
     The number is -1 for missing labels, which are None, nan and the missing values of pandas.
     """
+    checks.refuse_cells("labels", labels)
     names = np.asarray(labels)
     if names.shape != (n_samples,):
         raise ValueError(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.checks import is_missing
+from drsne.checks import is_missing, refuse_cells
 
 _DIGITS: Callable[[str], list[str]] = re.compile(r"([0-9]+)").split
 
@@ -53,6 +53,7 @@ def classes_of(given: Any) -> tuple[list[str], NDArray[np.intp]]:
     if has_categories(given):
         categorical = getattr(given, "cat", given)
         return texts(np.asarray(categorical.categories)), np.asarray(categorical.codes, dtype=np.intp)
+    refuse_cells("labels", given)
     values = np.asarray(given)
     known = ~missing(values)
     words = texts(values[known])
@@ -132,6 +133,7 @@ def single(n: int) -> Colors:
 
 def is_categorical(color: Any) -> bool:
     """Return whether a column holds classes: categories, text, booleans, dates, or a few whole numbers."""
+    refuse_cells("color", color)
     values = np.asarray(color)
     numbers = as_numbers(values)
     if numbers is None or has_categories(color):

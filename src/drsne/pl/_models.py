@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.checks import did_you_mean
+from drsne.checks import did_you_mean, refuse_cells
 from drsne.pl import _colors
 from drsne.pl._colors import Colors, as_numbers
 
@@ -164,6 +164,7 @@ def given_colors(color: Any, n: int, cmap: Any, name: str) -> tuple[Colors, str 
     """Return the colours of classes or values, and their title. ``name`` is the parameter that errors name."""
     if color is None:
         return _colors.single(n), None
+    refuse_cells(name, color)
     values = np.asarray(color)
     if values.shape != (n,):
         raise ValueError(

@@ -42,7 +42,7 @@ export class Column {
 
   csvText(row, map) {
     const value = this.at(row, map);
-    return this.isText ? (value ?? "") : exact(value);
+    return this.isText ? (value ?? "") : exact(value, this.values(map) instanceof Float32Array);
   }
 
   // The ends of the colours: the middle 98 % of all values, in all maps.

@@ -17,9 +17,10 @@ export function short(value) {
 
 const minus = (text) => text.replace("-", "\u2212");
 
-// The shortest decimal number that is the same as the value in single precision.
-export function exact(value) {
+// The shortest decimal number that is the same as the value, in single precision if the value is stored so.
+export function exact(value, single) {
   if (!Number.isFinite(value)) return "";
+  if (!single || Number.isInteger(value)) return String(value);
   for (let digits = 1; digits <= 9; digits++) {
     const text = Number(value.toPrecision(digits));
     if (Math.fround(text) === Math.fround(value)) return String(text);
