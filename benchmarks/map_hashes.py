@@ -17,7 +17,6 @@ import argparse
 import hashlib
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -29,8 +28,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from drsne_paper.rows import machine_name
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -362,17 +359,16 @@ def main() -> int:
         print(f"FAILED {name}: {new[name]}")
     print(f"{len(old) - len(set(moved) & set(old))} of {len(old)} cases have the same bits.")
     if options.record:
+        from runner import Results  # imports drsne, which has to be that of a folder above
+
         row = {
             "old": git("rev-parse", "--short", options.revision),
             "commit": git("describe", "--always", "--dirty"),
-            "machine": machine_name(),
-            "python": platform.python_version(),
             "equal": len(old) - len(set(moved) & set(old)),
             "cases": len(old),
             "moved": {name: reasons.get(name, "") for name in moved},
         }
-        with (RESULTS / "map_hashes.jsonl").open("a", encoding="utf-8") as rows:
-            rows.write(json.dumps(row, sort_keys=True) + "\n")
+        Results("map_hashes", "old", "commit").append(row)
     return int(bool(failed) or any(name not in reasons for name in moved))
 
 

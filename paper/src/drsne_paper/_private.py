@@ -7,6 +7,7 @@ from drsne import engines
 from drsne.affinities import DEFAULT_CALIBRATION, affinities
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
+from drsne.io.writing import lock
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
 from drsne.preparation import problem_of
@@ -30,6 +31,7 @@ __all__ = [
     "engines",
     "knn",
     "local_dimension",
+    "lock",
     "loss_and_slope",
     "problem_of",
     "profile",

@@ -76,11 +76,17 @@ class Rows:
         )
 
     def append(self, rows: Iterable[Row]) -> None:
-        """Add all of the rows or none of them: if the disk is full, no part of a row stays behind."""
+        """Add all of the rows or none of them: if the disk is full, no part of a row stays behind.
+
+        Other writers of the same file wait until the rows are there.
+        """
+        from drsne_paper._private import lock  # with the backends, which those who read rows do not need
+
         text = "".join(json.dumps(row, sort_keys=True, default=_as_python) + "\n" for row in rows)
         make_folder(self.path.parent)
         self.path.touch()
         with self.path.open("r+b") as file:
+            lock(file.fileno(), wait=True)
             end, missing = _end_of_rows(file)
             file.seek(end)
             try:
