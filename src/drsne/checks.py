@@ -134,12 +134,12 @@ def refuse_other_data(name: str, values: Any) -> Any:
             f"{name} must be an array of numbers; got the text {values!r}. If this is a file, load it first, for "
             "example with pandas.read_csv."
         )
-    refuse_cells(
-        name,
-        values,
-        "Pass one of its arrays: adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the full "
-        "matrix. Or use drsne.tl.drsne(adata).",
-    )
+    if hasattr(values, "obsm"):
+        way_out = (
+            "Pass one of its arrays: adata.obsm['X_pca'] (made by scanpy.pp.pca) is a good choice, and adata.X is the "
+            "full matrix. Or use drsne.tl.drsne(adata)."
+        )
+        refuse_cells(name, values, way_out)
     if hasattr(values, "toarray"):  # sparse matrices always hold numbers
         stored = getattr(values, "data", None)
         if isinstance(stored, np.ndarray) and (missing := _missing(stored)):
