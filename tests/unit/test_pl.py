@@ -349,6 +349,10 @@ def test_the_map_of_cells():
     with pytest.raises(TypeError, match="Pass one of its columns"):
         pl.embedding(adata.obsm["X_drsne"], adata)
     with pytest.raises(TypeError, match="Pass one of its columns"):
+        pl.reliability(adata.obsm["X_drsne"], adata)
+    with pytest.raises(ValueError, match=r"obsm\['X_drsne'\]"):
+        pl.fragmentation(adata.X, anndata.AnnData(adata.X))
+    with pytest.raises(TypeError, match="Pass one of its columns"):
         metrics.evaluate(adata.X, adata.obsm["X_drsne"], labels=adata)
     with pytest.raises(TypeError, match="Pass one of its columns"):
         DRSNE().fit(adata.X, sample_weight=adata)

@@ -117,7 +117,8 @@ def as_model(source: Any, name: str = "source") -> Any:
 
 
 def map_of(source: Any, name: str = "source") -> NDArray[Any]:
-    """Return the two-dimensional map of a model or an array."""
+    """Return the two-dimensional map of a model, of an AnnData object or of an array."""
+    source = as_model(source, name)
     Y = np.asarray(getattr(source, "embedding_", source))
     if hasattr(source, "get_params") and not hasattr(source, "embedding_"):
         raise ValueError(f"{name} must be fitted; this {type(source).__name__} is not. Call fit first.")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from drsne.checks import refuse_cells
 from drsne.pl import _colors
 from drsne.pl._drawing import add_key, axes_of, draw, framed, key_width, new_figure, require_matplotlib
 from drsne.pl._models import CONCENTRATION, as_model, colors_of, concentrations, contrast_line, map_of, target
@@ -250,6 +251,7 @@ def reliability(
         from drsne import metrics
 
         values = metrics.reliability(model, max_samples=max_samples, random_state=random_state)
+    refuse_cells("values", values)
     found = np.asarray(values, dtype=np.float64)
     if found.shape != (len(Y),):
         raise ValueError(f"values must have one entry for each of the {len(Y)} points; got shape {found.shape}.")
