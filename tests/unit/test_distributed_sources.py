@@ -212,7 +212,7 @@ def test_a_file_can_be_repaired_where_the_message_says_so(tmp_path, monkeypatch,
 
 
 def test_a_change_in_the_middle_of_a_file_is_noticed(tmp_path):
-    """The size and the end of the file stay the same. A file that is only copied or touched has not changed."""
+    """The size, the end and the time of the last write stay the same. A file that is only touched has not changed."""
     path = tmp_path / "part.0.parquet"
     rng = np.random.default_rng(0)
     table = pd.DataFrame(rng.normal(size=(8_000, 3)), columns=list("abc"))
@@ -223,7 +223,11 @@ def test_a_change_in_the_middle_of_a_file_is_noticed(tmp_path):
     assert contents(fit([path], tmp_path / "map").output) == before
     end = path.read_bytes()[-65_536:]
     table["a"] = np.r_[rng.permutation(table["a"][:5_000]), table["a"][5_000:]]
+    before = path.stat()
     table.to_parquet(path, index=False)
-    assert (path.stat().st_size, path.read_bytes()[-65_536:]) == (size, end)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_mtime_ns, after.st_ino) == (size, before.st_mtime_ns, before.st_ino)
+    assert path.read_bytes()[-65_536:] == end
     with pytest.raises(ValueError, match=r"other data \(part\.0\.parquet has changed\)"):
         fit([path], tmp_path / "map")

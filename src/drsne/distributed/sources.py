@@ -144,7 +144,7 @@ def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dic
     """
     with open(path, "rb") as stream:
         status = os.fstat(stream.fileno())
-        stamp = [status.st_size, status.st_mtime_ns, status.st_ino]
+        stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
         if known is not None and known.get("stamp") == stamp:
             return {"sha256": known["sha256"], "stamp": stamp}
         return {"sha256": hashlib.file_digest(stream, "sha256").hexdigest(), "stamp": stamp}

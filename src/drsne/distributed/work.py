@@ -74,7 +74,7 @@ class Work:
         """Return numbers that change when a file is written again, so that caches of workers do not outlive a run."""
         with reading(path), path.open("rb") as stream:  # network file systems check an opened file with the server
             found = os.fstat(stream.fileno())
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
     def save_json(self, path: Path, value: Any) -> None:
         """Write a value as JSON."""
