@@ -82,6 +82,7 @@ class Objective:
         Settings of the search for the precisions of the affinities.
     precision : {"single", "double"}, default="single"
         Floating-point precision of the terms of each pair of points. Sums over many pairs always have double precision.
+        With weights of rows and ``backend="numba"``, the terms of the repulsion always have double precision too.
     sampled_neighbors : int, "auto" or None, default="auto"
         Largest number of density neighbours that one iteration visits. If a point has more neighbours, they are divided
         into shares. Each iteration updates one share, and the sums over the other shares are a few iterations old. The
