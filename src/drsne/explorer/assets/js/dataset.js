@@ -4,6 +4,7 @@ import { exact, quantile, short, sorted } from "./numbers.js";
 
 const SAMPLE = 50000; // number of values from which the range of colours of a column is taken
 const CODE_MISSING = 65535;
+const NUMBER = /^\s*[+-]?(\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|inf(inity)?|nan)\s*$/i;
 
 export class Column {
   constructor(described, arrays) {
@@ -111,6 +112,13 @@ export class Dataset {
   }
 }
 
-function quoted(text) {
+// Text that a spreadsheet would take for a formula has an apostrophe before it, as with drsne embed --spreadsheet-safe.
+function guarded(text) {
+  if (NUMBER.test(text)) return text;
+  return /^[\t\r]/.test(text) || /^[=+\-@]/.test(text.trimStart().normalize("NFKC")) ? `'${text}` : text;
+}
+
+function quoted(cell) {
+  const text = guarded(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
