@@ -167,7 +167,7 @@ def refuse_other_data(name: str, values: Any) -> Any:
     array = refuse_text(name, values)
     if array is None:
         return values
-    _refuse_missing(name, values, array)
+    array = _refuse_missing(name, values, array)
     if isinstance(values, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
         return values
     # The array is what scikit-learn would read the values as. It converts a data frame of other types in its own way.
@@ -224,8 +224,11 @@ def _holds_text(dtype: Any, frame: Any, place: int) -> bool:
     return any(isinstance(each, _TEXT_AND_DATES) for each in values)
 
 
-def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> None:
-    """Raise an error for NaN and infinity. The error reports how many there are, and in which columns."""
+def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """Raise an error for NaN and infinity, which reports how many there are, and in which columns.
+
+    Return the array, with objects converted to numbers if possible.
+    """
     import numpy as np
 
     if array.dtype.kind == "O" and hasattr(values, "isna"):  # a data frame with its own kind of missing values
@@ -234,7 +237,7 @@ def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> None:
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError):  # the check of types reports this
-            return
+            return array
     missing = _missing(array) if array.ndim == 2 else ""
     if missing:
         places = np.flatnonzero(~np.isfinite(array).all(axis=0))
@@ -243,6 +246,7 @@ def _refuse_missing(name: str, values: Any, array: NDArray[Any]) -> None:
             f"{name} must be finite; got {missing} of {array.size} values, in {_listed('column', named)}. Fill them in "
             "(for example with sklearn.impute.SimpleImputer), or drop their rows or columns."
         )
+    return array
 
 
 def _missing(array: NDArray[Any]) -> str:

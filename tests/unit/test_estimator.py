@@ -114,6 +114,17 @@ class Frame(pd.DataFrame):
         return super().__array__(*args, **kwargs)
 
 
+class Number:
+    count = 0
+
+    def __init__(self, value):
+        self.value = value
+
+    def __float__(self):
+        Number.count += 1
+        return float(self.value)
+
+
 def test_data_are_converted_once():
     X = np.random.default_rng(0).integers(-50, 50, (50, 2))
     expected = DRSNE(**QUICK).fit(X.astype(float))
@@ -126,6 +137,9 @@ def test_data_are_converted_once():
         np.testing.assert_array_equal(made.embedding_, expected.embedding_)
         np.testing.assert_array_equal(made.transform(data), expected.transform(X))
         assert list(getattr(made, "feature_names_in_", ())) == ([] if kind is Readings else ["a", "b"])
+    made = DRSNE(**QUICK).fit([[Number(value) for value in row] for row in X])
+    assert Number.count == X.size
+    np.testing.assert_array_equal(made.embedding_, expected.embedding_)
 
 
 def test_start_from_an_array_goes_on_from_a_map(blobs):
