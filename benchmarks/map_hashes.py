@@ -181,7 +181,12 @@ def _presets() -> Iterator[tuple[str, Case]]:
     for variant in ("code", "text"):
         settings = presets.paper(len(SMALL), 0.01, 29, variant=variant)
         yield f"paper {variant}", _fitted(lambda settings=settings: DRSNE(random_state=0, **settings), SMALL)
-    program = presets.densne(len(SMALL))
+    if hasattr(presets, "densne"):  # as in commits before it moved
+        program = presets.densne(len(SMALL))
+    else:
+        from drsne_paper.presets import densne
+
+        program = densne(len(SMALL))
     yield "den-SNE's program", _fitted(lambda: DenSNE(random_state=0, **program), SMALL)
 
 
@@ -298,13 +303,14 @@ def compute(only: str) -> None:
 def hashes_of(label: str, sources: Path, only: str) -> dict[str, str]:
     """Return the hashes of the cases with the package in a folder, from those that are kept or from a new process."""
     own = hashlib.sha256(Path(__file__).read_bytes())
-    for path in sorted(sources.rglob("*.py")):
-        own.update(path.relative_to(sources).as_posix().encode() + b"\0" + path.read_bytes())
+    of_paper = sources.parent / "paper" / "src"
+    for path in sorted([*sources.rglob("*.py"), *(of_paper / "drsne_paper").glob("*.py")]):
+        own.update(path.relative_to(sources.parent).as_posix().encode() + b"\0" + path.read_bytes())
     kept = KEPT / f"{own.hexdigest()[:16]}{only and '-' + only}.json"
     for whole in (kept, KEPT / f"{own.hexdigest()[:16]}.json"):
         if whole.exists():
             return {name: value for name, value in json.loads(whole.read_text()).items() if only in name}
-    environment = {**os.environ, "PYTHONPATH": str(sources)}
+    environment = {**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{of_paper}"}
     command = [sys.executable, __file__, "--compute", "--only", only]
     found: dict[str, str] = {}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:

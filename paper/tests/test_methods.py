@@ -70,8 +70,8 @@ def test_presets_are_the_estimator(name, variant, workspace, monkeypatch):
 
 def test_densne_is_the_estimator(workspace):
     from drsne import DenSNE
-    from drsne.presets import densne
     from drsne_paper.methods.densne import maps
+    from drsne_paper.presets import densne
 
     run = next(maps(workspace, [0.5], 3, max_iter=80))
     settings = densne(180, 0.5, max_iter=80)

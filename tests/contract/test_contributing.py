@@ -31,7 +31,7 @@ def package(tmp_path_factory):
         new.write_text(code, encoding="utf-8")
     for name, old, new in (
         ("cli", "COMMANDS = (", 'COMMANDS = ("classes", '),
-        ("engines", 'for name in ("coarse"', 'for name in ("blockwise", "coarse"'),
+        ("engines", 'for name in ("exact"', 'for name in ("blockwise", "exact"'),
     ):
         listed = folder / "drsne" / name / "__init__.py"
         listed.write_text(listed.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")

@@ -2,20 +2,17 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from covering import in_one_test
-from densne_program import Program
 from sklearn.base import clone
 from sklearn.neighbors import kneighbors_graph
 
 from drsne import DRSNE, Adam, DenSNE, Momentum, Phase, Schedule
 from drsne.neighbors.search import knn
-from drsne.presets import densne
 
 QUICK = {"perplexity": 10.0, "density_weight": 0.5, "max_iter": 60, "random_state": 0}
 
@@ -71,70 +68,6 @@ def test_weight_zero_is_the_same_tsne_as_drsne(blobs, schedule):
     options = {"perplexity": 10.0, "density_weight": 0.0, "random_state": 0}
     options |= {"max_iter": 120} if schedule is None else {"schedule": schedule}
     np.testing.assert_array_equal(DenSNE(**options).fit(blobs).embedding_, DRSNE(**options).fit(blobs).embedding_)
-
-
-def test_preset_follows_the_program():
-    """Step by step: 40 iterations on 150 points, the momentum switched at 20, the density term on from 16."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 5)) * np.exp(0.7 * rng.normal(size=(150, 1)))
-    settings = densne(150, 0.5, perplexity=10.0, max_iter=40, density_fraction=0.6) | {"engine": "exact"}
-    plain, dense = settings["schedule"].phases
-    late = replace(dense.optimizer, momentum=0.8)
-    phases = (plain, replace(dense, n_iter=5), replace(dense, n_iter=20, optimizer=late))
-    assert [phase.n_iter for phase in phases] == [15, 5, 20]
-    settings["schedule"] = replace(settings["schedule"], phases=phases)
-    program = Program(X, 0.5, 10.0)
-    m = DenSNE(**settings, random_state=3).fit(X)
-    np.testing.assert_allclose(m.affinities_.toarray(), program.P, rtol=1e-3, atol=1e-9)
-    np.testing.assert_allclose(m.input_log_radii_, program.log_radii, atol=1e-4)
-    # The same affinities and target from here on: both searches stop short of the very perplexity.
-    program.P = m.affinities_.toarray()
-    program.R = (m.input_log_radii_ - m.input_log_radii_.mean()) / m.input_log_radii_.std(ddof=1)
-    expected = program.run(1e-4 * np.random.RandomState(3).randn(150, 2), 40, 0.6, switch=20)
-    assert np.ptp(expected) > 3.0  # it went somewhere
-    assert np.linalg.norm(m.embedding_ - expected) <= 1e-6 * np.linalg.norm(expected)
-
-
-def test_preset_is_the_programs_settings():
-    settings = densne(1000, 0.5)
-    first, second, third = settings["schedule"].phases
-    assert [phase.n_iter for phase in (first, second, third)] == [250, 149, 401]
-    assert [phase.density for phase in (first, second, third)] == [False, False, True]
-    assert [phase.optimizer.momentum for phase in (first, second, third)] == [0.5, 0.8, 0.8]
-    assert [phase.carry for phase in (first, second, third)] == [False, True, True]
-    assert all(phase.exaggeration == 1.0 and phase.decay == "constant" for phase in settings["schedule"].phases)
-    assert first.optimizer == Momentum(rate=0.05, momentum=0.5, gains=True, min_gain=0.01, grow_from_rest=True)
-    assert settings["schedule"].center
-    assert (settings["density_weight"], settings["variance_shift"], settings["init"]) == (0.5, 0.1, "random")
-    own = densne(1000, start="own", max_iter=1000, density_fraction=0.3)["schedule"].phases
-    assert [(p.n_iter, p.exaggeration, p.density) for p in own] == [
-        (250, 12.0, False),
-        (449, 1.0, False),
-        (301, 1.0, True),
-    ]
-    early = densne(1000, start="own", max_iter=300, density_fraction=0.5)["schedule"].phases
-    assert [(p.n_iter, p.exaggeration, p.density) for p in early] == [
-        (149, 12.0, False),
-        (101, 12.0, True),
-        (50, 1.0, True),
-    ]
-    assert [p.n_iter for p in densne(1000, max_iter=100, density_fraction=1.0)["schedule"].phases] == [100]
-
-
-@in_one_test(
-    ("change", "message"),
-    [
-        ({"n_samples": 2}, "n_samples must be an integer of at least 3; got 2"),
-        ({"lam": -1.0}, "lam must be a finite number of at least 0; got -1.0"),
-        ({"perplexity": 0.5}, "perplexity must be a finite number of at least 1; got 0.5"),
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
-        ({"density_fraction": 1.5}, "density_fraction must be at most 1; got 1.5"),
-        ({"start": "random"}, "start must be one of 'given', 'own'; got 'random'"),
-    ],
-)
-def test_wrong_presets_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        densne(**{"n_samples": 100, **change})
 
 
 @in_one_test(

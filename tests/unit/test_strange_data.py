@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist, squareform
 
 from drsne import DRSNE, DenSNE
-from drsne.presets import densne, paper
+from drsne.presets import paper
 
 DATA = {
     "normal": lambda X, rng: X,
@@ -33,13 +33,11 @@ DATA = {
 
 def estimator(rng, n, **options):
     kind = rng.randint(6)
-    if kind == 0:
-        return DenSNE(max_iter=30, **options)
+    if kind in (0, 2):
+        return DenSNE(max_iter=30, precision="double" if kind else "single", **options)
     if kind == 1:
         # The paper's code takes distances as they are, so its affinities underflow for huge data.
         return DRSNE(**paper(n, 0.01, min(n - 1, 10), variant="text", max_iter=100), **options)
-    if kind == 2:
-        return DenSNE(**densne(n, max_iter=100), **options)
     return DRSNE(
         max_iter=30,
         perplexity=float(rng.choice([1.0, 2.0, 5.0, 30.0])),

@@ -5,8 +5,11 @@ The theory study measures the code of drsne itself. No other module imports priv
 
 from drsne import engines
 from drsne.affinities import DEFAULT_CALIBRATION, affinities
+from drsne.backends import Kind
 from drsne.backends.numba.backend import NumbaBackend
-from drsne.backends.numba.threads import Workers
+from drsne.backends.numba.kernels._compile import kernel
+from drsne.backends.numba.threads import Workers, n_blocks
+from drsne.checks import number
 from drsne.io.writing import lock
 from drsne.neighbors.graph import KnnGraph
 from drsne.neighbors.search import knn
@@ -20,6 +23,7 @@ from drsne.terms.profile import DEFAULT_SMOOTHING, loss_and_slope, profile
 __all__ = [
     "DEFAULT_CALIBRATION",
     "DEFAULT_SMOOTHING",
+    "Kind",
     "KnnGraph",
     "NeighborTable",
     "NumbaBackend",
@@ -29,10 +33,13 @@ __all__ = [
     "affinities",
     "correlation_and_slope",
     "engines",
+    "kernel",
     "knn",
     "local_dimension",
     "lock",
     "loss_and_slope",
+    "n_blocks",
+    "number",
     "problem_of",
     "profile",
     "standardized",

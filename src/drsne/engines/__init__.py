@@ -45,7 +45,8 @@ class Engine(Protocol):
         ...
 
 
-ENGINES = {name: f"drsne.engines.{name}" for name in ("coarse", "exact", "fft", "tree")}  # names and modules
+# Names and modules. Other distributions can add theirs.
+ENGINES = {name: f"drsne.engines.{name}" for name in ("exact", "fft", "tree")}
 
 
 def names() -> list[str]:

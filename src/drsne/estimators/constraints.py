@@ -302,12 +302,11 @@ neighbors : (indices, distances), sparse matrix or None, default=None
 pca_components : int, "auto" or None, default=None
     Number of principal components that replace ``X`` in the search for neighbours and in the initial map. "auto"
     means 50 if ``X`` has more than 50 features, and no reduction otherwise. If None, ``X`` is not reduced.
-engine : {"auto", "exact", "fft", "tree", "coarse"}, default="auto"
+engine : {"auto", "exact", "fft", "tree"}, default="auto"
     How the repulsion is summed: over all pairs ("exact"), on a mesh ("fft", 1-D and 2-D maps) or over a tree
-    ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions. "coarse" is
-    the less accurate tree of den-SNE's program (2-D, fixed kernel), for comparisons with it.
+    ("tree", up to 3-D). "auto" chooses the fastest of these for the number of samples and dimensions.
 engine_options : dict, default=None
-    Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree" and "coarse".
+    Options of the engine: ``accuracy`` ("normal" or "high") for "fft", and ``theta`` for "tree".
 early_exaggeration : float, default=12.0
     Factor on the attractive forces during early exaggeration.
 learning_rate : float or "auto", default="auto"

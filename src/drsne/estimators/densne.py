@@ -80,7 +80,6 @@ class DenSNE(MapEstimator):
     See Also
     --------
     drsne.DRSNE : Keeps ratios of local radii, point by point.
-    drsne.presets.densne : Settings of den-SNE's own program.
 
     References
     ----------

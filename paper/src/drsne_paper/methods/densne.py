@@ -14,8 +14,9 @@ _GRID = (1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0)
 def maps(workspace: Workspace, values: Sequence[float], seed: int, **numbers: Any) -> Iterator[Run]:
     """Yield a map for each density weight; ``numbers`` are parameters of the preset."""
     import drsne
+    from drsne_paper import presets
 
-    settings = drsne.presets.densne(len(workspace.X), 1.0, **numbers)
+    settings = presets.densne(len(workspace.X), 1.0, **numbers)
     workspace.require(perplexity=settings["perplexity"])
     schedule, shift, precision = (settings.pop(name) for name in ("schedule", "variance_shift", "precision"))
     objective = drsne.Correlation(variance_shift=shift, precision=precision)
