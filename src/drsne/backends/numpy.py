@@ -26,22 +26,18 @@ class NumpyOrder:
         self._position = np.argsort(rows)
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, converted from the order of the data to this order."""
         return np.asarray(values[self._rows])
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, converted from this order to the order of the data."""
         return np.asarray(values[self._position])
 
     def pair_list(self, pairs: PairList) -> PairList:
-        """Return pairs with rows in this order and points numbered accordingly."""
         counts = np.diff(pairs.indptr)[self._rows]
         places = np.concatenate([np.arange(pairs.indptr[i], pairs.indptr[i + 1]) for i in self._rows])
         indptr = np.concatenate(([0], np.cumsum(counts))).astype(pairs.indptr.dtype)
         return PairList(indptr, self._position[pairs.columns[places]].astype(np.int32), pairs.values[places])
 
     def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a table of neighbours with rows in this order and points numbered accordingly."""
         return np.asarray(self._position[neighbors[self._rows]], dtype=np.int32)
 
 
@@ -72,7 +68,6 @@ class NumpyBackend:
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> tuple[Array, float | None]:
-        """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
         i, j = _ends(pairs)
         u = _factor(inverse_scales, i, j)
         w = _kernel(Y, i, j, base, u)
@@ -83,7 +78,6 @@ class NumpyBackend:
     def energy(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> float:
-        """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
         sizes, j = np.diff(pairs.indptr), pairs.columns  # repeating by sizes is faster than indexing by i
         square = sum((np.repeat(y, sizes) - y[j]) ** 2 for y in Y.T)
         if inverse_scales is not None:
@@ -104,7 +98,6 @@ class NumpyBackend:
     def sampled_repulsion(
         self, Y: Array, points: NDArray[Any], *, scales: Array | None, precision: str
     ) -> tuple[float, Array]:
-        """Return the sum of the kernel and the forces of some points, over all points."""
         u = 1.0 if scales is None else 1.0 / np.outer(scales[points], scales)
         away = Y[points, None, :] - Y[None, :, :]
         w = 1.0 / (1.0 + u * (away**2).sum(axis=2))
@@ -112,7 +105,6 @@ class NumpyBackend:
         return float(w.sum()), ((u * w**2)[:, :, None] * away).sum(axis=1)
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
-        """Return a table of neighbours together with the points that list each point."""
         n, m = neighbors.shape
         listed = np.argsort(neighbors.ravel(), kind="stable") // m
         offsets = np.concatenate(([0], np.cumsum(np.bincount(neighbors.ravel(), minlength=n))))
@@ -121,27 +113,23 @@ class NumpyBackend:
     def lengths(
         self, Y: NDArray[Any], neighbors: NDArray[np.int32], floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         away = Y[:, None, :].astype(np.float64) - Y[neighbors]
         length = np.sqrt((away**2).sum(axis=2) + floor)
         lengths[:] = length.sum(axis=1)
         directions[:] = (away / np.where(length > 0.0, length, 1.0)[:, :, None]).sum(axis=1)
 
     def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
-        """Write the forces on each point that come from the lengths of the points that list it."""
         i, j = np.repeat(np.arange(len(Y)), np.diff(near.offsets)), near.listed_by
         away = _difference(Y, i, j)
         length = np.sqrt((away**2).sum(axis=1) + floor)
         forces[:] = _summed(i, (slope[j] / np.where(length > 0.0, length, 1.0))[:, None] * away, len(Y))
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
-        """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
         forces += slope[:, None] * directions.sum(axis=0) + back.sum(axis=0)
 
     def profile_slope(
         self, radii: Array, target: Array, *, exponent: float, added: float, attached: bool
     ) -> tuple[float, Array]:
-        """Return the mean squared difference of two profiles, and its derivative by each radius."""
         r = radii + added
         c = (r / r.min()) ** -exponent
         relative = c / c.mean()
@@ -150,7 +138,6 @@ class NumpyBackend:
         return float(np.mean(e**2)), 2.0 * exponent / len(e) * pull / r
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
-        """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         i, j = _ends(pairs)
         w = _kernel(Y, i, j, 1.0, 1.0)
         square = (_difference(Y, i, j) ** 2).sum(axis=1)
@@ -158,13 +145,11 @@ class NumpyBackend:
         return np.asarray(np.bincount(i, w, n)), np.asarray(np.bincount(i, w * square, n))
 
     def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
-        """Add the forces of den-SNE's density term."""
         i, j = _ends(pairs)
         w = _kernel(Y, i, j, 1.0, 1.0)
         forces += _summed(i, (w**2 * (pull[i] + pull[j]))[:, None] * _difference(Y, i, j), len(Y))
 
     def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
-        """Return the nearest neighbours of every point of a map by computing all distances."""
         square = ((Y[:, None, :] - Y[None, :, :]) ** 2).sum(axis=2)
         np.fill_diagonal(square, np.inf)
         return np.argsort(square, axis=1, kind="stable")[:, :k].astype(np.int32)
@@ -213,7 +198,6 @@ class NumpyBackend:
         n_steps: int,
         units: Array | None = None,
     ) -> Array:
-        """Update the running ``mean`` and mean ``square`` of the gradient in place, and return the step."""
         gradient = _in_units(gradient, units)
         one, two = betas
         mean *= one
@@ -230,7 +214,6 @@ class NumpyBackend:
         return step
 
     def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
-        """Return ``factor * (a * attraction - b * repulsion)``; both may be overwritten."""
         attraction *= a
         repulsion *= b
         attraction -= repulsion
@@ -238,11 +221,6 @@ class NumpyBackend:
         return attraction
 
     def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
-        """Return the map after a step, or None if it is not finite.
-
-        Steps are limited to the length ``longest``, then multiplied by the ``units`` of the points. If ``center`` is
-        True, the mean of the map becomes 0.
-        """
         if longest is not None:
             length = np.sqrt(np.einsum("ij,ij->i", step, step))
             if not length.max() <= longest:

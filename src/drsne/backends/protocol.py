@@ -2,7 +2,7 @@
 
 A :class:`Backend` is what computes on a device. Objectives, the schedule, the placement of new rows and the scores are
 written once; everything that loops over points is a method of a backend. A backend works on arrays and small named
-tuples, and validates nothing. Its protocol has four parts:
+tuples, and validates nothing. The methods of all backends are described here. The protocol has four parts:
 
 - :class:`Kind` says what a backend supports. It is known without importing the backend.
 - :class:`Backend` has the loops of a fit. Those of a :class:`DeviceBackend` can also prepare the fit: its arrays are
@@ -257,7 +257,10 @@ class Tree(Protocol):
         ...
 
     def sums(self, found: Any, d: int, theta: float) -> Any:
-        """Return the partition sum, the forces, the potential ``sum_j w_ij`` and the order of the points."""
+        """Return the partition sum, the forces, the potential ``sum_j w_ij`` and the order of the points.
+
+        ``theta`` is the opening angle.
+        """
         ...
 
 

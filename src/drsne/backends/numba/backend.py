@@ -44,13 +44,11 @@ class NumbaBackend(NumpyBackend):
         return NumbaTree(self.workers)
 
     def session(self) -> AbstractContextManager[Any]:
-        """Return the threads, which run in a with block."""
         return self.workers
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> tuple[Array, float | None]:
-        """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
         n, flat = len(Y), Y.shape[1] == 2
         forces, masses = np.empty(Y.shape), np.empty(n_blocks(n))
         edges, out = _edges(Y, pairs, base, inverse_scales), (forces, masses)
@@ -64,7 +62,6 @@ class NumbaBackend(NumpyBackend):
     def energy(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> float:
-        """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
         if len(Y) < FEW:
             return super().energy(Y, pairs, base, delta, inverse_scales)
         sums = np.empty(n_blocks(len(Y)))
@@ -72,7 +69,6 @@ class NumbaBackend(NumpyBackend):
         return float(sums.sum())
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
-        """Return the partition sum and the repulsive forces over all pairs."""
         n, d = Y.shape
         real = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
         coordinates = np.ascontiguousarray((Y - Y.mean(axis=0)).T, dtype=real)
@@ -98,7 +94,6 @@ class NumbaBackend(NumpyBackend):
     def sampled_repulsion(
         self, Y: Array, points: NDArray[Any], *, scales: Array | None, precision: str
     ) -> tuple[float, Array]:
-        """Return the sum of the kernel and the forces of some points, over all points."""
         d = Y.shape[1]
         sample_first = np.concatenate((points, np.delete(np.arange(len(Y)), points)))
         real: Any = pair_type(Y, precision) if scales is None else scaled_pair_type(Y, scales, precision)
@@ -114,7 +109,6 @@ class NumbaBackend(NumpyBackend):
         return float(partition.sum()), forces
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
-        """Return a table of neighbours together with the points that list each point."""
         if len(neighbors) < FEW:
             return super().neighbor_list(neighbors)
         neighbors = np.ascontiguousarray(neighbors, dtype=np.int32)
@@ -123,18 +117,15 @@ class NumbaBackend(NumpyBackend):
     def lengths(
         self, Y: NDArray[Any], neighbors: NDArray[np.int32], floor: float, lengths: Array, directions: NDArray[Any]
     ) -> None:
-        """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         kernel = concentration.radii_2d if Y.shape[1] == 2 else concentration.radii_any
         self.workers.run(kernel, len(Y), Y, neighbors, *_constants(Y, floor), lengths, directions)
 
     def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
-        """Write the forces on each point that come from the lengths of the points that list it."""
         kernel = concentration.pull_back_2d if Y.shape[1] == 2 else concentration.pull_back_any
         listed = (near.offsets, near.listed_by, slope.astype(Y.dtype))
         self.workers.run(kernel, len(Y), Y, *listed, *_constants(Y, floor), forces)
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
-        """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
         if len(directions) == 1:  # the compiled function is only faster for several shares
             forces += slope[:, None] * directions[0] + back[0]
             return
@@ -143,7 +134,6 @@ class NumbaBackend(NumpyBackend):
     def profile_slope(
         self, radii: Array, target: Array, *, exponent: float, added: float, attached: bool
     ) -> tuple[float, Array]:
-        """Return the mean squared difference of two profiles, and its derivative by each radius."""
         n, blocks = len(radii), n_blocks(len(radii), LIGHT)
         least = np.empty(blocks)
         self._by_row(concentration.smallest, radii, least)
@@ -159,23 +149,19 @@ class NumbaBackend(NumpyBackend):
         return loss, slope
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
-        """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         near, far = np.empty(len(Y)), np.empty(len(Y))
         kernel = stored.kernel_sums_2d if Y.shape[1] == 2 else stored.kernel_sums
         self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), near, far)
         return near, far
 
     def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
-        """Add the forces of den-SNE's density term."""
         kernel = stored.kernel_forces_2d if Y.shape[1] == 2 else stored.kernel_forces
         self.workers.run(kernel, len(Y), Y, pairs.indptr, pairs.columns, Y.dtype.type(1.0), pull, forces)
 
     def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
-        """Return the nearest neighbours of every point of a map."""
         return nearest_in_map(Y, k, self.workers)
 
     def momentum_step(self, gradient: Array, step: Array, gains: Array, **settings: Any) -> Array:
-        """Update ``step`` and ``gains`` in place and return the step."""
         if len(gradient) < _COMPILED_FROM:
             return super().momentum_step(gradient, step, gains, **settings)
         units, rule = settings.get("units"), (settings["grow_from_rest"], settings["momentum"], settings["rate"])
@@ -183,7 +169,6 @@ class NumbaBackend(NumpyBackend):
         return step
 
     def adam_step(self, gradient: Array, mean: Array, square: Array, **settings: Any) -> Array:
-        """Update ``mean`` and ``square`` in place and return the step."""
         if len(gradient) < _COMPILED_FROM:
             return super().adam_step(gradient, mean, square, **settings)
         (one, two), n_steps, units = settings["betas"], settings["n_steps"], settings.get("units")
@@ -194,14 +179,12 @@ class NumbaBackend(NumpyBackend):
         return step
 
     def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
-        """Return ``factor * (a * attraction - b * repulsion)``."""
         if len(attraction) < _COMPILED_FROM:
             return super().combined(attraction, repulsion, a, b, factor)
         self._by_row(steps.combine, attraction, repulsion, factor * a, factor * b)
         return attraction
 
     def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
-        """Return the map after a step, or None if it is not finite."""
         if len(Y) < _COMPILED_FROM:
             return super().moved(Y, step, units=units, longest=longest, center=center)
         out, sums = np.empty_like(Y), np.empty((n_blocks(len(Y), LIGHT), Y.shape[1]))

@@ -169,11 +169,9 @@ class NumbaTree:
         self._workers = workers
 
     def centred(self, Y: Array) -> Array:
-        """Return a map whose centre is near the origin."""
         return near_origin(Y, self._workers) if len(Y) >= _CENTRED else Y - Y.mean(axis=0)
 
     def structure(self, Y: Array, scales: Array | None) -> Structure:
-        """Return a division of the points of a map into cells."""
         if scales is None:
             return structure(Y, self._workers)
         return scaled_structure(Y, scales, self._workers, _ADAPTIVE_LEAF[Y.shape[1]])
@@ -181,7 +179,6 @@ class NumbaTree:
     def cells(
         self, Y: Array, scales: Array | None, at: Structure, precision: str, memory: dict[str, Any]
     ) -> Cells | ScaledCells:
-        """Return the summaries of the cells. ``memory`` keeps what the next evaluation can use again."""
         if scales is None:
             real: Any = pair_type(Y, precision)
             return cells(Y, real, self._workers, at)
@@ -196,7 +193,6 @@ class NumbaTree:
         return kept.along
 
     def sums(self, found: Cells | ScaledCells, d: int, theta: float) -> TreeSums:
-        """Return the sums over all points, at an opening angle ``theta``."""
         order, nodes, leaves = found.structure
         n, real = len(order), found.coordinates.dtype.type
         forces, potential, partition = np.empty((n, d)), np.empty(n), np.empty(n_blocks(len(leaves), _GRAIN))

@@ -64,19 +64,16 @@ class Ordering:
         self._position[rows] = np.arange(len(rows), dtype=np.int32)
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
         out = np.empty_like(values)
         self._workers.run(kernels.gather, len(out), _as_table(values), self._rows, _as_table(out), grain=LIGHT)
         return out
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return values of the points, converted from this order to the order of the data."""
         out = np.empty_like(values)
         self._workers.run(kernels.scatter, len(out), _as_table(values), self._rows, _as_table(out), grain=LIGHT)
         return out
 
     def pair_list(self, pairs: PairList) -> PairList:
-        """Return pairs with rows in this order and points numbered accordingly."""
         indptr, columns, values = pairs
         starts = np.zeros_like(indptr)
         np.cumsum(np.diff(indptr)[self._rows], out=starts[1:])
@@ -86,7 +83,6 @@ class Ordering:
         return PairList(starts, *out)
 
     def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return a table (n, k) of neighbours with rows in this order and points numbered accordingly."""
         out = np.empty(neighbors.shape, np.int32)
         self._workers.run(kernels.table, len(out), neighbors, self._rows, self._position, out)
         return out

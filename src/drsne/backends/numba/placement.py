@@ -28,11 +28,9 @@ class NumbaPlacer:
         self.workers = workers
 
     def rows_at_once(self, n_features: int) -> int:
-        """Return the number of rows that are placed together."""
         return self.chunk
 
     def field(self, places: Array, scales: Array, masses: Array, stretch: float) -> tuple[Any, float]:
-        """Return the repulsion of a map, tabulated as a tree of cells, and the partition sum of the map."""
         fixed = places, places / stretch, scales, masses
         tree = field_tree(fixed, self.workers)
         out, forces = np.empty(len(masses)), np.empty_like(places)
@@ -40,29 +38,23 @@ class NumbaPlacer:
         return (fixed, tree), float(out.sum())
 
     def received(self, rows: Rows) -> Rows:
-        """Return the same rows."""
         return rows
 
     def chosen(self, rows: Rows, some: NDArray[Any]) -> Rows:
-        """Return some of the rows."""
         return Rows(*(each[some] for each in rows))
 
     def pulled(self, rows: Rows, anchors: Array, stiffness: Array) -> Rows:
-        """Return rows with other pulls of further terms."""
         return rows._replace(anchors=anchors, stiffness=stiffness)
 
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
-        """Return the places at which rows start."""
         Y = np.empty((len(rows.scales), d))
         self.workers.run(kernels.begin, len(Y), Y, tuple(rows), _flat(shared), grain=_GRAIN)
         return Y
 
     def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
-        """Move rows by at most so many steps, and return which have arrived at a minimum."""
         return self._descended(Y, rows, in_map, shared, steps)[0]
 
     def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:
-        """Return the losses of rows at these places."""
         return self._descended(Y, rows, in_map, shared, 0)[1]
 
     def _descended(
@@ -75,13 +67,11 @@ class NumbaPlacer:
         return out[:2]
 
     def index(self, places: Array) -> Any:
-        """Return a k-d tree of the points of a map."""
         from scipy.spatial import cKDTree
 
         return cKDTree(places)
 
     def nearest(self, index: Any, Y: Array, k: int) -> tuple[Array, NDArray[Any]]:
-        """Return the distances and numbers of the ``k`` points of a map that are nearest to the places."""
         distances, indices = index.query(Y, np.arange(1, k + 1), workers=self.workers.n_threads)
         return distances, indices
 

@@ -40,15 +40,12 @@ class TorchOrder:
         self._position[rows] = torch.arange(len(rows), device=rows.device)
 
     def reordered(self, values: Tensor) -> Tensor:
-        """Return values of the points, converted from the order of the data to this order."""
         return values[self._rows]
 
     def restored(self, values: Tensor) -> Tensor:
-        """Return values of the points, converted from this order to the order of the data."""
         return values[self._position]
 
     def pair_list(self, pairs: PairList) -> PairList:
-        """Return pairs with rows in this order and points numbered accordingly."""
         counts = pairs.indptr.diff()[self._rows]
         indptr = starts(counts)
         columns, values = torch.empty_like(pairs.columns), torch.empty_like(pairs.values)
@@ -62,7 +59,6 @@ class TorchOrder:
         return PairList(indptr, columns, values)
 
     def neighbor_table(self, neighbors: Tensor) -> Tensor:
-        """Return a table of neighbours with rows in this order and points numbered accordingly."""
         return self._position[neighbors[self._rows].to(torch.int64)].to(torch.int32)
 
 
@@ -85,25 +81,20 @@ class TorchBackend:
         self._sent: tuple[Any, Tensor, float] | None = None  # the last data, their rows on the device, and their unit
 
     def received(self, values: Any) -> Tensor:
-        """Return an array as a tensor on the device."""
         return torch.as_tensor(values, device=self.device)
 
     def compared(self, X: Any, metric: Any) -> Tensor:
-        """Return data or a map as points that ``comparisons`` takes."""
         return comparisons.received(X, metric, str(self.device))
 
     def session(self) -> AbstractContextManager[Any]:
-        """Return a context in which loops run."""
         return nullcontext()
 
     def searches(self, X: Any, metric: Any) -> bool:
-        """Return whether the neighbours of these data are searched on the device."""
         if not isinstance(X, np.ndarray) or metric not in ("euclidean", "cosine"):
             return False
         return bool(metric == "euclidean" or X.any(axis=1).all())  # rows of zeros have no direction
 
     def nearest(self, X: Any, k: int, *, cosine: bool) -> neighbors.Found:
-        """Return the ``k`` nearest neighbours of every row of a NumPy array."""
         if cosine:
             rows = neighbors.unit_rows(self.received(X))
             rows, unit = rows - rows.mean(dim=0), 1.0
@@ -114,7 +105,6 @@ class TorchBackend:
         return found._replace(distances=0.5 * found.distances**2 if cosine else found.distances * unit)
 
     def components(self, X: Any, count: int) -> NDArray[np.float64]:
-        """Return the scores of the leading principal components of a NumPy array."""
         with neighbors.full_precision():
             found = arrays.host(preparation.components(self._rows(X)[0], min(count, X.shape[1])))
         return np.pad(found, ((0, 0), (0, count - found.shape[1])))
@@ -135,13 +125,11 @@ class TorchBackend:
         self._sent = None
 
     def reorders(self, n: int) -> bool:
-        """Return whether it pays to keep the points of a map with n points in an order that follows the map."""
         return n >= _REORDERED_FROM
 
     def attraction(
         self, Y: Tensor, pairs: PairList, base: float, delta: float, inverse_scales: Tensor | None
     ) -> tuple[Tensor, float | None]:
-        """Return the attractive forces, and the damped sum of the affinities if ``delta`` is positive."""
         n = len(Y)
         if _compiled(Y) and not delta:
             found, places = torch.empty_like(Y), Y
@@ -162,14 +150,12 @@ class TorchBackend:
         return forces, mass if delta else None
 
     def energy(self, Y: Tensor, pairs: PairList, base: float, delta: float, inverse_scales: Tensor | None) -> float:
-        """Return the part of the KL divergence that depends on the kernel of the stored pairs."""
         total = 0.0
         for at in _edges(Y, pairs, base, inverse_scales):
             total -= float((pairs.values[at.entries].to(torch.float64) * torch.log(at.w + delta)).sum())
         return total
 
     def repulsion(self, Y: Tensor, *, smoothing: float, scales: Tensor | None, precision: str) -> tuple[float, Tensor]:
-        """Return the partition sum and the repulsive forces over all pairs."""
         real = pair_dtype(Y, scales, precision)
         points = torch.arange(len(Y), device=Y.device)
         potential, forces = _over_all(Y, points, scales, 1.0 + smoothing, real)
@@ -178,18 +164,15 @@ class TorchBackend:
     def sampled_repulsion(
         self, Y: Tensor, points: Tensor, *, scales: Tensor | None, precision: str
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the sums over all pairs for some ``points`` only: the sum of their kernels, and their forces."""
         potential, forces = _over_all(Y, points, scales, 1.0, pair_dtype(Y, scales, precision))
         return float(potential.sum()), arrays.host(forces)
 
     def weighted_repulsion(
         self, Y: Tensor, points: Tensor, masses: Tensor, *, smoothing: float, scales: Tensor | None, precision: str
     ) -> tuple[Tensor, Tensor]:
-        """Return ``sum_j m_j w_ij`` and the forces of these masses on some ``points`` i, over all points j."""
         return _over_all(Y, points, scales, 1.0 + smoothing, pair_dtype(Y, scales, precision), masses)
 
     def neighbor_list(self, neighbors: Tensor) -> NeighborList:
-        """Return a table of neighbours together with the points that list each point."""
         n, m = neighbors.shape
         flat = neighbors.reshape(-1).contiguous()
         point, by_point = torch.sort(flat, stable=True)
@@ -197,7 +180,6 @@ class TorchBackend:
         return NeighborList(neighbors.contiguous(), offsets, (by_point // m).to(torch.int32))
 
     def lengths(self, Y: Tensor, neighbors: Tensor, floor: float, lengths: Tensor, directions: Tensor) -> None:
-        """Write the sum of the distances from each point to its neighbours, and the gradient of this sum."""
         n, m = neighbors.shape
         if _compiled(Y):
             sizes = n, m, _ROWS, _BLOCK
@@ -213,7 +195,6 @@ class TorchBackend:
             directions[rows] = (away / torch.where(length > 0.0, length, 1.0)[:, :, None]).sum(dim=1)
 
     def pull_back(self, Y: Tensor, near: NeighborList, slope: Tensor, floor: float, forces: Tensor) -> None:
-        """Write the forces on each point that come from the lengths of the points that list it."""
         slope, n = slope.to(Y.dtype), len(Y)
         if _compiled(Y):
             kinds = n, _ROWS, _BLOCK
@@ -228,13 +209,11 @@ class TorchBackend:
             forces[rows] = segment_sums(pull, sizes)
 
     def add_forces(self, slope: Tensor, directions: Tensor, back: Tensor, forces: Tensor) -> None:
-        """Add the forces of a density term that come from the lengths of each point and of the points that list it."""
         forces += slope[:, None] * directions.sum(dim=0) + back.sum(dim=0)
 
     def profile_slope(
         self, radii: Tensor, target: Tensor, *, exponent: float, added: float, attached: bool
     ) -> tuple[float, Tensor]:
-        """Return the mean squared difference of two profiles, and its derivative by each radius."""
         r = (radii + added).clamp(min=torch.finfo(torch.float64).tiny)
         log = -exponent * torch.log(r / r.amin())
         c = torch.exp(log)
@@ -244,7 +223,6 @@ class TorchBackend:
         return float((e * e).mean()), (2.0 * exponent / len(e)) * pull / r
 
     def kernel_sums(self, Y: Tensor, pairs: PairList) -> tuple[Tensor, Tensor]:
-        """Return, for every point, the sum of the kernel and the kernel-weighted sum of the squared distances."""
         near, far = (torch.empty(len(Y), dtype=torch.float64, device=Y.device) for _ in range(2))
         for at in _edges(Y, pairs, 1.0, None):
             near[at.rows] = segment_sums(at.w, at.sizes)
@@ -252,7 +230,6 @@ class TorchBackend:
         return near, far
 
     def add_kernel_forces(self, Y: Tensor, pairs: PairList, pull: Tensor, forces: Tensor) -> None:
-        """Add the forces of den-SNE's density term."""
         for rows, entries, sizes in row_ranges(pairs.indptr, _PAIRS):
             i, j = _points(rows, sizes), pairs.columns[entries].to(torch.int64)
             away = (Y[i] - Y[j]).to(torch.float64)

@@ -45,12 +45,10 @@ def received(X: Any, metric: str, device: str) -> Tensor:
 
 
 def block_bytes(A: Tensor) -> int:
-    """Return the largest number of bytes for a block of distances."""
     return _BLOCK_BYTES[A.device.type]
 
 
 def distances(A: Tensor, metric: str = "euclidean") -> Callable[[Rows], Tensor]:
-    """Return a function that computes the distances from the given rows to all rows of ``A``."""
     if metric == "cosine":
         return lambda rows: torch.mm(A[sent(rows, A.device)], A.T).neg_().add_(1.0).clamp_(0.0, 2.0)
     norms = (A * A).sum(dim=1)
@@ -66,7 +64,6 @@ def distances(A: Tensor, metric: str = "euclidean") -> Callable[[Rows], Tensor]:
 def nearest(
     X: Tensor, k: int, *, metric: str = "euclidean", workers: Any = None, rows: Rows | None = None
 ) -> tuple[NDArray[np.int32], Array]:
-    """Return the numbers and distances of the k nearest neighbours of ``rows``, without the rows themselves."""
     own = torch.arange(len(X), device=X.device) if rows is None else sent(rows, X.device)
     among = Among(X)
     with full_precision():
@@ -80,10 +77,6 @@ def nearest(
 
 
 def ranks(D: Tensor, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the ranks of neighbours of ``rows`` among all points but the row itself, counted from 1.
-
-    ``D`` are the distances from the rows to all points. It may be overwritten.
-    """
     D.scatter_(1, sent(rows, D.device)[:, None], torch.inf)
     numbers = torch.arange(D.shape[1], device=D.device)
     listed = sent(neighbors.astype(np.int64), D.device)
@@ -100,7 +93,6 @@ def ranks(D: Tensor, rows: Rows, neighbors: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def surroundings(Y: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the distances of all points of a map to their k nearest neighbours, and these neighbours."""
     among = Among(Y)
     with torch.cuda.device_of(Y):
         # The division into cells is in single precision, so points are centred.
@@ -121,7 +113,6 @@ def edges(lengths: Tensor, neighbors: Tensor) -> tuple[NDArray[Any], NDArray[Any
 
 
 def gaps(Y: Tensor, places: Array) -> Array:
-    """Return the distances of places (m, d) to the nearest point of a map."""
     among = Among(Y)
     with torch.cuda.device_of(Y):
         index = MapIndex.of(among.rows - among.mean)

@@ -36,33 +36,27 @@ class TorchPlacer:
         self.name = f"torch {self.device}"
 
     def rows_at_once(self, n_features: int) -> int:
-        """Return the number of rows that are placed together."""
         largest = self.chunk or _CHUNK[self.device.type]
         return min(largest, max(_CHUNK["cpu"], _VALUES // n_features))
 
     def dense_search(self, X: Array) -> Callable[[Array, int], tuple[NDArray[np.int32], Array]]:
-        """Return a search among the rows of ``X`` by Euclidean distances."""
         return queries.search_among(X, self.device)
 
     def _sent(self, values: NDArray[Any]) -> Tensor:
         return queries.sent(values, self.device)
 
     def field(self, places: Array, scales: Array, masses: Array, stretch: float) -> tuple[Field, float]:
-        """Return the points of a map on the device, and the partition sum of the map."""
         at = self._sent(places.T)
         found = Field(at, at / stretch, self._sent(scales), self._sent(masses), stretch)
         return found, found.partition()
 
     def received(self, rows: Rows) -> Rows:
-        """Return rows as tensors."""
         return Rows(*map(self._sent, rows))
 
     def chosen(self, rows: Rows, some: NDArray[Any]) -> Rows:
-        """Return some of the received rows."""
         return _of_rows(rows, self._sent(some))
 
     def pulled(self, rows: Rows, anchors: Array, stiffness: Array) -> Rows:
-        """Return received rows with other pulls of further terms."""
         return rows._replace(anchors=self._sent(anchors), stiffness=self._sent(stiffness))
 
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
@@ -92,7 +86,6 @@ class TorchPlacer:
         return arrays.host(Y)
 
     def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:
-        """Return the losses of rows at these places."""
         return arrays.host(loss(self._sent(Y), rows, self._sent(in_map), shared, self._limits)[0])
 
     def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
@@ -113,11 +106,9 @@ class TorchPlacer:
         return arrived
 
     def index(self, places: Array) -> map_neighbors.MapIndex:
-        """Return the points of a map, divided into cells."""
         return map_neighbors.MapIndex.of(self._sent(places))
 
     def nearest(self, index: map_neighbors.MapIndex, Y: Array, k: int) -> tuple[Array, NDArray[Any]]:
-        """Return the distances and numbers of the ``k`` points of a map that are nearest to the places."""
         distances, indices = index.nearest(self._sent(Y), k)
         return arrays.host(distances), arrays.host(indices)
 

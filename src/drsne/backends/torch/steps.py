@@ -33,7 +33,6 @@ def momentum_step(
     grow_from_rest: bool,
     units: Tensor | None = None,
 ) -> Tensor:
-    """Update the last ``step`` and the ``gains`` in place, and return the step."""
     if _compiled(step) and step.is_contiguous() and gains.is_contiguous():
         n, d = step.shape
         kernels.steps.momentum_step[grid(n * d, _BLOCK)](
@@ -64,7 +63,6 @@ def adam_step(
     n_steps: int,
     units: Tensor | None = None,
 ) -> Tensor:
-    """Update the running ``mean`` and mean ``square`` of the gradient in place, and return the step."""
     one, two = betas
     per_root, factor = 1.0 / math.sqrt(1.0 - two**n_steps), -rate / (1.0 - one**n_steps)
     if _compiled(mean) and mean.is_contiguous() and square.is_contiguous():
@@ -86,16 +84,10 @@ def adam_step(
 
 
 def combined(attraction: Tensor, repulsion: Tensor, a: float, b: float, factor: float) -> Tensor:
-    """Return ``factor * (a * attraction - b * repulsion)``; both may be overwritten."""
     return attraction.mul_(factor * a).sub_(repulsion, alpha=factor * b)
 
 
 def moved(Y: Tensor, step: Tensor, *, units: Tensor | None, longest: float | None, center: bool) -> Any:
-    """Return the map after a step, or None if it is not finite.
-
-    Steps are limited to the length ``longest``, then multiplied by the ``units`` of the points. If ``center`` is True,
-    the mean of the map becomes 0.
-    """
     if _compiled(Y):
         return _moved(Y, step, units, longest, center)
     factor: Any = None if units is None else units[:, None]

@@ -220,7 +220,6 @@ class TorchTree:
 
     @staticmethod
     def centred(Y: Tensor) -> Tensor:
-        """Return a map whose centre is near the origin."""
         return Y - Y.mean(dim=0)
 
     @staticmethod
@@ -236,10 +235,8 @@ class TorchTree:
 
     @staticmethod
     def cells(Y: Tensor, scales: Tensor | None, at: Structure, precision: str, memory: dict[str, Any]) -> Cells:
-        """Return the summaries of the cells."""
         return summed_cells(Y, scales, at, pair_dtype(Y, scales, precision), memory.get("masses"))
 
     @staticmethod
     def sums(found: Cells, d: int, theta: float) -> Sums:
-        """Return the sums over all points, at an opening angle ``theta``."""
         return sums(found, (_LEAF_THETA[d] * theta) ** 2, _SPREADING, d)
