@@ -10,12 +10,21 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 TW, CONT, CC = "trustworthiness", "continuity", "concentration_correlation"
 RHO30, RHO5 = "density_rank_correlation", "local_density_rank_correlation"
 MILLION = 1_000_000
 SIX = (TW, CONT, CC, RHO30, RHO5, "fragmentation")
+
+WORDS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def short(value: float, digits: int = 3) -> str:
+    """Return a number below one as on the pages, such as ``.964``."""
+    return f"{value:.{digits}f}".removeprefix("0")
 
 
 def bench(name: str) -> Any:
@@ -165,11 +174,35 @@ def cell(report: str, row: str, column: int) -> str:
     return next(line for line in table_lines(report) if " ".join(line).startswith(row))[column]
 
 
-def largest_errors(columns: slice) -> float:
-    """Return the largest error of the forces in per cent, over the maps and fits of some engines."""
-    lines = table_lines("engine_bounds")
-    tested = [line for line in lines if re.match(r"\d.*e-\d+ / ", line[1]) and not line[0].startswith("bound")]
-    return 100 * max(float(one.split(" / ")[0]) for line in tested for one in line[1:][columns])
+def engine_errors(column: int) -> tuple[list[float], list[float]]:
+    """Return the bounds of an engine and its largest errors in maps and fits: of forces and of the sum, in per cent."""
+    lines = [line for line in table_lines("engine_bounds") if re.match(r"\d.*e-\d+ / ", line[min(5, len(line) - 1)])]
+    bound, *errors = ([100 * float(error) for error in line[column].split()[:3:2]] for line in lines)
+    return bound, [max(values) for values in zip(*errors, strict=True)]
+
+
+def engine_row(column: int) -> str:
+    """Return the usual and the largest errors of an engine as in the table of engines."""
+    bound, (force, partition) = engine_errors(column)
+    beyond = f", {partition:.2g} %" if partition > bound[1] else ""
+    return f"usually {bound[0]:.2g} %, {bound[1]:.2g} %; up to {force:.1f} %{beyond} on hard maps"
+
+
+def page_megabytes(n_rows: int, n_maps: int = 1, n_columns: int = 0) -> float:
+    """Return the size of a page of the explorer."""
+    from drsne import explorer
+
+    rng = np.random.default_rng(0)
+    maps = {str(i): rng.normal(size=(n_rows, 2)) for i in range(n_maps)}
+    columns = {f"column {i}": rng.normal(size=n_rows).astype(np.float32) for i in range(n_columns)}
+    return len(explorer.page(maps, labels=rng.integers(0, 8, n_rows).astype(str), columns=columns).html) / 1e6
+
+
+def expected_seconds(n: float, landmarks: int, workers: int, columns: int = 50) -> dict[str, float]:
+    """Return the seconds of the stages by the formulas of the page on large data, if the data form clusters."""
+    sample = max(5000, landmarks / 4)
+    work = {"landmarks": n * sample * columns / 2e10, "concentration": n * landmarks * columns / 2e10}
+    return {stage: seconds / workers for stage, seconds in {**work, "output": n * 0.0004}.items()}
 
 
 def small_weight(weight: str, score: str) -> str:
@@ -188,11 +221,21 @@ def iterations(most: float) -> str:
     return f"{schedules.n_iter(early, len(weights) - 1 - early - last, last):,}"
 
 
+def times_default(most: float) -> int:
+    """Return how many times as many iterations as a default fit a path takes."""
+    return round(int(iterations(most).replace(",", "")) / 700)
+
+
 def search(data: str, digits: int) -> tuple[str, ...]:
     """Return the time and the recall of the refined search of 400,000 rows, and the time of the exact search."""
     found = {r["method"]: r for r in rows("search_noise") if (r["data"], r["n"]) == (data, 400_000)}
     ours, exact = found["drsne, approximate"], found["drsne, exact"]
     return f"{ours['wall']:.0f}", f"{ours['recall']:.{digits}f}"[1:], f"{exact['wall']:.0f}"
+
+
+def search_seconds(data: str, n: int, way: str) -> float:
+    wanted = (data, n, f"drsne, {way}")
+    return next(r["wall"] for r in rows("search_noise") if (r["data"], r["n"], r["method"]) == wanted)
 
 
 def threads(count: int) -> float:

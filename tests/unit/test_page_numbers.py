@@ -16,6 +16,11 @@ import committed as its
 import pytest
 from committed import CC, CONT, MILLION, RHO30, ROOT, TW, gpu, large, page, seconds
 
+import drsne
+from drsne.backends.numba import KIND as NUMBA
+from drsne.estimators.path import WEIGHTS
+from drsne.placement.rows import NOVEL
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _modules():
@@ -96,8 +101,30 @@ def of_choosing() -> Iterator[str]:
 def of_engines() -> Iterator[str]:
     estimate, needed = its.memory_of_a_million()
     yield f"the estimate is {estimate} GB, and a default fit needed {needed} GB"
-    fixed, adaptive = its.largest_errors(slice(1, 4)), its.largest_errors(slice(4, 6))
+    fixed, adaptive = (max(its.engine_errors(at)[1][0] for at in columns) for columns in ((2, 3, 4), (5, 6)))
     yield f"up to {fixed:.1f} % with the fixed kernel and up to {adaptive:.1f} % with the adaptive kernel"
+    for name, column in (
+        ('`fft`, `accuracy="normal"` | $n + M \\log M$, $M$ mesh nodes | 1, 2', 2),
+        ('`fft`, `accuracy="high"` | the same, with a larger $M$ | 1, 2', 3),
+        ("`tree`, `theta=0.45` | $n \\log n$ | 1 to 3", 4),
+        ("`fft` or `tree`, adaptive kernel | $n \\log n$ | 1 to 3", 5),
+        ('the same, `accuracy="high"` | $n \\log n$ | 1 to 3', 6),
+    ):
+        yield f"{name} | {its.engine_row(column)} |"
+    allowed, ordinary, outliers = (
+        [100 * float(error) for error in its.cell("engine_bounds", name, column).split()[:3:2]]
+        for name, column in (("bound", 1), ("ordinary", 5), ("outliers", 5))
+    )
+    yield f"a test allows {allowed[0]:.2f} %, {allowed[1]:.3f} %"
+    yield f"the errors of the tree were at most {ordinary[0]:.1f} % (forces) and {ordinary[1]:.2f} % (partition sum)"
+    n_maps = its.cell("engine_bounds", "outliers", 5).split("of ")[1].rstrip(")")
+    yield f"For one of {n_maps} maps with outliers, the error of the forces was {outliers[0]:.1f} %."
+    fixed, adaptive = NUMBA.crossover
+    yield f"sums over all pairs for up to {fixed[2]:,} points ({fixed[1]:,} in one dimension)."
+    yield f"up to {adaptive[2]:,} points in two dimensions and for up to {adaptive[1]:,} points in one and three"
+    for data in ("noise20", "noise100"):
+        exact, ours = (its.search_seconds(data, 100_000, way) for way in ("exact", "approximate"))
+        assert ours == pytest.approx(exact, rel=0.1), "the page says that both are about as fast"
     ours, recall, exact = its.search("noise20", 4)
     yield f"this search takes {ours} s on two cores with a recall of {recall}, and the exact search about {exact} s"
     ours, recall, exact = its.search("noise100", 3)
@@ -141,6 +168,23 @@ def of_scaling() -> Iterator[str]:
     noise = [gpu(MILLION, "search on NVIDIA H200", data=data) for data in ("uniform20", "uniform50")]
     yield f"a million rows of uniform noise take {noise[0]:.1f} s with 20 columns and {noise[1]:.1f} s with 50"
     yield f"(Digits) therefore still takes {gpu(1797, 'scores on cuda'):.1f} s"
+    pairs = max(row["pairs"] for row in its.rows("gpu") if row["n"] == 10 * MILLION and "pairs" in row)
+    yield f"The affinities of ten million points take about {its.WORDS[round(8 * pairs / 1e9)]} gigabytes."
+    on_cpu = [r["seconds"]["landmark_map"] for r in its.rows("distributed") if "landmark_map" in r.get("seconds", {})]
+    on_gpu = on_cpu.pop(0)
+    yield (
+        f"{min(on_cpu):.0f} to {max(on_cpu):.0f} s for 20,000 landmarks on two cores, and {on_gpu:.0f} s with an H200"
+    )
+    largest = max(its.memory(row) for row in its.rows("distributed") if row["workers"])
+    yield f"In our runs, a worker used up to {largest} MB"
+    yield "| N x S x D / 2e10, where the sample has S = max(5,000, n / 4) rows"
+    yield "| N x n x D / 2e10, if the data form clusters | "
+    yield "| N x 0.0004, and up to"
+    for stage, expected in its.expected_seconds(20 * MILLION, 20_000, 16).items():
+        assert large("cluster", 20 * MILLION, 16)["seconds"][stage] == pytest.approx(expected, rel=0.15)
+    for name, n, landmarks, workers in (("100 million", 1e8, 20_000, 16), ("1 billion", 1e9, 50_000, 256)):
+        needed = sum(its.expected_seconds(n, landmarks, workers).values()) + max(on_cpu) * landmarks / 20_000
+        yield f"| {name} | {landmarks:,} | {workers}, with 2 GB each | about {10 * round(needed / 600)} minutes |"
     copies, usual = (gpu(MILLION, f"case {case} on NVIDIA H200") for case in ("copies", "usual"))
     yield f"took {copies:.1f} s instead of {usual:.1f} s. If most of the rows have copies"
     plain, usual = (gpu(70_000, f"case {case} on NVIDIA H200") for case in ("plain", "usual"))
@@ -159,10 +203,13 @@ def of_scaling() -> Iterator[str]:
         f"the concentration correlation is {cc:.3f} lower with landmarks, and the density rank correlation is "
         f"{rho:.3f} lower."
     )
+    differences = large("direct", 300_000)["differences"]
+    assert all(abs(value) < 0.001 for score, value in differences.items() if score not in (CC, RHO30))
+    yield "The others differ by less than 0.001."
     bias, low, high = its.checked_errors()
     yield (
         f"the remaining bias was at most {bias}, and the root mean square error of the log concentrations was {low} to "
-        f"{high}"
+        f"{high}, which is {float(low) * 100:.0f} to {float(high) * 100:.0f} % of the concentration"
     )
 
 
@@ -173,12 +220,22 @@ def of_models() -> Iterator[str]:
         f"at most {cc}."
     )
     (times,) = [row["seconds"] for row in its.rows("new_rows_times") if row["method"] == "drsne"]
+    better = [float(line[3]) > float(line[4]) for line in its.table_lines("reliability")[2:]]
+    chosen = [line[0] in ("Digits", "Fashion-MNIST", "PBMC", "Shuttle") for line in its.table_lines("reliability")[2:]]
+    yield f"Ours is better on {its.WORDS[sum(better)]} of the {its.WORDS[len(better)]} data sets"
+    others = sum(b for b, of_choice in zip(better, chosen, strict=True) if not of_choice)
+    yield f"on four of these data sets; on the other four, it is better on {its.WORDS[others]}."
+    low, high = NOVEL
+    yield f"A novelty of up to about {low} is typical of the training data. From {low} to {high:.0f}, treat"
     yield f"one row takes {1e3 * times['one']:.1f} ms, and 10,000 rows take {times['many']:.1f} s"
 
 
 def of_faq() -> Iterator[str]:
     cold, warm = (float(its.cell("startup", f"{kind} first fit", 1).split()[0]) for kind in ("cold", "warm"))
     yield f"the first fit of Digits takes {cold:.1f} s with an empty cache and {warm:.1f} s in a new process"
+    yield f"It takes {its.WORDS[its.times_default(70)]} times as many iterations as a default fit"
+    yield f"need about {drsne.memory_estimate(MILLION, 50) / 1e9:.0f} GB"
+    assert sum(scores[RHO30] >= 0.9 for scores in its.quality()["drsne"].values()) > 6, "most of our test data sets"
     words = its.quality()["drsne"]["words20k"][RHO30]
     yield f"on words, it reaches {f'{words:.2f}'[1:]}."
 
@@ -193,6 +250,40 @@ def of_guide() -> Iterator[str]:
         f"neighbours) of {two[1]}. "
         f"The automatic contrast of {its.contrast('words20k', None, 'contrast'):.1f} gives {chosen[0]} and {chosen[1]}"
     )
+
+    yield f'Use `"auto"` if you have the time for {its.WORDS[its.times_default(70)]} fits'
+
+
+def of_command_line() -> Iterator[str]:
+    yield f"to choose one in about {its.WORDS[its.times_default(70)]} times the time"
+    assert (len(WEIGHTS), WEIGHTS[-1]) == (19, 1120)
+    yield f"with weights from 0 to 1120, which takes almost {its.WORDS[its.times_default(1e9)]} times as many"
+
+
+def of_reading() -> Iterator[str]:
+    contrast = its.contrast("pbmc_cells", None, "contrast")
+    dimension = float(its.cell("contrast_choice", "pbmc_cells", 2))
+    times = 2 ** (2 * contrast / dimension)
+    yield f"{times:.1f} times on PBMC cells (contrast {contrast:.0f}, local dimension {dimension:.0f})."
+
+
+def of_scores() -> Iterator[str]:
+    text = page("benchmarks/results/fragmentation.md")
+    found = [float(value) for value in re.findall(r"(0\.\d+) \(\w+, 18 maps\)", text)]
+    assert len(found) == 2
+    assert min(found) > 0.9
+    yield "the rank correlation between the score and the true number of pieces is above .9"
+    yield f"is cut in two, the score is only {its.short(float(its.cell('fragmentation', 'score 0.000', -1)), 2)},"
+
+
+def of_explorer() -> Iterator[str]:
+    empty, rows = its.page_megabytes(5), 20_000
+    one, maps, columns = (its.page_megabytes(rows, *shape) for shape in ((1,), (3,), (1, 2)))
+    of_map, of_column = (1e6 * (more - one) / 2 / rows for more in (maps, columns))
+    yield f"An empty page has about {empty:.1f} MB. Every map adds about {of_map:.0f} bytes per row"
+    yield f"every column of numbers {of_column:.0f} bytes"
+    large, million = (empty + n * (one - empty) / rows for n in (200_000, MILLION))
+    yield f"labels of 200,000 rows has {large:.1f} MB. With a million rows, it has {million:.0f} MB"
 
 
 def of_gallery() -> Iterator[str]:
@@ -217,6 +308,20 @@ def of_theory() -> Iterator[str]:
     yield f"Each of the last two steps lowers CC by {f'{before - now:.3f}'[1:]}."
     half, whole = (its.cell("contrast_choice", name, 1)[1:] for name in ("T = 0.7, kernel half", "T = 0.5, kernel all"))
     yield f"a higher mean density score ({half} instead of {whole})"
+    spreads = [float(its.cell("contrast_choice", name, 1)) for name in ("words, rare", "4eq", "controlled_clusters")]
+    yield f"$s$ is often between {spreads[0]:.2f} and {spreads[1]:.1f}."
+    yield f"($s = {spreads[2]:.2f}$ on Clusters)"
+    yield f"it is {float(its.cell('contrast_choice', 'ball', 2)):.0f} for 3,000 points of a Gaussian in 30 dimensions."
+    chance = (2 * 3 / (4 * 30 * 2**2)) ** 0.5  # equation (40a) on a plane
+    yield f"On a plane with $k = 30$, the standard deviation is {chance:.2f}, and a little more"
+    (part,) = re.findall(r"(\d+) % from the outward force", page("benchmarks/results/densne.md"))
+    yield f"this reduces the outward force by {part} %."
+    accurate = [line for line in its.table_lines("densne") if "our preset, accurate" in line]
+    kl, rho = ([float(line[at].split("(")[1].strip("+)* out,")) for line in accurate] for at in (7, 4))
+    weights = [index % 4 for index in range(12)]  # lambda 0, .1, .5 and 1, for three data sets
+    more = [-change for change, at in zip(kl, weights, strict=True) if at < 3]
+    yield f"is {its.short(min(more), 2)} to {its.short(max(more), 1)} larger than that of maps made with accurate"
+    yield f"program's maps is up to {its.short(-min(rho[:8]))} higher"
     altered = json.loads((its.RESULTS / "densne_check.json").read_text(encoding="utf-8"))["distances_altered"]
     digits, helix = (f"{altered[name]['pearson']:.3f}"[1:] for name in ("digits", "helix"))
     yield f"is {digits} on Digits and {helix} on the Helix"
@@ -231,6 +336,10 @@ SENTENCES = {
     SCALING: of_scaling,
     MODELS: of_models,
     "docs/faq.md": of_faq,
+    "docs/command_line.md": of_command_line,
+    "docs/reading.md": of_reading,
+    "docs/scores.md": of_scores,
+    "docs/explorer.md": of_explorer,
     "docs/guide.md": of_guide,
     "docs/gallery.md": of_gallery,
     "docs/theory.md": of_theory,
