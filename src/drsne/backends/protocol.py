@@ -61,19 +61,15 @@ class Order(Protocol):
 
     def reordered(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of the points, (n,) or (n, d), converted from the order of the data to this order."""
-        ...
 
     def restored(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return values of the points, converted from this order to the order of the data."""
-        ...
 
     def pair_list(self, pairs: PairList) -> PairList:
         """Return pairs with rows in this order and points numbered accordingly."""
-        ...
 
     def neighbor_table(self, neighbors: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return a table (n, k) of neighbours with rows in this order and points numbered accordingly."""
-        ...
 
 
 class Backend(Protocol):
@@ -89,23 +85,18 @@ class Backend(Protocol):
 
     def received(self, values: Any) -> Any:
         """Return a NumPy array as an array of this backend."""
-        ...
 
     def session(self) -> AbstractContextManager[Any]:
         """Return a context in which loops run with all threads. Contexts may be nested."""
-        ...
 
     def searches(self, X: Any, metric: Any) -> bool:
         """Return whether the backend searches for the neighbours of these data itself, by ``nearest``."""
-        ...
 
     def forget(self) -> None:
         """Free what was kept of the data for the preparation of a fit."""
-        ...
 
     def reorders(self, n: int) -> bool:
         """Return whether it pays to keep the points of a map with n points in an order that follows the map."""
-        ...
 
     def attraction(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
@@ -115,20 +106,17 @@ class Backend(Protocol):
         If ``delta`` is positive, every ``a_ij`` is damped to ``a_ij w_ij / (w_ij + delta)``. If it is 0, the second
         value is None.
         """
-        ...
 
     def energy(
         self, Y: NDArray[Any], pairs: PairList, base: float, delta: float, inverse_scales: NDArray[Any] | None
     ) -> float:
         """Return ``-sum_ij a_ij log(w_ij + delta)``."""
-        ...
 
     def repulsion(self, Y: Array, *, smoothing: float, scales: Array | None, precision: str) -> tuple[float, Array]:
         """Return ``sum_ij w_ij`` and ``sum_j u_i u_j w_ij^2 (y_i - y_j)`` over all pairs.
 
         Here ``base`` is ``1 + smoothing``.
         """
-        ...
 
     def sampled_repulsion(
         self, Y: Array, points: NDArray[Any], *, scales: Array | None, precision: str
@@ -137,11 +125,9 @@ class Backend(Protocol):
 
         Here ``base`` is 1.
         """
-        ...
 
     def neighbor_list(self, neighbors: NDArray[np.int32]) -> NeighborList:
         """Return a table (n, m) of neighbours together with the points that list each point."""
-        ...
 
     def lengths(
         self, Y: NDArray[Any], neighbors: NDArray[np.int32], floor: float, lengths: Array, directions: NDArray[Any]
@@ -150,15 +136,12 @@ class Backend(Protocol):
 
         Lengths are ``l_ij = sqrt(|y_i - y_j|^2 + floor)``. Points that coincide have no direction.
         """
-        ...
 
     def pull_back(self, Y: NDArray[Any], near: NeighborList, slope: Array, floor: float, forces: NDArray[Any]) -> None:
         """Write ``sum_l slope_l (y_i - y_l) / l_il`` over the points l that list point i."""
-        ...
 
     def add_forces(self, slope: Array, directions: NDArray[Any], back: NDArray[Any], forces: Array) -> None:
         """Add ``slope_i directions_i + back_i`` to ``forces``; both terms (shares, n, d) are summed over shares."""
-        ...
 
     def profile_slope(
         self, radii: Array, target: Array, *, exponent: float, added: float, attached: bool
@@ -168,19 +151,15 @@ class Backend(Protocol):
         The radii are ``r = radii + added``, and their profile is ``log(c / mean(c))`` with ``c = r^-exponent``. If
         ``attached`` is False, the derivative treats the mean as a constant.
         """
-        ...
 
     def kernel_sums(self, Y: NDArray[Any], pairs: PairList) -> tuple[Array, Array]:
         """Return ``sum_j w_ij`` and ``sum_j w_ij |y_i - y_j|^2`` over the pairs of every point, with ``base = 1``."""
-        ...
 
     def add_kernel_forces(self, Y: NDArray[Any], pairs: PairList, pull: NDArray[Any], forces: Array) -> None:
         """Add ``sum_j w_ij^2 (pull_i + pull_j) (y_i - y_j)`` over the pairs of every point, with ``base = 1``."""
-        ...
 
     def nearest_in_map(self, Y: NDArray[Any], k: int) -> NDArray[np.int32]:
         """Return the ``k`` nearest neighbours of every point of a map, (n, k), nearest first."""
-        ...
 
     def momentum_step(
         self,
@@ -198,7 +177,6 @@ class Backend(Protocol):
 
         The gradient is multiplied by the ``units`` of the points, if there are any.
         """
-        ...
 
     def adam_step(
         self,
@@ -213,11 +191,9 @@ class Backend(Protocol):
         units: Array | None = None,
     ) -> Array:
         """Update ``mean`` and ``square`` in place for step number ``n_steps``, and return the step."""
-        ...
 
     def combined(self, attraction: Array, repulsion: Array, a: float, b: float, factor: float) -> Array:
         """Return ``factor * (a * attraction - b * repulsion)``; both may be overwritten."""
-        ...
 
     def moved(self, Y: Array, step: Array, *, units: Array | None, longest: float | None, center: bool) -> Array | None:
         """Return the map after a step, or None if it is not finite.
@@ -225,11 +201,9 @@ class Backend(Protocol):
         Steps are limited to the length ``longest``, then multiplied by the ``units`` of the points. If ``center`` is
         True, the mean of the map becomes 0.
         """
-        ...
 
     def order(self, Y: Array) -> Order:
         """Return an order in which points that are near in the map are near in memory."""
-        ...
 
 
 class Tree(Protocol):
@@ -242,26 +216,21 @@ class Tree(Protocol):
 
     def centred(self, Y: Array) -> Array:
         """Return a map whose centre is near the origin."""
-        ...
 
     def structure(self, Y: Array, scales: Array | None) -> Any:
         """Return a division of the points of a map into cells. Its ``order`` has the points cell by cell."""
-        ...
 
     def divided_again(self, Y: Array, scales: Array | None, last: Any) -> Any:
         """Return a structure with the large cells of an old one and new small cells, if ``MOST_AGE`` is not 0."""
-        ...
 
     def cells(self, Y: Array, scales: Array | None, at: Any, precision: str, memory: dict[str, Any]) -> Any:
         """Return the summaries of the cells. ``memory`` keeps what the next evaluation can use again."""
-        ...
 
     def sums(self, found: Any, d: int, theta: float) -> Any:
         """Return the partition sum, the forces, the potential ``sum_j w_ij`` and the order of the points.
 
         ``theta`` is the opening angle.
         """
-        ...
 
 
 class DeviceBackend(Backend, Protocol):
@@ -272,29 +241,23 @@ class DeviceBackend(Backend, Protocol):
 
     def compared(self, X: Any, metric: Any) -> Any:
         """Return data or a map as points that ``comparisons`` takes."""
-        ...
 
     def nearest(self, X: Any, k: int, *, cosine: bool) -> tuple[Any, Any, float | None]:
         """Return the numbers and distances of the ``k`` neighbours of every row, and the recall of the search."""
-        ...
 
     def components(self, X: Any, count: int) -> Array:
         """Return the scores of the leading principal components of a NumPy array, (n, count)."""
-        ...
 
     def calibrated(self, distances: Any, perplexity: float) -> tuple[Any, Any, Any, Any]:
         """Return the rows ``p_{j|i}``, precisions, perplexities, and the rows that must be calibrated otherwise."""
-        ...
 
     def symmetrized(self, indices: Any, conditional: Any) -> PairList:
         """Return ``(C + C^T) / (2 n)`` as pairs, where ``C[i, indices[i]] = conditional[i]``."""
-        ...
 
     def weighted_repulsion(
         self, Y: Any, points: Any, masses: Any, *, smoothing: float, scales: Any | None, precision: str
     ) -> tuple[Any, Any]:
         """Return ``sum_j m_j w_ij`` and the forces of these masses on some ``points`` i, over all points j."""
-        ...
 
 
 class Rows(NamedTuple):
@@ -351,53 +314,42 @@ class Placer(Protocol):
     @property
     def dense_search(self) -> Callable[[Array], Any] | None:
         """A function that returns a search among dense rows by Euclidean distances, or None for the usual search."""
-        ...
 
     def rows_at_once(self, n_features: int) -> int:
         """Return the number of rows that are placed together."""
-        ...
 
     def field(self, places: Array, scales: Array, masses: Array, stretch: float) -> tuple[Any, float]:
         """Return the repulsion of a map in the form that the other methods take, and the partition sum of the map.
 
         ``stretch`` is the square root of 1 + distance smoothing.
         """
-        ...
 
     def received(self, rows: Rows) -> Rows:
         """Return rows as arrays of this placer."""
-        ...
 
     def chosen(self, rows: Rows, some: NDArray[Any]) -> Rows:
         """Return some of the received rows."""
-        ...
 
     def pulled(self, rows: Rows, anchors: Array, stiffness: Array) -> Rows:
         """Return received rows with other pulls of further terms."""
-        ...
 
     def begin(self, rows: Rows, shared: Shared, d: int) -> Array:
         """Return the places at which rows start, (m, d)."""
-        ...
 
     def descend(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared, steps: int) -> NDArray[np.bool_]:
         """Move rows, in place, by at most so many steps, and return which have arrived at a minimum, (m,).
 
         ``in_map`` are the density neighbours in the map, (m, k).
         """
-        ...
 
     def values(self, Y: Array, rows: Rows, in_map: NDArray[np.int32], shared: Shared) -> Array:
         """Return the losses of rows at these places, (m,)."""
-        ...
 
     def index(self, places: Array) -> Any:
         """Return the points of a map in the form in which ``nearest`` searches them."""
-        ...
 
     def nearest(self, index: Any, Y: Array, k: int) -> tuple[Array, NDArray[Any]]:
         """Return the distances and numbers of the ``k`` points of a map that are nearest to the places, (m, k)."""
-        ...
 
 
 class Comparisons(Protocol):
@@ -409,34 +361,27 @@ class Comparisons(Protocol):
 
     def block_bytes(self, A: Any) -> int:
         """Return the largest number of bytes for a block of distances."""
-        ...
 
     def distances(self, A: Any, metric: Any = "euclidean") -> Callable[[Any], Any]:
         """Return a function that computes the distances from the given rows to all rows of ``A``."""
-        ...
 
     def nearest(self, X: Any, k: int, *, metric: Any, workers: Any, rows: Any) -> tuple[Any, Any]:
         """Return the numbers and distances of the k nearest neighbours of ``rows``, without the rows themselves."""
-        ...
 
     def ranks(self, D: Any, rows: Any, neighbors: NDArray[Any]) -> NDArray[np.intp]:
         """Return the ranks of neighbours of ``rows`` among all points but the row itself, counted from 1.
 
         ``D`` are the distances from the rows to all points. It may be overwritten.
         """
-        ...
 
     def surroundings(self, Y: Any, k: int) -> tuple[Any, Any]:
         """Return the distances of all points of a map to their k nearest neighbours, and these neighbours."""
-        ...
 
     def edges(self, lengths: Any, neighbors: Any) -> tuple[NDArray[Any], NDArray[Any], Array, NDArray[np.intp]]:
         """Return both ends and the lengths of edges to neighbours (n, k), and the order of ascending lengths.
 
         Edges that join no two trees when all are visited in this order may be left out.
         """
-        ...
 
     def gaps(self, Y: Any, places: Array) -> Array:
         """Return the distances of places (m, d) to the nearest point of a map."""
-        ...

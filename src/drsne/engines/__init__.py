@@ -32,7 +32,6 @@ class Engine(Protocol):
 
     def start(self) -> Any:
         """Return the state of an optimisation that has not begun."""
-        ...
 
     def repulsion(
         self, Y: NDArray[np.float64], smoothing: float, scales: NDArray[np.float64] | None = None, state: Any = None
@@ -42,7 +41,6 @@ class Engine(Protocol):
         ``scales`` (n,) are those of the adaptive kernel, or None for the fixed kernel. ``state`` is the state of the
         optimisation, which is updated. If it is None, the map is evaluated without a state.
         """
-        ...
 
 
 # Names and modules. Other distributions can add theirs.

@@ -109,7 +109,6 @@ class RowTerm(Protocol):
 
         ``rows`` is a :class:`drsne.placement.rows.NewRows`.
         """
-        ...
 
 
 class MapTerm(NamedTuple):

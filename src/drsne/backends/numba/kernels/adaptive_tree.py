@@ -129,44 +129,6 @@ def combine(first, last, after, height, summed, bounds):  # type: ignore[no-unty
         summed[10, v], summed[11, v], summed[12, v], summed[13, v] = xb, yb, zb, bb
 
 
-@inlined
-def _derivatives(a, b, s, one, two, three):  # type: ignore[no-untyped-def]
-    """Return the kernel w of a target with the scale ``a`` and its derivatives by the squared distance s and b.
-
-    They are w, ws, wss and wsss, then wbs, wbss, wbb and wbbs.
-    """
-    h = a * b
-    m = one / (h + s)
-    w = h * m
-    r = s * m  # one minus the kernel
-    am = a * m
-    ws = -w * m
-    wss = -two * ws * m
-    wsss = -three * wss * m
-    wbs = am * m * (w - r)
-    wbss = two * am * m * m * (r - two * w)
-    wbb = -two * am * am * r
-    wbbs = two * am * am * m * (two * r - w)
-    return w, ws, wss, wsss, wbs, wbss, wbb, wbbs
-
-
-@inlined
-def _target_derivatives(a, b, s, one, two, three, four):  # type: ignore[no-untyped-def]
-    """Return the derivatives that also involve the scale ``a``: wa, waa, waaa, was, wass, waas, wabs and wabb."""
-    h = a * b
-    m = one / (h + s)
-    w, r, am, bm = h * m, s * m, a * m, b * m
-    was = bm * m * (w - r)
-    wass = two * bm * m * m * (r - two * w)
-    wa = bm * r
-    waa = -two * bm * wa
-    waaa = -three * bm * waa
-    waas = two * bm * bm * m * (two * r - w)
-    wabs = m * m * (four * r * w - r * r - w * w)
-    wabb = two * am * m * r * (w - two * r)
-    return wa, waa, waaa, was, wass, waas, wabs, wabb
-
-
 @pasted
 def _visited_2d(leaf, coordinates, scale, nodes, summed, opening, spreading, far, near):  # type: ignore[no-untyped-def]
     """Write the nodes that are far enough from a leaf and the points of the others, and return both numbers.
