@@ -32,6 +32,8 @@ _FAR_AWAY = 2.0**10
 _DESCRIPTIONS = {
     "X, Y": """array-like of shape (n_samples, n_features) and (n_samples, n_components)
         The data and the map.""",
+    "n_neighbors": """int, default=30
+        The number of neighbours k, not counting the point itself.""",
     "metric": """str or callable, default="euclidean"
         The metric used on the data: any metric that the estimators accept. With "precomputed", ``X`` is the full
         distance matrix.""",
@@ -147,6 +149,15 @@ def check_neighbors(n_neighbors: Any, n_samples: int, *, half: bool = False) -> 
     if k >= limit:
         raise ValueError(f"n_neighbors must be smaller than {rule}={limit:g}; got {k}. Lower n_neighbors.")
     return k
+
+
+def sampled(
+    X: Any, Y: Any, n_neighbors: Any, metric: Any, max_samples: Any, random_state: Any, device: Any, half: bool = False
+) -> tuple[Any, Any, int, Rows]:
+    """Return the data, the map, the number of neighbours and the sampled rows of a score after checking them."""
+    data, low = check_pair(X, Y, metric, device)
+    k = check_neighbors(n_neighbors, len(low), half=half)
+    return data, low, k, sampled_rows(len(low), max_samples, random_state)
 
 
 def check_labels(labels: Any, n_samples: int) -> NDArray[Any]:

@@ -18,12 +18,10 @@ from drsne.metrics._inputs import (
     among,
     blocks,
     check_labels,
-    check_neighbors,
-    check_pair,
     nearest,
     nearest_distances,
     pearson,
-    sampled_rows,
+    sampled,
     shared,
 )
 from drsne.neighbors.graph import KnnGraph
@@ -68,9 +66,7 @@ def concentration_correlation(
     >>> round(concentration_correlation(X, 2 * X, n_neighbors=5), 12)
     1.0
     """
-    data, low = check_pair(X, Y, metric, device)
-    k = check_neighbors(n_neighbors, len(low))
-    rows = sampled_rows(len(low), max_samples, random_state)
+    data, low, k, rows = sampled(X, Y, n_neighbors, metric, max_samples, random_state, device)
     graph = nearest(data, k, metric, rows)
     return concentrations(graph, low, rows)
 
@@ -112,9 +108,7 @@ def density_rank_correlation(
     Parameters
     ----------
     {X, Y}
-    n_neighbors : int, default=30
-        The number of neighbours k, not counting the point itself.
-    {metric, max_samples, random_state, device}
+    {n_neighbors, metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -129,9 +123,7 @@ def density_rank_correlation(
     >>> density_rank_correlation(X, -X, n_neighbors=5)
     1.0
     """
-    data, low = check_pair(X, Y, metric, device)
-    k = check_neighbors(n_neighbors, len(low))
-    rows = sampled_rows(len(low), max_samples, random_state)
+    data, low, k, rows = sampled(X, Y, n_neighbors, metric, max_samples, random_state, device)
     graph = nearest(data, k, metric, rows)
     return of_distances(graph.distances[:, -1:], low, (k,), rows)[0]
 
@@ -171,9 +163,7 @@ def group_density_correlation(
     {X, Y}
     labels : array-like of shape (n_samples,)
         The group of each point. Points whose label is None or nan belong to no group.
-    n_neighbors : int, default=30
-        The number of neighbours k, not counting the point itself.
-    {metric, max_samples, random_state, device}
+    {n_neighbors, metric, max_samples, random_state, device}
 
     Returns
     -------
@@ -190,10 +180,8 @@ def group_density_correlation(
     >>> group_density_correlation(X, X[:, :2], labels, n_neighbors=5)
     1.0
     """
-    data, low = check_pair(X, Y, metric, device)
-    k = check_neighbors(n_neighbors, len(low))
+    data, low, k, rows = sampled(X, Y, n_neighbors, metric, max_samples, random_state, device)
     groups = check_labels(labels, len(low))
-    rows = sampled_rows(len(low), max_samples, random_state)
     graph = nearest(data, k, metric, rows)
     return of_groups(graph.distances, low, groups[rows], k, rows)
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from drsne.backends.arrays import divided, host, medians, namespace, taken
 from drsne.backends.numba.kernels import metrics as kernels
 from drsne.backends.numba.kernels._turns import whole
-from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, nearest, sampled_rows, shared
+from drsne.metrics._inputs import Array, Rows, among, check_neighbors, check_pair, nearest, sampled, shared
 from drsne.neighbors.graph import KnnGraph
 from drsne.precision import unit_scale
 
@@ -78,9 +78,7 @@ def fragmentation(
     >>> round(fragmentation(X, X), 2), fragmentation(X, heaps) > 0.8
     (0.0, True)
     """
-    data, low = check_pair(X, Y, metric, device)
-    k = check_neighbors(n_neighbors, len(low))
-    rows = sampled_rows(len(low), max_samples, random_state)
+    data, low, k, rows = sampled(X, Y, n_neighbors, metric, max_samples, random_state, device)
     searched = rows if len(rows) < len(low) else None  # if None, an approximate search is allowed
     graph = nearest(data, k, metric, searched)
     return torn_share(graph, low, rows)

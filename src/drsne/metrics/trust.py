@@ -13,12 +13,10 @@ from drsne.metrics._inputs import (
     Rows,
     Space,
     among,
-    check_neighbors,
-    check_pair,
     euclidean,
     in_turn,
     own_neighbors,
-    sampled_rows,
+    sampled,
     shared,
     space_of,
 )
@@ -60,9 +58,7 @@ def trustworthiness(
     >>> trustworthiness(X, X[:, :2], n_neighbors=2)
     1.0
     """
-    data, low = check_pair(X, Y, metric, device)
-    k = check_neighbors(n_neighbors, len(low), half=True)
-    rows = sampled_rows(len(low), max_samples, random_state)
+    data, low, k, rows = sampled(X, Y, n_neighbors, metric, max_samples, random_state, device, half=True)
     return float(kept(space_of(data, metric), own_neighbors(low, k, rows), k, rows)[0])
 
 
@@ -101,9 +97,7 @@ def continuity(
     >>> continuity(X, X[:, :2], n_neighbors=2)
     1.0
     """
-    data, low = check_pair(X, Y, metric, device)
-    k = check_neighbors(n_neighbors, len(low), half=True)
-    rows = sampled_rows(len(low), max_samples, random_state)
+    data, low, k, rows = sampled(X, Y, n_neighbors, metric, max_samples, random_state, device, half=True)
     return float(kept(euclidean(low), own_neighbors(data, k, rows, metric), k, rows)[0])
 
 
