@@ -100,8 +100,8 @@ def test_rows_of_all_benchmarks_have_one_format(quality, file):
 
     rows = Rows(file).read()
     assert rows
-    assert {row["study"] for row in rows} == {file.stem.removesuffix("_earlier")}
-    assert len({row["key"] for row in rows}) == len(rows) or file.stem == "kernel_earlier"
+    assert {row["study"] for row in rows} == {file.stem}
+    assert len({row["key"] for row in rows}) == len(rows)
 
 
 @pytest.mark.parametrize("file", sorted((FOLDER / "results").glob("*.md")), ids=lambda file: file.stem)
