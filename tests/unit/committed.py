@@ -34,8 +34,17 @@ def bench(name: str) -> Any:
 
 @cache
 def page(name: str) -> str:
-    """Return the text of a page with single spaces."""
-    return " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    """Return the text of a page, or that between the cells of code of a notebook, with single spaces."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if name.endswith(".ipynb"):
+        text = "\n".join("".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "markdown")
+    return " ".join(text.split())
+
+
+def numbers(text: str) -> set[str]:
+    """Return the numbers with a decimal point or a unit, without spaces."""
+    units = r"(?<![\w.])\.?\d[\d,.]*\d? (?:s|ms|seconds|minutes|[kMG]B|bytes|%|cases|of \d+)(?!\w)"
+    return {found.replace(" ", "") for found in re.findall(units + r"|(?<![\d.])\d*\.\d+", text)}
 
 
 @cache

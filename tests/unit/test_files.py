@@ -8,6 +8,7 @@ import pickle
 import warnings
 import zipfile
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -55,6 +56,17 @@ def test_a_saved_model_comes_back(name, tmp_path):
     assert np.array_equal(loaded.transform(NEW), model.transform(NEW))
     assert np.array_equal(loaded.novelty(NEW), model.novelty(NEW))
     assert np.array_equal(pickle.loads(pickle.dumps(model)).transform(NEW), model.transform(NEW))
+
+
+def test_a_file_has_as_many_bytes_for_a_row_as_the_page_says(tmp_path):
+    def size(n, weights):
+        model = DRSNE(**SHORT).fit(X[:n], sample_weight=1 + np.arange(n) % 2 if weights else None)
+        model.save(tmp_path / "m", include_data=False)
+        return (tmp_path / "m").stat().st_size
+
+    plain, weighted = ((size(80, weights) - size(40, weights)) / 40 for weights in (False, True))
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    assert f"about {plain:.0f} bytes per training row ({weighted:.0f} with row weights" in " ".join(page.split())
 
 
 def test_models_without_data_take_them_again(tmp_path):
