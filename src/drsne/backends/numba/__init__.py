@@ -6,8 +6,8 @@ the compiled functions, and ``backend`` calls them from the methods of :class:`d
 
 from drsne.backends.protocol import Kind
 
-# In two dimensions the tree is already faster from about 1,500 points on, but by less than a millisecond, and it takes
-# seconds to compile in a first fit (benchmarks/engines.py).
+# At these sizes, the tree takes about as long as the sum over all pairs (benchmarks/engines.py), and it takes seconds
+# to compile in a first fit.
 KIND = Kind(
     "numba",
     tree_dimensions=3,
