@@ -38,8 +38,8 @@ class Engine(Protocol):
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the partition sum and the forces ``F`` (n, d) of a map ``Y`` (n, d).
 
-        ``scales`` (n,) are those of the adaptive kernel, or None for the fixed kernel. ``state`` is the state of the
-        optimisation, which is updated. If it is None, the map is evaluated without a state.
+        ``smoothing`` is added to each squared distance. ``scales`` (n,) are those of the adaptive kernel, or None for
+        the fixed kernel. ``state`` is the state of the optimisation, which is updated, or None without a state.
         """
 
 

@@ -39,7 +39,6 @@ class WeightedEngine:
     def repulsion(
         self, Y: Array, smoothing: float, scales: Array | None = None, state: Any = None
     ) -> tuple[float, Array]:
-        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         stretch = float(np.sqrt(1.0 + smoothing))
         scales = np.ones(len(Y)) if scales is None else scales
         fixed = np.ascontiguousarray(Y), Y / stretch, scales, self._masses
@@ -60,7 +59,6 @@ class WeightedSums(ExactEngine):
     def repulsion(
         self, Y: Array, smoothing: float, scales: Array | None = None, state: Any = None
     ) -> tuple[float, Array]:
-        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         potential, forces = self._on_device.weighted_repulsion(
             Y, self._points, self._masses, smoothing=smoothing, scales=scales, precision=self._precision
         )
@@ -86,7 +84,6 @@ class WeightedTree(TreeEngine):
     def repulsion(
         self, Y: Array, smoothing: float, scales: Array | None = None, state: TreeState | None = None
     ) -> tuple[float, Array]:
-        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         partition, forces = super().repulsion(Y, smoothing, scales, state)
         return partition, self._masses[:, None] * forces
 

@@ -38,7 +38,6 @@ class ExactEngine:
     def repulsion(
         self, Y: Array, smoothing: float, scales: Array | None = None, state: Any = None
     ) -> tuple[float, Array]:
-        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         return self._backend.repulsion(Y, smoothing=smoothing, scales=scales, precision=self._precision)
 
 

@@ -125,7 +125,7 @@ class FFTEngine:
     def repulsion(
         self, Y: Array, smoothing: float, scales: Array | None = None, state: FFTState | None = None
     ) -> tuple[float, Array]:
-        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance.
+        """Return the partition sum and the forces of a map.
 
         With ``scales``, only the tree is used, because a mesh would have to resolve the smallest scale everywhere.
         """

@@ -99,7 +99,6 @@ class TreeEngine:
         scales: NDArray[np.float64] | None = None,
         state: TreeState | None = None,
     ) -> tuple[float, NDArray[np.float64]]:
-        """Return the partition sum and the forces of a map; ``smoothing`` is added to each squared distance."""
         base = 1.0 + smoothing
         Y = self._tree.centred(Y)
         Y = Y if base == 1.0 else Y / float(np.sqrt(base))

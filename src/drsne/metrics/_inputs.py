@@ -171,12 +171,8 @@ def check_labels(labels: Any, n_samples: int) -> NDArray[Any]:
         raise ValueError(
             f"labels must have shape ({n_samples},), one label for each row; got {names.shape}. Pass a list of labels."
         )
-    found: dict[Any, int] = {}
-    return np.array([-1 if _is_missing(name) else found.setdefault(name, len(found)) for name in names.tolist()], int)
-
-
-def _is_missing(name: Any) -> bool:
-    return name is None or type(name).__name__ in ("NAType", "NaTType") or name != name
+    numbers: dict[Any, int] = {}
+    return np.array([-1 if checks.is_missing(x) else numbers.setdefault(x, len(numbers)) for x in names.tolist()], int)
 
 
 def sampled_rows(n_samples: int, max_samples: int | None, random_state: Any) -> Rows:
