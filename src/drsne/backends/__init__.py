@@ -1,9 +1,4 @@
-"""Backends: the loops over points, on the processor with numba or on a device with PyTorch.
-
-``protocol`` declares what a backend has, and ``choice`` chooses and makes backends. ``numba`` and ``torch`` are the
-backends of fits. ``numpy`` has the loops of a fit in a few lines of NumPy each and sums over all pairs: it is the
-readable reference for the tests. Formulas for whole arrays are written once for arrays and tensors (``arrays``).
-"""
+"""Backends: the loops over points, on the processor or on a device (docs/architecture.md)."""
 
 from drsne.backends.protocol import Backend, DeviceBackend, Kind, NeighborList, Order, PairList
 

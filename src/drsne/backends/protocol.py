@@ -1,16 +1,9 @@
 """The protocol of a device: every operation that fits, new rows and scores leave to a backend.
 
-A :class:`Backend` is what computes on a device. Objectives, the schedule, the placement of new rows and the scores are
-written once; everything that loops over points is a method of a backend. A backend works on arrays and small named
-tuples, and validates nothing. The methods of all backends are described here. The protocol has four parts:
-
-- :class:`Kind` says what a backend supports. It is known without importing the backend.
-- :class:`Backend` has the loops of a fit. Those of a :class:`DeviceBackend` can also prepare the fit: its arrays are
-  tensors on a device, where it finds neighbours and makes affinities.
-- :class:`Placer` has the loops over new rows.
-- :class:`Comparisons` compares points with all others for the scores.
-
-:mod:`drsne.backends.choice` makes backends and placers. No other module asks which backend or device is used.
+The methods of all backends are described here. They take arrays and small named tuples, and validate nothing.
+:class:`Kind` is known without importing the backend. :class:`Backend` has the loops of a fit. A :class:`DeviceBackend`,
+whose arrays are tensors, can also find the neighbours and make the affinities. :class:`Placer` has the loops over new
+rows, and :class:`Comparisons` compares points for the scores. :mod:`drsne.backends.choice` makes them.
 """
 
 from __future__ import annotations

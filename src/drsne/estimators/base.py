@@ -1,8 +1,6 @@
 """The base class of the estimators: scikit-learn's interface, checks, the schedule and the fitted attributes.
 
-A subclass lists its parameters, and says which objective it has and which attributes of the density term it keeps. It
-also provides the class attributes of :class:`MapEstimator`. ``constraints`` has the rules of the parameters, and
-``new_rows`` what a fitted map does with new rows.
+``constraints`` has the rules of the parameters, and ``new_rows`` what a fitted map does with new rows.
 """
 
 from __future__ import annotations
