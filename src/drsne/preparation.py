@@ -192,7 +192,8 @@ def prepared(
     for each in objectives:
         problem, about = (_correlation_problem if isinstance(each, Correlation) else _problem)(data, each, weight)
         for prepare_term in each.terms:
-            problem.add(prepare_term(data))
+            if (term := prepare_term(data)) is not None:
+                problem.add(term)
         problem.initial, problem.affinities = start, data.affinities
         problem.about = about._replace(pca=data.pca, recall=data.recall, near=near)
         problems[each] = problem

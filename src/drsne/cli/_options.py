@@ -77,6 +77,10 @@ OPTIONS = {
         "power to which the map raises the concentration of the data (default: auto, computed from the data)",
         *(_FLOAT, "auto", "auto|F", "contrast"),
     ),
+    "--arrangement-weight": Option(
+        "weight of the arrangement term, which places near each other what is near in the data (default: 0)",
+        *(_FLOAT, 0.0, "auto|F", "arrangement_weight"),
+    ),
     "--metric": Option("metric of the data (default: euclidean)", None, "euclidean", "NAME", "metric"),
     "--pca": Option("reduce the data to N principal components first", _INTEGER, None, "N", "pca_components"),
     "--iterations": Option("number of iterations (default: 700)", _INTEGER, None, "N", "max_iter"),
@@ -97,7 +101,10 @@ OPTIONS = {
     "--small": Option("compile only what maps of up to 2,500 points need", more=_FLAG),
 }
 INPUT = ("input", "--label", "--drop", "--format", "--array", "--use-rep", "--skip-missing", "--header")
-FIT = ("--scale", "--perplexity", "--neighbors", "--contrast", "--metric", "--pca", "--iterations", "--seed", "--jobs")
+FIT = (
+    *("--scale", "--perplexity", "--neighbors", "--contrast", "--arrangement-weight", "--metric"),
+    *("--pca", "--iterations", "--seed", "--jobs"),
+)
 OUTPUT = ("--force", "--quiet")
 
 

@@ -123,6 +123,10 @@ TABLE = (
     Parameter("neighborhoods", "both", "text", _DRSNE, texts=("both", "input", "embedding")),
     Parameter("contrast", "auto", "number", _DRSNE, above=0, texts=_AUTO),
     Parameter("kernel", "auto", "text", _DRSNE, texts=_KERNELS),
+    Parameter(
+        "arrangement_weight", 0.0, "number", _DRSNE, at_least=0, texts=_AUTO, hint="Pass 0 for no arrangement term."
+    ),
+    Parameter("arrangement", "auto", "text", _DRSNE, texts=("auto", "metric", "geodesic")),
     Parameter("max_trustworthiness_drop", 0.01, "number", _DRSNE, at_least=0),
     Parameter("density_fraction", 0.5, "number", _DENSNE, at_least=0, at_most=1),
     Parameter("variance_shift", 0.1, "number", _DENSNE, at_least=0),

@@ -18,13 +18,16 @@ from drsne.optimize.defaults import ADAPTIVE_SHARE, DENSITY_SHARE, most_exaggera
 from drsne.optimize.loop import Outcome
 from drsne.optimize.schedule import Schedule
 from drsne.preparation import prepared
-from drsne.terms.objective import NEIGHBORHOODS, PROFILE_WEIGHT, Objective
+from drsne.regions import Arranged
+from drsne.terms.arrangement import Arrangement
+from drsne.terms.objective import FULL_ADAPTATION, NEIGHBORHOODS, PROFILE_WEIGHT, Objective
 from drsne.terms.problem import Problem
 from drsne.terms.profile import rescaled
 
 if TYPE_CHECKING:
     from drsne.estimators.path import DensityPath, Followed
 
+ARRANGEMENT_WEIGHT = 1.0  # automatic weight of the arrangement term
 _LARGEST_WEIGHT = 1e6  # largest weight of a row, and the inverse of the smallest one
 
 
@@ -82,6 +85,17 @@ class DRSNE(MapEstimator):
         point in the data, so that sparse groups are drawn larger and stay in one piece. "auto" means "adaptive" if the
         density term is used and "fixed" if ``density_weight=0``, which is plain t-SNE. At weights between 0 and 0.1,
         the automatic kernel adapts only in part.
+    arrangement_weight : float or "auto", default=0.0
+        Weight of the arrangement term, which places groups near each other in the map that are near each other in the
+        data: it is one minus the correlation of the distances between about 200 regions in the data and in the map.
+        The term acts in the first part of a fit and then fades out. "auto" is 1 from ``density_weight=0.1`` on, less
+        for smaller weights of the density term, and 0 for ``density_weight=0``.
+    arrangement : {"auto", "metric", "geodesic"}, default="auto"
+        Distances between regions in the data. "metric" takes the distances of their means, or of one row of each region
+        if there are no means. "geodesic" takes the lengths of the shortest paths from neighbour to neighbour, which
+        unroll sheets. "auto" takes these for sheets and curves, whose neighbours form one connected graph and whose
+        local dimension is at most that of the map plus 0.5, if the map can show them much better: if they leave at most
+        half as much unexplained in classical scaling. It takes metric distances for all other data.
     max_trustworthiness_drop : float, default=0.01
         The largest loss of trustworthiness, and of continuity, that ``density_weight="auto"`` allows relative to the
         map at ``lambda = 0``.
@@ -130,6 +144,11 @@ class DRSNE(MapEstimator):
         scales are 1.
     density_weight_ : float
         ``lambda`` of the map.
+    arrangement_ : float
+        Correlation of the distances between regions in the data and in the map, or nan without the arrangement term,
+        which needs 40 rows.
+    regions_ : ndarray of shape (n_samples,) or None
+        The region of every row, or None without the arrangement term.
     path_ : DensityPath or None
         With ``density_weight="auto"``, all maps that were fitted and their scores. Otherwise None.
     {n_iter_, stopped_by_}
@@ -173,6 +192,8 @@ class DRSNE(MapEstimator):
         neighborhoods: str = "both",
         contrast: float | str = "auto",
         kernel: str = "auto",
+        arrangement_weight: float | str = 0.0,
+        arrangement: str = "auto",
         max_trustworthiness_drop: float = 0.01,
         metric: Any = "euclidean",
         init: Any = "pca",
@@ -385,6 +406,11 @@ class DRSNE(MapEstimator):
                 embedding_exponent=float(self.density_exponent),
                 kernel=self.kernel,
             )
+        share = self.arrangement_weight
+        if isinstance(share, str):
+            share = ARRANGEMENT_WEIGHT * min(1.0, weight / FULL_ADAPTATION)
+        if share:
+            objective = replace(objective, terms=(*objective.terms, Arranged(float(share), self.arrangement)))
         if not isinstance(self.contrast, str):
             objective = replace(objective, input_exponent=float(self.contrast) * objective.embedding_exponent)
         if self.objective is None and self.neighborhoods == "both" and weight > PROFILE_WEIGHT:
@@ -400,6 +426,9 @@ class DRSNE(MapEstimator):
         self.intrinsic_dimension_, self.intrinsic_dimension_error_ = problem.about.dimension
         self.concentration_, self.concentration_loss_ = of_points, outcome.losses["concentration"]
         self.path_ = None
+        regions = [term.regions for term in problem.loss.terms if isinstance(term, Arrangement)]
+        self.regions_ = regions[0] if regions else None
+        self.arrangement_ = 1.0 - outcome.losses.get(Arrangement.name, np.nan)
 
 
 def _in_data(problem: Problem) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from drsne.metrics._inputs import sampled_rows, space_of
 from drsne.neighbors.graph import KnnGraph
 from drsne.optimize.defaults import PathSchedules
 from drsne.optimize.loop import Callback, Outcome, minimize
-from drsne.terms.objective import PROFILE_WEIGHT, Objective
+from drsne.terms.objective import FULL_ADAPTATION, PROFILE_WEIGHT, Objective
 from drsne.terms.problem import Problem, State
 
 Array = NDArray[np.float64]
@@ -276,7 +276,7 @@ def follow(
             Y, schedule = start, schedules.first
         power = objective.adaptation(weight) if weight > 0.0 else 0.0  # the map at lambda = 0 has the fixed kernel
         last = minimize(
-            problem.weighted(weight, power=power),
+            problem.weighted(weight, power=power, arrangement=min(1.0, weight / FULL_ADAPTATION)),
             Y,
             schedule,
             state=state,

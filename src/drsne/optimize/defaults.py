@@ -17,6 +17,9 @@ ADAPTIVE_SHARE, RELEASED, GROWTH = 1 / 7, 0.7, 0.5
 # Automatic number of iterations, and momentum after early exaggeration, with the adaptive kernel
 # (benchmarks/results/iterations.md) and with the fixed kernel (benchmarks/results/defaults.md).
 ITERATIONS, MOMENTUM = 700, 0.9
+# The arrangement term acts from the release of the exaggeration on. It fades out over the last part of the iterations
+# of t-SNE, whose length is a fraction of the iterations with early exaggeration (benchmarks/results/arrangement.md).
+FADING = 0.8
 FIXED_ITERATIONS, FIXED_MOMENTUM = 1000, 0.8
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
 MAX_STEP = 5.0  # largest step of a point, in units of the map
@@ -81,6 +84,8 @@ def default_schedule(
             max_step=MAX_STEP,
             exaggeration_from=early_exaggeration if released else None,
             release=released,
+            arrangement=1.0,
+            fade=round(FADING * early),
             scale_ramp=round(GROWTH * early) if adaptive else 0,
         ),
         Phase(
@@ -146,7 +151,13 @@ def update_schedule(n_samples: int, *, density: bool, momentum: float) -> Schedu
     """
     every = RECORD_EVERY if n_samples < MANY else RECORD_EVERY_OF_MANY
     rate = max(n_samples / 4.0, LEAST_RATE * (1.0 - momentum) / (1.0 - FIXED_MOMENTUM)) / n_samples
-    first = Phase(n_iter=UPDATE_STEPS, optimizer=Momentum(rate=rate, momentum=momentum), max_step=MAX_STEP)
+    first = Phase(
+        n_iter=UPDATE_STEPS,
+        optimizer=Momentum(rate=rate, momentum=momentum),
+        max_step=MAX_STEP,
+        arrangement=1.0,
+        fade=UPDATE_STEPS,
+    )
     adam = Adam(rate=PATH_RATE, betas=ADAM_BETAS)
     last = Phase(n_iter=UPDATE_STEPS, optimizer=adam, decay="cosine", density=True)
     return Schedule(phases=(first, last) if density else (first,), record_every=every, center=False)

@@ -137,6 +137,10 @@ class Phase:
         Whether the density term is used.
     ramp : int, default=0
         Number of iterations during which the weight of the density term rises linearly to lambda.
+    arrangement : float, default=0.0
+        Factor on the weight of the arrangement term.
+    fade : int, default=0
+        Number of iterations at the end of the phase during which this factor falls linearly to 0.
     pairs : {"objective", "all"}, default="objective"
         Pairs of the KL term: those of the objective, or all pairs with an affinity.
     clip : float, default=None
@@ -163,6 +167,8 @@ class Phase:
     exaggeration: float = 1.0
     density: bool = False
     ramp: int = 0
+    arrangement: float = 0.0
+    fade: int = 0
     pairs: str = "objective"
     clip: float | None = None
     max_step: float | None = None
@@ -181,14 +187,15 @@ class Phase:
             )
         checks.choice("decay", self.decay, ("constant", "linear", "cosine"))
         checks.choice("pairs", self.pairs, ("objective", "all"))
-        for name in ("ramp", "release", "scale_ramp"):
+        for name in ("ramp", "release", "scale_ramp", "fade"):
             checks.integer(name, getattr(self, name), at_least=0)
         for name in ("density", "carry"):
             checks.flag(name, getattr(self, name))
         for name in ("exaggeration", "exaggeration_from", "clip", "max_step"):
             if name == "exaggeration" or getattr(self, name) is not None:
                 checks.number(name, getattr(self, name), above=0)
-        checks.number("scale", self.scale, at_least=0)
+        for name in ("scale", "arrangement"):
+            checks.number(name, getattr(self, name), at_least=0)
 
     def rate_factor(self, t: int) -> float:
         """Return the factor on the learning rate at iteration ``t`` of the phase."""
@@ -207,6 +214,10 @@ class Phase:
     def density_factor(self, t: int) -> float:
         """Return the factor on lambda at iteration ``t`` of the phase."""
         return float(self.density) * (min(1.0, (t + 1) / self.ramp) if self.ramp else 1.0)
+
+    def arrangement_factor(self, t: int) -> float:
+        """Return the factor on the weight of the arrangement term at iteration ``t`` of the phase."""
+        return self.arrangement * (min(1.0, (self.n_iter - t) / self.fade) if self.fade else 1.0)
 
     def scale_factor(self, t: int) -> float:
         """Return the power of the kernel's scales at iteration ``t`` of the phase."""

@@ -92,7 +92,7 @@ class Objective:
         neighbours.
     terms : tuple of callables, default=()
         Further terms of the loss. Each callable takes the prepared data and returns a :class:`drsne.terms.term.Term`
-        (docs/architecture.md).
+        (docs/architecture.md), or None if the term does not suit the data.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class Objective:
     calibration: Calibration = DEFAULT_CALIBRATION
     precision: str = "single"
     sampled_neighbors: int | str | None = "auto"
-    terms: tuple[Callable[[Any], Term], ...] = ()
+    terms: tuple[Callable[[Any], Term | None], ...] = ()
 
     def __post_init__(self) -> None:
         checks.choice("support", self.support, ("symmetric", "directed"))

@@ -181,6 +181,7 @@ class Problem:
         iteration: int | None = None,
         exaggeration: float = 1.0,
         density: float = 1.0,
+        arrangement: float = 1.0,
         pairs: str = "objective",
         losses: bool = False,
         scale: float | None = 1.0,
@@ -201,6 +202,8 @@ class Problem:
             Factor on the attraction. The losses are always computed without exaggeration.
         density : float, default=1.0
             Factor on the weight of the density term.
+        arrangement : float, default=1.0
+            Factor on the weight of the arrangement term.
         pairs : {"objective", "all"}, default="objective"
             Pairs of the KL term: those of the objective, or all pairs with an affinity, rescaled so that they sum to
             one.
@@ -216,7 +219,7 @@ class Problem:
         outside = not ordered and isinstance(Y, np.ndarray)  # the results are then NumPy arrays too
         if not ordered:
             Y = state.in_order(self.backend.received(Y))
-        at = self._moment(Y, state, iteration=iteration, density=density, losses=losses)
+        at = self._moment(Y, state, iteration=iteration, density=density, arrangement=arrangement, losses=losses)
         power = 0.0 if scale is None else scale * self._adaptation
         # For few points, scales of 1 replace the fixed kernel, whose functions then need not be compiled.
         ones = scale is not None and len(Y) < LARGE_MAP and Y.shape[1] == 2
@@ -252,9 +255,9 @@ class Problem:
         damping = returned(reduce(mul, factors) if factors else None)
         return Evaluation(returned(gradient), values if losses else None, returned(scales), damping)
 
-    def weighted(self, weight: float, *, power: float = 1.0) -> Weighted:
-        """Return the problem at ``weight`` times the weight of its density term, with a power of its scales."""
-        return Weighted(self, weight, power=power)
+    def weighted(self, weight: float, *, power: float = 1.0, arrangement: float = 1.0) -> Weighted:
+        """Return the problem at other weights of its density and arrangement terms, with a power of its scales."""
+        return Weighted(self, weight, power=power, arrangement=arrangement)
 
     def of_points(self, Y: Array, state: State | None = None) -> dict[str, Array]:
         """Return what the terms compare with the data for every point of a map, by the names of the terms."""
@@ -300,13 +303,16 @@ class Problem:
 class Weighted:
     """A problem with a density weight of one, evaluated at another weight and another power of the kernel's scales."""
 
-    def __init__(self, problem: Any, weight: float, *, power: float = 1.0) -> None:
-        self._problem, self._weight, self._power = problem, weight, power
+    def __init__(self, problem: Any, weight: float, *, power: float = 1.0, arrangement: float = 1.0) -> None:
+        self._problem, self._weight, self._power, self._arrangement = problem, weight, power, arrangement
         self.backend, self.start = problem.backend, problem.start
         self.reordered_every, self.reorder = problem.reordered_every, problem.reorder
         self.names = problem.names
 
-    def evaluate(self, Y: Array, *, density: float, scale: float | None, **options: Any) -> Any:
+    def evaluate(
+        self, Y: Array, *, density: float, scale: float | None, arrangement: float = 1.0, **options: Any
+    ) -> Any:
         """Evaluate the problem at the other weight. A power of 0 stands for the fixed kernel."""
         power = self._power * scale if self._power and scale is not None else None
-        return self._problem.evaluate(Y, density=self._weight * density, scale=power, **options)
+        weights = {"density": self._weight * density, "arrangement": self._arrangement * arrangement}
+        return self._problem.evaluate(Y, **weights, scale=power, **options)

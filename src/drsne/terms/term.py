@@ -27,6 +27,7 @@ class Moment(NamedTuple):
     order: Order | None = None  # the current order of the points, or None for that of the data
     iteration: int | None = None  # None if all sums must be up to date
     density: float = 1.0  # factor of the schedule on the density term
+    arrangement: float = 1.0  # factor of the schedule on the arrangement term
     losses: bool = False  # whether the values of the terms are needed
 
     def restored(self, values: Array) -> Array:
