@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 # Chosen in a study (benchmarks/results/arrangement.md).
-REGIONS, ROWS_PER_REGION = 200, 10  # largest number of regions, and smallest mean number of their rows
+REGIONS, ROWS_PER_REGION = 100, 20  # largest number of regions, and smallest mean number of their rows
 FEWEST = 4  # smallest number of regions whose distances are compared
 SMALLEST = 0.3  # number of rows below which a region is divided among the others, relative to the mean number
 _SAMPLE, _ITERATIONS = 64, 8  # number of rows of each region in the sample for k-means, and number of its iterations

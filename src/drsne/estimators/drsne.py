@@ -87,7 +87,7 @@ class DRSNE(MapEstimator):
         the automatic kernel adapts only in part.
     arrangement_weight : float or "auto", default=0.0
         Weight of the arrangement term, which places groups near each other in the map that are near each other in the
-        data: it is one minus the correlation of the distances between about 200 regions in the data and in the map.
+        data: it is one minus the correlation of the distances between about 100 regions in the data and in the map.
         The term acts in the first part of a fit and then fades out. "auto" is 1 from ``density_weight=0.1`` on, less
         for smaller weights of the density term, and 0 for ``density_weight=0``.
     arrangement : {"auto", "metric", "geodesic"}, default="auto"
@@ -146,7 +146,7 @@ class DRSNE(MapEstimator):
         ``lambda`` of the map.
     arrangement_ : float
         Correlation of the distances between regions in the data and in the map, or nan without the arrangement term,
-        which needs 40 rows.
+        which needs 80 rows.
     regions_ : ndarray of shape (n_samples,) or None
         The region of every row, or None without the arrangement term.
     path_ : DensityPath or None

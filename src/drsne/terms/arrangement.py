@@ -52,42 +52,28 @@ class Arrangement(Term):
     def add_gradient(self, gradient: Array, weight: float, memory: Any, at: Moment) -> float | None:
         """Add the gradient of the term, and return its value."""
         places = memory.sums(at.Y * self.shares[:, None])
-        if weight:
-            forces = (at.total * weight) * self._forces(places)
-            gradient += self.shares[:, None] * forces[self.regions]
-        return 1.0 - float(self.correlation(places)) if at.losses else None
-
-    def correlation(self, places: Array) -> Any:
-        """Return the correlation of the distances between regions at these places with those in the data."""
-        _, away = self._distances(places)
-        spread = (self.pair_weights * away * away).sum()
-        return (self.pair_weights * self.target * away).sum() / namespace(places).sqrt(spread + 1e-300)
-
-    def _distances(self, places: Array) -> tuple[Array, Array]:
-        """Return the distances between regions in the map, and their differences from the mean."""
-        xp = namespace(places)
-        squares = 0.0
-        for column in places.T:
-            difference = column[:, None] - column[None, :]
-            squares = squares + difference * difference
-        lengths = xp.sqrt(squares + _COINCIDE)
-        return lengths, lengths - (self.pair_weights * lengths).sum()
-
-    def _forces(self, places: Array) -> Array:
-        """Return the gradient of the loss with respect to the places of the regions.
-
-        The spread of the distances in the map is kept away from 0 by the guard. Without it, the gradient would be very
-        large while the map is small.
-        """
-        xp = namespace(places)
         lengths, away = self._distances(places)
         weighted = self.pair_weights * away
-        variance = (weighted * away).sum() + self.guard**2
-        agreement = (weighted * self.target).sum()
-        slope = (agreement / variance * weighted - self.pair_weights * self.target) / (xp.sqrt(variance) * lengths)
-        slope = 2.0 * slope  # each pair is in the tables twice
-        forces: Array = slope.sum(axis=1)[:, None] * places - slope @ places
-        return forces
+        variance, agreement = (weighted * away).sum(), (weighted * self.target).sum()
+        if weight:
+            # The guard keeps the spread of the distances away from 0. Without it, the gradient would be very large
+            # while the map is small.
+            spread = variance + self.guard**2
+            slope = (weighted * (agreement / spread) - self.pair_weights * self.target) / lengths
+            # Each pair of regions is in the tables twice.
+            slope *= (2.0 * at.total * weight) / namespace(places).sqrt(spread)
+            forces = slope.sum(axis=1)[:, None] * places - slope @ places
+            gradient += self.shares[:, None] * forces[self.regions]
+        return 1.0 - float(agreement) / max(float(variance) ** 0.5, _EQUAL) if at.losses else None
+
+    def _distances(self, places: Array) -> tuple[Array, Array]:
+        """Return the distances between regions at these places, and their differences from the mean."""
+        squares: Any = _COINCIDE
+        for column in places.T:
+            difference = column[:, None] - column
+            squares = squares + difference * difference
+        lengths = namespace(places).sqrt(squares)
+        return lengths, lengths - (self.pair_weights * lengths).sum()
 
 
 @dataclass
