@@ -167,7 +167,9 @@ def refuse_other_data(name: str, values: Any) -> Any:
     array = refuse_text(name, values)
     if array is None:
         return values
-    array = _refuse_missing(name, values, array)
+    converted = _refuse_missing(name, values, array)
+    if not hasattr(values, "iloc"):  # the type of a data frame depends on the types of its columns
+        array = converted
     if isinstance(values, np.ndarray) or array.ndim != 2 or array.dtype.kind not in "biuf":
         return values
     # The array is what scikit-learn would read the values as. It converts a data frame of other types in its own way.
