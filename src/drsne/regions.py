@@ -23,7 +23,6 @@ from drsne.terms.contrast import local_dimension
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
-# Chosen in a study (benchmarks/results/arrangement.md).
 REGIONS, ROWS_PER_REGION = 100, 20  # largest number of regions, and smallest mean number of their rows
 FEWEST = 4  # smallest number of regions whose distances are compared
 SMALLEST = 0.3  # number of rows below which a region is divided among the others, relative to the mean number

@@ -18,7 +18,7 @@ ADAPTIVE_SHARE, RELEASED, GROWTH = 1 / 7, 0.7, 0.5
 # (benchmarks/results/iterations.md) and with the fixed kernel (benchmarks/results/defaults.md).
 ITERATIONS, MOMENTUM = 700, 0.9
 # The arrangement term acts from the release of the exaggeration on. It fades out over the last part of the iterations
-# of t-SNE, whose length is a fraction of the iterations with early exaggeration (benchmarks/results/arrangement.md).
+# of t-SNE, whose length is a fraction of the iterations with early exaggeration (docs/theory.md, section 13).
 FADING = 0.8
 FIXED_ITERATIONS, FIXED_MOMENTUM = 1000, 0.8
 ADAM_RATE, ADAM_BETAS = 2.0, (0.8, 0.999)  # the rate is in units of the map
