@@ -149,6 +149,8 @@ def test_a_perfect_map():
             "local_density_rank_correlation": 1.0,
             "fragmentation": 0.0,
             "stress": 0.0,
+            "triplets": 1.0,
+            "distance_correlation": 1.0,
         },
         abs=1e-7,
     )
@@ -159,6 +161,7 @@ def test_evaluate_gathers_the_scores():
     labels = X[:, 0] > 0
     scores = metrics.evaluate(X, Y, labels)
     names = {score.__name__ for score in SCORES} | {"local_density_rank_correlation", "fragmentation"}
+    names |= {"triplets", "distance_correlation"}
     assert set(scores) == names | {"silhouette", "group_density_correlation"}
     assert set(evaluation.NAMES) == names
     assert scores["local_density_rank_correlation"] == metrics.density_rank_correlation(X, Y, n_neighbors=5)
@@ -171,6 +174,29 @@ def test_evaluate_gathers_the_scores():
     assert some == metrics.evaluate(X, Y, labels, max_samples=100, random_state=0)
     assert some["trustworthiness"] == metrics.trustworthiness(X, Y, max_samples=100, random_state=0)
     assert np.isfinite(list(metrics.evaluate(X[:5], Y[:5]).values())).all()
+
+
+def test_order_of_random_distances():
+    """The scores of large distances are near those of all triplets and pairs, and know how near."""
+    X, Y = pair(400)
+    D, E = (squareform(pdist(A)) for A in (X, Y))
+    off = ~np.eye(len(X), dtype=bool)
+    order = np.mean([np.mean((D[i][:, None] < D[i]) == (E[i][:, None] < E[i])) for i in range(len(X))])
+    exact = {metrics.triplets: order, metrics.distance_correlation: spearmanr(D[off], E[off])[0]}
+    for score, expected in exact.items():
+        found = [score(X, Y, max_samples=100, random_state=seed) for seed in range(20)]
+        assert np.mean(found) == pytest.approx(expected, abs=0.01)
+        assert np.mean([each.standard_error for each in found]) == pytest.approx(np.std(found), rel=0.6)
+        assert 0.5 < expected < 1.0
+        assert score(D, Y, metric="precomputed") == pytest.approx(score(X, Y), abs=1e-9)
+        assert score(sp.csr_matrix(X), Y) == pytest.approx(score(X, Y), abs=1e-9)
+        assert score(X, 3.0 * Y) == pytest.approx(score(X, Y), abs=1e-9)
+        assert np.isnan(score(np.zeros((30, 2)), Y[:30]))
+        assert metrics.evaluate(X, Y, random_state=3)[score.__name__] == pytest.approx(
+            score(X, Y, random_state=3), abs=0.03
+        )
+    ties = np.zeros((400, 2))
+    assert metrics.triplets(X, ties) == 0.5
 
 
 def minkowski_three(a, b):

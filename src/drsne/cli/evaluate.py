@@ -23,6 +23,8 @@ _MEANINGS = {
     "local_density_rank_correlation": "correlation of the ranks of the densities, 5 neighbours (1 is best)",
     "fragmentation": "share of neighbours that the map tears apart (0 is best)",
     "stress": "distortion of all distances; depends mainly on the size of the map",
+    "triplets": "share of random triplets in the right order of distances (1 is best, .5 is chance)",
+    "distance_correlation": "rank correlation of the distances of random pairs (1 is best)",
     "silhouette": "separation of the labels in the map (1 is best)",
     "group_density_correlation": "rank correlation of the densities of groups in data and map (1 is best)",
 }

@@ -5,6 +5,7 @@ not evaluate itself. Every score has the parameters ``max_samples`` and ``random
 score is the mean over a random sample of points. Each point of the sample is still compared with all points.
 """
 
+from drsne.metrics.arrangement import distance_correlation, triplets
 from drsne.metrics.density import concentration_correlation, density_rank_correlation, group_density_correlation
 from drsne.metrics.evaluation import evaluate
 from drsne.metrics.fragmentation import fragmentation
@@ -17,11 +18,13 @@ __all__ = [
     "concentration_correlation",
     "continuity",
     "density_rank_correlation",
+    "distance_correlation",
     "evaluate",
     "fragmentation",
     "group_density_correlation",
     "reliability",
     "silhouette",
     "stress",
+    "triplets",
     "trustworthiness",
 ]

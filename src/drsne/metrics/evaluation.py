@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 from drsne import checks
 from drsne.backends.arrays import host
 from drsne.backends.numba.threads import Workers
-from drsne.metrics import density
+from drsne.metrics import arrangement, density
 from drsne.metrics._inputs import (
-    Array,
     Rows,
     check_labels,
     check_pair,
@@ -40,6 +39,8 @@ NAMES = (
     "local_density_rank_correlation",
     "fragmentation",
     "stress",
+    "triplets",
+    "distance_correlation",
 )  # the scores that need no labels
 _RANK_NEIGHBORS = 10  # number of neighbours for trustworthiness and continuity
 _DENSITY_NEIGHBORS = 30  # number of neighbours for the concentration and density correlations
@@ -74,7 +75,8 @@ def evaluate(
     dict
         The scores by name: ``trustworthiness``, ``continuity``, ``concentration_correlation``,
         ``density_rank_correlation`` (with 30 neighbours), ``local_density_rank_correlation`` (the same score with 5
-        neighbours), ``fragmentation``, ``stress`` and, if there are labels, ``silhouette`` and
+        neighbours), ``fragmentation``, ``stress``, ``triplets``,
+        ``distance_correlation`` and, if there are labels, ``silhouette`` and
         ``group_density_correlation``.
 
     Examples
@@ -87,10 +89,11 @@ def evaluate(
     """
     data, low = check_pair(X, Y, metric, device)
     seed = _seed(random_state)
+    own = 0 if random_state is None else seed  # without a seed, two calls have the same triplets
     rows = sampled_rows(len(low), max_samples, seed)
     with Workers() as workers:
-        found = of_maps(data, [low], rows, workers if device is None else None, metric=metric)
-    scores = {name: float(values[0]) for name, values in found.items()}
+        found = of_maps(data, [low], rows, workers if device is None else None, metric=metric, seed=own)
+    scores = {name: values[0] if isinstance(values, list) else float(values[0]) for name, values in found.items()}
     if labels is not None:
         scores["silhouette"] = silhouette(host(low), labels, max_samples=max_samples, random_state=seed)
         names, k = check_labels(labels, len(low))[rows], min(_DENSITY_NEIGHBORS, len(low) - 1)
@@ -108,7 +111,8 @@ def of_maps(
     n_pairwise: int | None = None,
     metric: Any = "euclidean",
     near: KnnGraph | None = None,
-) -> dict[str, Array]:
+    seed: int = 0,
+) -> dict[str, Any]:
     """Return the scores of several maps of the same data. The distances in the data are computed only once.
 
     Data and maps are arrays, or tensors on the same device, which need no ``workers``. The scores are means over
@@ -143,6 +147,7 @@ def of_maps(
         "local_density_rank_correlation": np.array(local_rho),
         "fragmentation": np.array(torn),
         "stress": stress_of_maps(space_of(X, metric, centred=True), maps, pairwise_rows, workers=threads),
+        **arrangement.of_maps(space_of(X, metric), maps, pairwise_rows, np.random.RandomState(seed), threads),
     }
 
 
