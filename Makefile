@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # make test TORCH='torch==2.13.0 triton'. On Linux, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu chooses the
 # small build without CUDA.
 TORCH ?=
+# uv installs in seconds what takes pip minutes. It is used if it is there.
+UV ?= $(shell command -v uv)
 DEV := $(VENV)/dev$(if $(TORCH),-torch)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Python compiles the modules that are imported, which are few of those that are installed.
@@ -31,9 +33,15 @@ $(VENV)/base: $(VENV)/made pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[plot]'
 	touch $@
 
-# One call for everything, because every call resolves all dependencies and builds the package.
+# One call for everything, because every call resolves all dependencies and builds the package. pip always fetches
+# PyTorch, because uv does not read pip's settings, which can name a folder with another build.
 $(DEV): $(VENV)/made pyproject.toml paper/pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[dev,docs]' -e ./paper $(TORCH)
+	@if [ -n "$(UV)" ] && { [ -z "$(TORCH)" ] || $(BIN)/python -m pip download --quiet --no-deps --dest $(VENV)/wheels $(TORCH); } && \
+	  "$(UV)" pip install --quiet --python $(BIN)/python -e '.[dev,docs]' -e ./paper $$(find $(VENV)/wheels -name '*.whl'); then \
+	  rm -rf $(VENV)/wheels; \
+	else \
+	  $(BIN)/python -m pip install --quiet -e '.[dev,docs]' -e ./paper $(TORCH); \
+	fi
 	touch $@ $(VENV)/base $(VENV)/docs
 
 $(VENV)/docs: $(VENV)/made pyproject.toml

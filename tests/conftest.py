@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import datetime
 import os
-import zlib
+from collections import Counter
 from importlib.util import find_spec
 
 import numpy as np
@@ -43,12 +43,14 @@ SLOW = (
 NEEDS = {"src/drsne/tl/": "anndata", "src/drsne/pl/": "matplotlib"}  # optional packages in the examples of docstrings
 
 
-def waits(item):
-    """Return whether a test with the marker ``rotating(n)`` runs on another day."""
-    marker, name = item.get_closest_marker("rotating"), item.nodeid.encode()
+def waits(item, turns):
+    """Return whether a test with the marker ``rotating(n)`` runs on another day. About as many of them run each day."""
+    marker = item.get_closest_marker("rotating")
     if marker is None or os.environ.get("DRSNE_SEEDS") == "all" or "DRSNE_TEST_DEVICE" in os.environ:
         return False
-    return (datetime.date.today().toordinal() + zlib.crc32(name)) % marker.args[0] != 0
+    (n,) = marker.args
+    turns[n] += 1
+    return (datetime.date.today().toordinal() + turns[n]) % n != 0
 
 
 def is_slow(nodeid):
@@ -59,10 +61,11 @@ def is_slow(nodeid):
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items):
+    turns = Counter()
     for item in items:
         if is_slow(item.nodeid):
             item.add_marker(pytest.mark.slow)
-        if waits(item):
+        if waits(item, turns):
             item.add_marker(pytest.mark.skip(reason="runs on other days, and in `make nightly`"))
         for folder, package in NEEDS.items():
             if item.nodeid.startswith(folder) and find_spec(package) is None:

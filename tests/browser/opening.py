@@ -78,7 +78,7 @@ class Opened:
         self.tab.mouse.move(*corners[0])
         self.tab.mouse.down()
         for (x0, y0), (x1, y1) in itertools.pairwise([*corners, corners[0]]):
-            for share in np.linspace(0.1, 1.0, 10):
+            for share in np.linspace(0.25, 1.0, 4):
                 self.tab.mouse.move(x0 + (x1 - x0) * share, y0 + (y1 - y0) * share)
                 self.tab.wait_for_timeout(12)  # the page takes at most one position every 4 milliseconds
         self.tab.mouse.up()

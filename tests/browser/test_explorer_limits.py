@@ -57,7 +57,7 @@ def test_a_downloaded_table_has_no_formulas(opened):
 
 
 def test_many_points_load(opened):
-    n = 200_000
+    n = 50_000
     rng = np.random.default_rng(0)
     points = rng.normal(size=(n, 2))
     points[123] = [3.0, 3.0]
@@ -72,7 +72,7 @@ def test_many_points_load(opened):
     expected = in_view(points[:, ::-1])[123].tolist()
     assert page.tab.evaluate("drsneExplorer.positions()[123]") == pytest.approx(expected, abs=1e-6)
     page.call("select", list(range(0, n, 2)))
-    assert page.text("#selection-text").startswith("100,000 rows selected")
+    assert page.text("#selection-text").startswith("25,000 rows selected")
 
 
 def test_narrow_screens(opened):
@@ -105,7 +105,7 @@ def touching(page):
     return touch
 
 
-def test_fingers_select_move_and_zoom(opened):
+def test_fingers_select_move_and_zoom_until_the_touch_is_cancelled(opened):
     page = opened(grid_page(), width=390, height=844, has_touch=True)
     x, y = page.call("screen", 14)
     page.tab.touchscreen.tap(x, y)
@@ -123,12 +123,8 @@ def test_fingers_select_move_and_zoom(opened):
     touch("touchMove", (x - 60, y), (x + 60, y))
     page.wait("width => drsneExplorer.screen(5)[0] - drsneExplorer.screen(0)[0] > 1.5 * width", width)
     touch("touchEnd")
-
-
-def test_a_cancelled_touch_lets_go_of_the_map(opened):
-    page = opened(grid_page(), width=390, height=844, has_touch=True)
-    x, y = page.call("screen", 14)
-    touch = touching(page)
+    page.tab.click("#reset")
+    page.wait("x => Math.abs(drsneExplorer.screen(14)[0] - x) < 0.5", x)
     touch("touchStart", (x, y + 20))
     for moved in range(10, 60, 10):
         touch("touchMove", (x + moved, y + 20))
@@ -194,32 +190,8 @@ def contrast(first, second):
     return (bright + 0.05) / (dim + 0.05)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_follows_the_colours_of_the_system(opened, scheme):
-    page = opened(grid_page(), color_scheme=scheme)
-    other = "dark" if scheme == "light" else "light"
-    assert page.tab.get_attribute("html", "data-theme") == scheme
-    variable = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
-    found = {
-        name: page.tab.evaluate(variable, f"--{name}") for name in ("ink", "soft", "accent", "panel", "page", "stage")
-    }
-    for ink in ("ink", "soft", "accent"):
-        for ground in ("panel", "page", "stage"):
-            assert contrast(found[ink], found[ground]) >= 4.5, (ink, ground)
-    for row in (0, 5):
-        assert contrast(page.call("colourOf", row), found["stage"]) >= 2
-    before = page.call("colourOf", 0)
-    page.tab.emulate_media(color_scheme=other)
-    page.wait("theme => document.documentElement.dataset.theme === theme", other)
-    assert page.call("colourOf", 0) != before
-    page.tab.click("#theme")  # the user's choice stays, whatever the system does
-    page.tab.emulate_media(color_scheme=scheme)
-    page.tab.emulate_media(color_scheme=other)
-    assert page.tab.get_attribute("html", "data-theme") == scheme
-
-
-def test_controls_have_names(opened):
-    page = opened(explorer.page(path(GRID, GRID), labels=LABELS))
+def test_controls_have_names_and_colours_follow_the_system(opened):
+    page = opened(explorer.page(path(GRID, GRID), labels=LABELS), color_scheme="light")
     nameless = page.tab.evaluate(
         """() => [...document.querySelectorAll("button, input, select, canvas, [role=button]")]
             .filter(e => !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length || e.title))
@@ -230,6 +202,26 @@ def test_controls_have_names(opened):
     width = page.tab.evaluate("parseFloat(getComputedStyle(document.activeElement.parentElement).borderWidth)")
     assert width > 0
     assert page.tab.evaluate("document.activeElement.matches(':focus-visible')")
+    variable = "name => getComputedStyle(document.documentElement).getPropertyValue(name).trim()"
+    seen = []
+    for scheme in ("light", "dark"):
+        page.tab.emulate_media(color_scheme=scheme)
+        page.wait("theme => document.documentElement.dataset.theme === theme", scheme)
+        found = {
+            name: page.tab.evaluate(variable, f"--{name}")
+            for name in ("ink", "soft", "accent", "panel", "page", "stage")
+        }
+        for ink in ("ink", "soft", "accent"):
+            for ground in ("panel", "page", "stage"):
+                assert contrast(found[ink], found[ground]) >= 4.5, (ink, ground)
+        for row in (0, 5):
+            assert contrast(page.call("colourOf", row), found["stage"]) >= 2
+        seen.append(page.call("colourOf", 0))
+    assert seen[0] != seen[1]
+    page.tab.click("#theme")  # the user's choice stays, whatever the system does
+    for scheme in ("dark", "light", "dark"):
+        page.tab.emulate_media(color_scheme=scheme)
+        assert page.tab.get_attribute("html", "data-theme") == "light"
 
 
 def test_a_notebook_frame_works(browser):

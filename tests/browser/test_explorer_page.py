@@ -84,31 +84,26 @@ def test_a_lasso_exports_the_rows_inside_it(opened):
     assert "422.2 %" in summary  # 4 rows, of the 18 on the left
 
 
-def test_a_lasso_that_begins_and_ends_at_a_point_is_not_a_click(opened):
-    page = opened(grid_page())
-    corners = [np.array(page.call("screen", row)) for row in (0, 5, 35, 30)]
-    page.lasso(corners)
+def test_ways_to_select(opened):
+    page = opened(grid_page(), permissions=["clipboard-read", "clipboard-write"])
+    page.lasso(
+        [np.array(page.call("screen", row)) for row in (0, 5, 35, 30)]
+    )  # is not a click, though it ends at a point
     page.wait("() => drsneExplorer.selected().length > 1")
     assert set(page.call("selected")) >= {7, 8, 14, 21, 28}
-
-
-def test_a_lasso_ends_when_the_window_loses_the_focus(opened):
-    page = opened(grid_page())
+    page.tab.click("#deselect")
+    assert page.call("selected") == []
+    assert page.tab.locator("#selection-empty").is_visible()
     page.tab.click("#lasso-mode")
+    assert page.tab.get_attribute("#lasso-mode", "aria-pressed") == "true"
     corners = [np.array(page.call("screen", row)) - 15 for row in (30, 34, 4)]
     page.tab.mouse.move(*corners[0])
     page.tab.mouse.down()
     for corner in corners[1:]:
         page.tab.mouse.move(*corner, steps=10)
-    page.tab.evaluate("window.dispatchEvent(new Event('blur'))")
+    page.tab.evaluate("window.dispatchEvent(new Event('blur'))")  # ends the lasso
     page.wait("() => drsneExplorer.selected().length > 3")
     page.tab.mouse.up()
-
-
-def test_the_lasso_button_and_a_click(opened):
-    page = opened(grid_page())
-    page.tab.click("#lasso-mode")
-    assert page.tab.get_attribute("#lasso-mode", "aria-pressed") == "true"
     page.tab.click("#pan-mode")
     page.tab.mouse.move(*page.call("screen", 20))
     page.wait("() => drsneExplorer.hovered() === 20")
@@ -116,13 +111,6 @@ def test_the_lasso_button_and_a_click(opened):
     page.tab.mouse.up()
     page.wait("() => drsneExplorer.selected().length === 1")
     assert page.call("selected") == [20]
-    page.tab.click("#deselect")
-    assert page.call("selected") == []
-    assert page.tab.locator("#selection-empty").is_visible()
-
-
-def test_row_numbers_are_copied(opened):
-    page = opened(grid_page(), permissions=["clipboard-read", "clipboard-write"])
     page.call("select", [5, 2, 30])
     page.tab.click("#copy")
     page.wait("() => document.getElementById('status').textContent.includes('3 row')")
@@ -191,8 +179,8 @@ def test_colours_follow_the_column_and_the_map(opened):
     assert (low.lstrip("\u2212"), middle) == (high, "0")
 
 
-def test_classes_can_be_hidden(opened):
-    page = opened(grid_page(columns={"value": np.arange(36)}))
+def test_classes_can_be_hidden_and_searching_highlights_rows(opened):
+    page = opened(grid_page(columns={"value": np.arange(36), "city": ["Rome", "Oslo", "Lima"] * 12}))
     left = np.flatnonzero(LABELS == "left").tolist()
     right = np.flatnonzero(LABELS == "right").tolist()
     page.call("select", [0, 5])
@@ -218,10 +206,8 @@ def test_classes_can_be_hidden(opened):
     assert page.call("visible") == []
     page.tab.click("#show-all")
     assert len(page.call("visible")) == 36
-
-
-def test_search_highlights_and_selects(opened):
-    page = opened(grid_page(columns={"city": ["Rome", "Oslo", "Lima"] * 12}))
+    page.tab.mouse.move(0, 0)  # away from the classes, which are highlighted under the pointer
+    page.call("select", [])
     page.tab.fill("#search", "oSLo")
     page.wait("() => document.getElementById('found').textContent === '12 matches'")
     page.call("colourBy", "label")  # resolves when the highlight is drawn

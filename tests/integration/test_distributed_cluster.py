@@ -119,6 +119,7 @@ def patched(monkeypatch, module, name, function, mark):
     monkeypatch.setattr(module, name, lambda *arguments: function(original, mark, arguments))
 
 
+@pytest.mark.rotating(5)
 @posix
 def test_killed_workers(expendable, tmp_path, monkeypatch):
     """Blocks of an array, results that are merged and files of the output are computed again."""
@@ -133,6 +134,7 @@ def test_killed_workers(expendable, tmp_path, monkeypatch):
     assert not list((tmp_path / "other.work" / "input").glob("part*"))
 
 
+@pytest.mark.rotating(5)
 @posix
 def test_workers_that_are_killed_while_this_process_works(expected, expendable, tmp_path, monkeypatch):
     """The landmarks' map and the scores are computed by the process that calls fit."""
@@ -183,6 +185,7 @@ def slowly(function, mark, arguments):
     return function(*arguments)
 
 
+@pytest.mark.rotating(5)
 @posix
 @pytest.mark.parametrize("moment", ["while this process works", "during a task"])
 def test_a_killed_scheduler(expected, tmp_path, monkeypatch, moment):
@@ -241,6 +244,7 @@ sys.meta_path.insert(0, Missing())
 """
 
 
+@pytest.mark.rotating(5)
 @pytest.mark.parametrize(
     ("path", "text", "version"),
     [("sitecustomize.py", WITHOUT, "none"), ("drsne/__init__.py", "__version__ = '0.0.1'", r"0\.0\.1")],
@@ -253,6 +257,7 @@ def test_workers_that_cannot_import_this_version(expected, alone, tmp_path, path
         fit(expected[0], tmp_path / "map", client=alone)
 
 
+@pytest.mark.rotating(5)
 @posix
 @pytest.mark.filterwarnings("default")
 def test_workers_that_die_again_and_again_or_do_not_come_back(expected, alone, tmp_path, monkeypatch):

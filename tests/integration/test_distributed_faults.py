@@ -79,6 +79,7 @@ STAGES = {
 }
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize(("kind", "source"), STAGES)
 def test_a_disk_that_is_full(data, tmp_path, kind, source):
     if source == "array":
@@ -109,6 +110,7 @@ def test_a_disk_that_is_full(data, tmp_path, kind, source):
 MOMENTS = ("statistics/000001.npz", "concentration.npz", "../map/part.2.parquet")
 
 
+@pytest.mark.rotating(3)
 def test_a_process_that_is_killed(data, tmp_path):
     expected = fit(data, tmp_path / "expected")
     command = [sys.executable, "-c", FIT, str(UNIT), str(data), str(tmp_path / "map")]

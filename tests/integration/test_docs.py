@@ -41,7 +41,7 @@ def pictures(notebook):
     return [output for output in outputs if "image/png" in output.get("data", {})]
 
 
-@pytest.mark.rotating(3)
+@pytest.mark.rotating(5)
 @each_notebook
 def test_a_notebook_runs(path, tmp_path):
     pytest.importorskip("nbclient", reason="notebooks are executed with nbclient")

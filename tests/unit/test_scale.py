@@ -252,6 +252,7 @@ def test_memory_estimate_grows_as_it_should():
         of(10, speed=1)
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak from /proc")
 @pytest.mark.parametrize(("n", "d", "options"), [(20_000, 20, {}), (9_000, 400, {"density_neighbors": 200})])
 def test_memory_estimate_is_near_the_peak(n, d, options):

@@ -120,7 +120,7 @@ assert any(0.0 < each < 1.0 for each in stretched)
 
 
 @pytest.mark.slow
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(5)
 @pytest.mark.parametrize("precision", ["single", "double"])
 @pytest.mark.parametrize("program", [PAIRS, TREE], ids=["pairs", "tree"])
 def test_programs_do_what_plain_pytorch_does(program, precision):
@@ -232,7 +232,7 @@ for real, most in ((torch.float32, 2.0**-22), (torch.float64, 2.0**-51)):
 
 
 @pytest.mark.slow
-@pytest.mark.rotating(2)
+@pytest.mark.rotating(5)
 @pytest.mark.parametrize("name", ["DIVISIONS", "STEPS", "FIELD", "RECIPROCALS"])
 def test_programs_in_double_precision(name, tmp_path):
     (tmp_path / "reciprocals.py").write_text(RECIPROCALS_FILE)
