@@ -29,14 +29,14 @@ def hashed(n_jobs=1, weight=5.0, seed=0, sparse=False, **options):
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_every_n_jobs_and_repetition(weight):
-    assert len({hashed(n_jobs, weight) for n_jobs in (1, 2, 4, -1, None, 1)}) == 1
+    assert len({hashed(n_jobs, weight) for n_jobs in (1, 2, None, 1)}) == 1
 
 
 def test_three_dimensions_and_double_precision():
     from drsne import Objective
 
     for options in ({"n_components": 3}, {"objective": Objective(precision="double", support="directed")}):
-        assert len({hashed(n_jobs, **options) for n_jobs in (1, 2, 4)}) == 1
+        assert len({hashed(n_jobs, **options) for n_jobs in (1, 3)}) == 1
 
 
 @in_one_test("metric", ["manhattan", "minkowski", "cosine", "hamming"])
@@ -101,6 +101,7 @@ def forked(target, *arguments):
     return result
 
 
+@pytest.mark.rotating(2)
 def test_inside_joblib_workers_and_contexts():
     expected = hashed()
     assert set(Parallel(n_jobs=2)(delayed(hashed)(n_jobs) for n_jobs in (1, 4))) == {expected}
@@ -118,6 +119,7 @@ def test_one_thread_by_default_and_inside_workers():
     assert Parallel(n_jobs=2)(delayed(lambda: Workers(4).n_threads)() for _ in range(2)) == [1, 1]
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize("options", [{}, {"density_weight": 0.0}, {"density_weight": 100.0}])
 def test_many_points_and_any_number_of_threads(options):
     """Points are reordered, cells are used again, and steps are compiled."""

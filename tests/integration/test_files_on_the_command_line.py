@@ -333,6 +333,7 @@ def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared,
     fails_with_one_line(prepared, run, *words, parts=parts)
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("command", ["embed", "path"])
 def test_an_interrupt_keeps_what_is_finished(folder, command):

@@ -91,22 +91,23 @@ def test_nan_in_the_gradient_keeps_the_last_finite_map(X, engine, monkeypatch):
     assert model.n_iter_ == 20
 
 
-@pytest.mark.parametrize("engine", ["fft", "tree"])
-def test_fast_engines_end_in_maps_as_good_as_the_exact_one(engine):
+def test_fast_engines_end_in_maps_as_good_as_the_exact_one():
     from drsne.metrics import evaluate
 
     rng = np.random.default_rng(0)
     centres = 4 * rng.normal(size=(8, 10))
-    X = centres[rng.integers(8, size=1500)] + rng.normal(size=(1500, 10)) * rng.uniform(0.3, 1.5, (1500, 1))
+    X = centres[rng.integers(8, size=1000)] + rng.normal(size=(1000, 10)) * rng.uniform(0.3, 1.5, (1000, 1))
     scores = {}
-    for name in ("exact", engine):
+    for name in ("exact", "fft", "tree"):
         model = DRSNE(engine=name, random_state=0, n_jobs=2).fit(X)
         scores[name] = {**evaluate(X, model.embedding_), "kl": model.kl_divergence_}
-    assert scores[engine]["kl"] < 1.02 * scores["exact"]["kl"]
-    for metric in ("trustworthiness", "concentration_correlation"):
-        assert scores[engine][metric] > scores["exact"][metric] - 0.01
+    for engine in ("fft", "tree"):
+        assert scores[engine]["kl"] < 1.02 * scores["exact"]["kl"]
+        for metric in ("trustworthiness", "concentration_correlation"):
+            assert scores[engine][metric] > scores["exact"][metric] - 0.01
 
 
+@pytest.mark.rotating(2)
 @each_value({"engine, d": [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)], "weight": [0.0, 5.0, 5.0, 0.0]})
 def test_same_map_at_any_n_jobs(engine, d, weight):
     """With many points too: arranged in memory, sums renewed in turn."""

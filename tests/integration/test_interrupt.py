@@ -32,6 +32,7 @@ print([str(w.message) for w in caught])
 """
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_the_map(n_jobs):

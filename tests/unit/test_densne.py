@@ -124,20 +124,24 @@ def test_every_n_jobs_gives_the_same_map():
                 .fit(X)
                 .embedding_.tobytes()
             ).hexdigest()
-            for n_jobs in (1, 2, 4, None)
+            for n_jobs in (1, 3)
         }
         assert len(seen) == 1
 
 
-@in_one_test("engine", ["fft", "tree"])
-def test_fast_engines_reach_the_same_terms(engine):
+def test_fast_engines_reach_the_same_terms():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(8.0 * g, 0.25 * 3.0**g, (200, 6)) for g in range(3)])
     terms = {}
-    for name in (engine, "exact"):  # a single map's divergence depends on rounding, by as much as on the seed (.02)
+    for name in (
+        "exact",
+        "fft",
+        "tree",
+    ):  # a single map's divergence depends on rounding, by as much as on the seed (.02)
         models = [DenSNE(engine=name, max_iter=300, random_state=seed).fit(X) for seed in range(3)]
         terms[name] = np.mean([(model.correlation_, model.kl_divergence_) for model in models], axis=0)
-    np.testing.assert_allclose(terms[engine], terms["exact"], atol=0.025)
+    for name in ("fft", "tree"):
+        np.testing.assert_allclose(terms[name], terms["exact"], atol=0.025)
 
 
 def test_names_pandas_clone_and_pickle(model, blobs):

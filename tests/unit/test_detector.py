@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from drsne import DRSNE, DenSNE, DRSNEDetector, anomaly, metrics
 
-SHORT = {"perplexity": 10, "density_neighbors": 10, "max_iter": 200, "random_state": 0}
+SHORT = {"perplexity": 10, "density_neighbors": 10, "max_iter": 100, "random_state": 0}
 RNG = np.random.default_rng(0)
 X = np.concatenate([RNG.normal(0, 1, (140, 4)), RNG.uniform(-15, 15, (10, 4))])
 OUTLIER = np.arange(150) >= 140

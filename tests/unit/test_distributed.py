@@ -405,6 +405,7 @@ KINDS = {
 }
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_models(finished, tmp_path, kind):
     folder, _, X = finished

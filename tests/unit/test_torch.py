@@ -80,6 +80,7 @@ def test_what_every_fit_has(X, tmp_path):
         np.testing.assert_array_equal(kept.transform(X[:5] + 0.1), saved.transform(X[:5] + 0.1))
 
 
+@pytest.mark.rotating(3)
 @pytest.mark.parametrize(
     "params",
     [

@@ -90,8 +90,8 @@ def test_sums_are_those_over_all_pairs(name, d, options, bounds, masses, adaptiv
 def test_sums_of_moving_points():
     """Cells are used again for points that move, and errors are checked."""
     rng = np.random.default_rng(3)
-    masses, Y = rng.uniform(0.2, 5.0, 3000), rng.normal(size=(3000, 2))
-    scales = np.exp(0.3 * rng.normal(size=3000))
+    masses, Y = rng.uniform(0.2, 5.0, 2000), rng.normal(size=(2000, 2))
+    scales = np.exp(0.3 * rng.normal(size=2000))
     moving = engine("tree", masses)
     state = moving.start()
     for _ in range(30):

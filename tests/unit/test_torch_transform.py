@@ -163,6 +163,7 @@ CASES = {
 }
 
 
+@pytest.mark.rotating(2)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.usefixtures("all_pairs")
 @pytest.mark.parametrize("name", CASES)
