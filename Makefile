@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 TORCH ?=
 # uv installs in seconds what takes pip minutes. It is used if it is there.
 UV ?= $(shell command -v uv)
+EDITABLE := -e '.[dev,docs]' -e ./paper
 DEV := $(VENV)/dev$(if $(TORCH),-torch)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Python compiles the modules that are imported, which are few of those that are installed.
@@ -33,15 +34,15 @@ $(VENV)/base: $(VENV)/made pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[plot]'
 	touch $@
 
-# One call for everything, because every call resolves all dependencies and builds the package. pip always fetches
-# PyTorch, because uv does not read pip's settings, which can name a folder with another build.
+# One call for everything, because every call resolves all dependencies and builds the package. pip fetches PyTorch also
+# for uv, which does not know pip's settings, where the build without CUDA may be.
 $(DEV): $(VENV)/made pyproject.toml paper/pyproject.toml
-	@if [ -n "$(UV)" ] && { [ -z "$(TORCH)" ] || $(BIN)/python -m pip download --quiet --no-deps --dest $(VENV)/wheels $(TORCH); } && \
-	  "$(UV)" pip install --quiet --python $(BIN)/python -e '.[dev,docs]' -e ./paper $$(find $(VENV)/wheels -name '*.whl'); then \
-	  rm -rf $(VENV)/wheels; \
-	else \
-	  $(BIN)/python -m pip install --quiet -e '.[dev,docs]' -e ./paper $(TORCH); \
-	fi
+	mkdir -p $(VENV)/wheels
+	{ [ -n "$(UV)" ] && \
+	  { [ -z "$(TORCH)" ] || $(BIN)/python -m pip download --quiet --no-deps --dest $(VENV)/wheels $(TORCH); } && \
+	  $(UV) pip install --quiet --python $(BIN)/python $(EDITABLE) $$(find $(VENV)/wheels -name '*.whl'); } || \
+	  $(BIN)/python -m pip install --quiet $(EDITABLE) $(TORCH)
+	rm -r $(VENV)/wheels
 	touch $@ $(VENV)/base $(VENV)/docs
 
 $(VENV)/docs: $(VENV)/made pyproject.toml
@@ -113,4 +114,4 @@ tutorials: $(DEV)  ## execute the tutorial notebooks and store their outputs
 	NUMBA_CACHE_DIR=$(CACHE) $(BIN)/python docs/tutorials/run.py
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) $(VENV)-wheel $(VENV)-minimum dist site demo .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-wheel $(VENV)-minimum $(VENV)-uv dist site demo .mypy_cache .ruff_cache

@@ -133,11 +133,8 @@ def test_fast_engines_reach_the_same_terms():
     rng = np.random.default_rng(0)
     X = np.vstack([rng.normal(8.0 * g, 0.25 * 3.0**g, (200, 6)) for g in range(3)])
     terms = {}
-    for name in (
-        "exact",
-        "fft",
-        "tree",
-    ):  # a single map's divergence depends on rounding, by as much as on the seed (.02)
+    for name in ("exact", "fft", "tree"):
+        # The divergence of a single map depends on rounding, by as much as on the seed (.02).
         models = [DenSNE(engine=name, max_iter=300, random_state=seed).fit(X) for seed in range(3)]
         terms[name] = np.mean([(model.correlation_, model.kl_divergence_) for model in models], axis=0)
     for name in ("fft", "tree"):
