@@ -54,7 +54,9 @@ demo: $(VENV)/base  ## embed the Digits data, write demo/
 
 check: lint types fast  ## lint, types and the fast tests: run it while you work
 
-test: lint types unit paper wheel docs  ## lint, types, all tests, the paper, the built wheel and the documentation
+test: $(DEV)  ## lint, types, all tests, the paper, the built wheel and the documentation
+	@$(MAKE) --jobs=2 lint types wheel docs
+	@$(MAKE) unit paper
 
 lint: $(DEV)  ## check style, which module imports which, and that all imported packages are declared
 	$(BIN)/ruff check .
