@@ -199,7 +199,7 @@ for a, b in zip(*both(in_place)):
 
 FIELD = """
 row_losses._PAIRS = {"cpu": 1000, "cuda": 1000}  # several parts
-for d, n in product((1, 2, 3), (1, 37, 2100)):
+for d, n in ((1, 37), (2, 1), (2, 37), (2, 2100), (3, 37)):
     places, (scales, masses) = torch.tensor(rng.normal(size=(d, n)) * 5), torch.tensor(np.exp(rng.normal(size=(2, n))))
     field = row_losses.Field(places, places / 1.1, scales, masses, 1.1)
     Y, a = torch.tensor(rng.normal(size=(70, d)) * 5), torch.tensor(np.exp(rng.normal(size=70)))
