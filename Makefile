@@ -13,6 +13,9 @@ DEV := $(VENV)/dev$(if $(TORCH),-torch)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Python compiles the modules that are imported, which are few of those that are installed.
 export PIP_NO_COMPILE := 1
+# Python keeps what it has compiled, even if the environment forbids it, because the tests start many processes. Each would
+# spend five seconds on compiling again.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests run in several processes. Without this, idle OpenMP threads of one process slow the others down by a factor of six.
 export OMP_WAIT_POLICY := PASSIVE
 # Compiled kernels are kept between runs, beside the packages that compiled them.

@@ -68,10 +68,7 @@ def test_from_a_csv_to_everything_with_one_command(folder, run):
     # New rows: the same rows get their places, and other columns do not matter.
     shuffled = flowers()[["species", "height", "length", "width"]]
     shuffled.to_parquet(folder / "new.parquet")
-    code, out, err = drsne_process(
-        "transform", "m.drsne", "new.parquet", "-o", "-", "--label", "species", folder=folder
-    )
-    assert code == 0, err
+    out, _ = succeeded(run("transform", "m.drsne", "new.parquet", "-o", "-", "--label", "species"))
     (folder / "placed.csv").write_text(out)
     placed = pd.read_csv(folder / "placed.csv")
     np.testing.assert_allclose(placed[["drsne1", "drsne2"]], frame[["drsne1", "drsne2"]], rtol=1e-6)
