@@ -31,6 +31,8 @@ class NumbaPlacer:
         return self.chunk
 
     def field(self, places: Array, scales: Array, masses: Array, stretch: float) -> tuple[Any, float]:
+        # Arrays of a model in a memory map are read-only, and kernels would be compiled again for them.
+        places, scales = (np.require(each, requirements="W") for each in (places, scales))
         fixed = places, places / stretch, scales, masses
         tree = field_tree(fixed, self.workers)
         out, forces = np.empty(len(masses)), np.empty_like(places)
