@@ -44,7 +44,7 @@ def assert_the_same(X, Y, **options):
     expected = metrics.evaluate(X, Y, **options)
     found = metrics.evaluate(X, Y, device=DEVICE, **options)
     assert found == pytest.approx(expected, rel=0, abs=1e-9, nan_ok=True)
-    assert all(type(value) is float for value in found.values())
+    assert all(isinstance(value, float) for value in found.values())
     return found
 
 

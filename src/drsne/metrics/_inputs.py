@@ -22,7 +22,7 @@ from drsne.precision import unit_scale
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_EUCLIDEAN = ("euclidean", "l2", "minkowski")
+EUCLIDEAN = ("euclidean", "l2", "minkowski")
 # Largest numbers of dimensions for which scikit-learn's tree finds the neighbours of a map, and their distances.
 _MAX_TREE_DIMENSIONS, _FEW_DIMENSIONS = 15, 3
 _MAX_BLOCK = 256  # largest number of rows in a block
@@ -69,8 +69,8 @@ def check_pair(X: Any, Y: Any, metric: Any = "euclidean", device: Any = None) ->
 
     check_metric(metric)
     on = choice.comparing(device)
-    if on is not None and (not isinstance(metric, str) or metric not in (*_EUCLIDEAN, "cosine")):
-        allowed = ", ".join(repr(name) for name in _EUCLIDEAN)
+    if on is not None and (not isinstance(metric, str) or metric not in (*EUCLIDEAN, "cosine")):
+        allowed = ", ".join(repr(name) for name in EUCLIDEAN)
         raise ValueError(
             f"metric must be {allowed} or 'cosine' if a device is given; got {metric!r} with "
             f"device={str(on.device)!r}. Pass device=None to compute the scores on the processor."
@@ -223,7 +223,7 @@ def _extent(A: Any) -> float:
 
 def space_of(X: Any, metric: Any, *, centred: bool = False) -> Space:
     """Return the space of the data for any metric of the estimators. A precomputed ``X`` contains distances."""
-    if isinstance(metric, str) and metric in _EUCLIDEAN:
+    if isinstance(metric, str) and metric in EUCLIDEAN:
         return euclidean(X, centred=centred)
     room = among(X).block_bytes(X)
     if is_precomputed(metric):

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import rankdata
 
 from drsne import checks
-from drsne.backends.arrays import along_rows, host, same_kind
+from drsne.backends.arrays import taken
 from drsne.backends.numba.threads import Workers
-from drsne.metrics._inputs import Array, Rows, Space, check_pair, euclidean, in_turn, sampled_rows, shared, space_of
+from drsne.metrics._inputs import EUCLIDEAN, Array, Rows, check_pair, in_turn, sampled_rows, shared, space_of
+from drsne.precision import unit_scale
 
 _ROWS, _PARTNERS = 1000, 100  # largest number of rows that are compared with others, and number of these others
+_BLOCK, _TINY = 50, float(np.finfo(np.float64).tiny)  # number of rows that are compared at once
 
 
 class Sampled(float):
@@ -102,33 +105,47 @@ def _single(X: Any, Y: Any, metric: Any, max_samples: int | None, random_state: 
     data, low = check_pair(X, Y, metric, device)
     rng = checks.random_numbers(random_state)
     rows = sampled_rows(len(low), max_samples, rng)
-    found = of_maps(space_of(data, metric), [low], rows, rng)
+    found = of_maps(data, [low], rows, rng, metric=metric)
     return {name: values[0] for name, values in found.items()}
 
 
 def of_maps(
-    space: Space, maps: Sequence[Any], rows: Rows, rng: Any, workers: Workers | None = None
+    X: Any, maps: Sequence[Any], rows: Rows, rng: Any, workers: Workers | None = None, *, metric: Any = "euclidean"
 ) -> dict[str, list[Sampled]]:
     """Return both scores of several maps of the same data, for some of the ``rows``."""
     rows = rows[sampled_rows(len(rows), _ROWS, rng)]
-    partners = rng.randint(space.n - 1, size=(len(rows), _PARTNERS))
+    partners = rng.randint(X.shape[0] - 1, size=(len(rows), _PARTNERS))
     partners += partners >= rows[:, None]  # not the row itself
 
-    def lengths(space: Space) -> Array:
-        parts, at = [], 0
-        for block in space.blocks(rows):
-            D = space.distances(block)
-            parts.append(host(along_rows(D, same_kind(partners[at : at + len(block)], D))))
-            at += len(block)
-        return np.concatenate(parts).astype(np.float64)
-
-    high = lengths(space)
+    high = _lengths(X, metric, rows, partners)
     ranks = rankdata(high).reshape(high.shape)
-    lows = in_turn(workers, lambda Y: lengths(euclidean(Y)), maps)
+    lows = in_turn(workers, lambda Y: _lengths(Y, "euclidean", rows, partners), maps)
     return {
         "triplets": [_order(high, low) for low in lows],
         "distance_correlation": [_correlation(ranks, rankdata(low).reshape(low.shape)) for low in lows],
     }
+
+
+def _lengths(X: Any, metric: Any, rows: Rows, partners: NDArray[np.intp]) -> Array:
+    """Return the distances of ``rows`` from their ``partners``.
+
+    If possible, they are summed feature by feature, so that the distances of equal rows are exactly 0. Data on a device
+    are compared on the processor, because there are few of them.
+    """
+    dense = isinstance(metric, str) and metric in (*EUCLIDEAN, "cosine") and not sp.issparse(X)
+    space, out = None if dense else space_of(X, metric), np.empty(partners.shape)
+    unit = unit_scale(X) if dense else 1.0
+    for start in range(0, len(rows), _BLOCK):
+        some = slice(start, start + _BLOCK)
+        if space is not None:
+            out[some] = np.take_along_axis(space.distances(rows[some]), partners[some], axis=1)
+            continue
+        own, others = (taken(X, each[some].ravel()) / unit for each in (rows, partners))
+        if metric == "cosine":
+            own, others = (A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), _TINY) for A in (own, others))
+        differences = own[:, None, :] - others.reshape(len(own), _PARTNERS, -1)
+        out[some] = np.sqrt(np.einsum("ijf,ijf->ij", differences, differences))
+    return out
 
 
 def _order(high: Array, low: Array) -> Sampled:

@@ -147,7 +147,7 @@ def of_maps(
         "local_density_rank_correlation": np.array(local_rho),
         "fragmentation": np.array(torn),
         "stress": stress_of_maps(space_of(X, metric, centred=True), maps, pairwise_rows, workers=threads),
-        **arrangement.of_maps(space_of(X, metric), maps, pairwise_rows, np.random.RandomState(seed), threads),
+        **arrangement.of_maps(X, maps, pairwise_rows, np.random.RandomState(seed), threads, metric=metric),
     }
 
 
