@@ -57,10 +57,6 @@ def test_ties_under_other_metrics_and_fewer_threads(metric):
     assert len(maps) == 1
 
 
-def test_seeds_differ():
-    assert hashed(seed=0) != hashed(seed=1)
-
-
 def test_four_threads_at_once():
     with ThreadPoolExecutor(4) as pool:
         results = set(pool.map(hashed, (1, 2, 2, 4)))
@@ -117,12 +113,3 @@ def test_one_thread_by_default_and_inside_workers():
     with parallel_config(n_jobs=2):
         assert Workers(None).n_threads == 2
     assert Parallel(n_jobs=2)(delayed(lambda: Workers(4).n_threads)() for _ in range(2)) == [1, 1]
-
-
-@pytest.mark.rotating(3)
-@pytest.mark.parametrize("options", [{}, {"density_weight": 0.0}, {"density_weight": 100.0}])
-def test_many_points_and_any_number_of_threads(options):
-    """Points are reordered, cells are used again, and steps are compiled."""
-    X = np.random.default_rng(1).normal(size=(9000, 5)) * np.linspace(1, 3, 9000)[:, None]
-    maps = {DRSNE(max_iter=60, random_state=0, n_jobs=n, **options).fit_transform(X).tobytes() for n in (1, 3)}
-    assert len(maps) == 1

@@ -71,26 +71,6 @@ def test_clusters_a_million_apart_take_no_million_nodes():
     assert pytest.approx(apart, rel=1e-3) == Z
 
 
-@pytest.mark.parametrize("engine", engines.names())
-def test_nan_in_the_gradient_keeps_the_last_finite_map(X, engine, monkeypatch):
-    kind = engines.load(engine)
-    repulsion, calls = kind.repulsion, []
-
-    def breaking(self, Y, smoothing, scales=None, state=None):
-        Z, F = repulsion(self, Y, smoothing, scales, state)
-        calls.append(Y)
-        if len(calls) == 21:
-            F[3] = np.nan
-        return Z, F
-
-    monkeypatch.setattr(kind, "repulsion", breaking)
-    model = DRSNE(**QUICK, engine=engine, kernel=kernel_of(engine))
-    with pytest.raises(FloatingPointError, match="no longer finite after 20 iterations; embedding_ is the last finite"):
-        model.fit(X)
-    assert np.isfinite(model.embedding_).all()
-    assert model.n_iter_ == 20
-
-
 def test_fast_engines_end_in_maps_as_good_as_the_exact_one():
     from drsne.metrics import evaluate
 
@@ -108,7 +88,7 @@ def test_fast_engines_end_in_maps_as_good_as_the_exact_one():
 
 
 @pytest.mark.rotating(2)
-@each_value({"engine, d": [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)], "weight": [0.0, 5.0, 5.0, 0.0]})
+@each_value({"engine, d": [("fft", 1), ("fft", 2), ("tree", 2), ("tree", 3)], "weight": [0.0, 5.0, 100.0, 0.0]})
 def test_same_map_at_any_n_jobs(engine, d, weight):
     """With many points too: arranged in memory, sums renewed in turn."""
     rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from covering import in_one_test
 
-from drsne import DRSNE, Objective, density_path
+from drsne import DRSNE, density_path
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 200, "random_state": 0, "neighborhoods": "both"}
 
@@ -15,14 +15,6 @@ QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 200, "random_s
 def X():
     rng = np.random.default_rng(0)
     return np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
-
-
-@in_one_test("kernel", ["auto", "adaptive", "fixed"])
-def test_the_baseline_is_plain_tsne_whatever_the_kernel(X, kernel):
-    path = density_path(X, [0.0, 1.0], kernel=kernel, **QUICK)
-    plain = DRSNE(density_weight=0.0, kernel="fixed", **QUICK).fit(X)
-    np.testing.assert_array_equal(path.embeddings[0], plain.embedding_)
-    assert path.kl_divergence[0] == plain.kl_divergence_
 
 
 @in_one_test("weight", [0.5, 3.0])
@@ -34,12 +26,6 @@ def test_the_first_weight_is_a_fit_of_its_own(X, weight):
     assert path.concentration_loss[1] == model.concentration_loss_
     without = density_path(X, [weight], kernel="adaptive", **QUICK)
     np.testing.assert_array_equal(without.embeddings[0], model.embedding_)
-
-
-def test_later_weights_go_on_from_the_one_before(X):
-    path = density_path(X, [0.0, 1.0, 1.5, 2.0], kernel="adaptive", **QUICK)
-    for before, after in zip(path.embeddings[1:], path.embeddings[2:], strict=False):
-        assert np.median(np.linalg.norm(after - before, axis=1)) < 0.2 * np.ptp(before, axis=0).max()
 
 
 def test_the_fixed_kernel_goes_on_from_zero(X):
@@ -60,13 +46,3 @@ def test_a_map_with_a_fit_of_its_own_is_that_of_the_fit(X, weight):
 def test_a_path_says_that_it_lowers_the_exaggeration(X):
     with pytest.warns(UserWarning, match="Lowered n_iter_exaggeration from 100 to 85"):
         density_path(X, [0.0, 1.0], **{**QUICK, "max_iter": 200, "n_iter_exaggeration": 100})
-
-
-def test_iterations_and_history_of_a_path(X):
-    seen = []
-    options = {key: value for key, value in QUICK.items() if key != "neighborhoods"}
-    objective = Objective(embedding_weight=0.7)
-    density_path(
-        X, [0.0, 1.0, 2.0], objective=objective, callbacks=lambda t, Y, losses: seen.append(t) and False, **options
-    )
-    assert seen == list(range(1, 430))  # a fit at 0, one at 1 and a step of a seventh

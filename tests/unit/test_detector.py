@@ -32,14 +32,6 @@ def test_every_detector_finds_outliers_among_old_and_new_rows(name):
     np.testing.assert_allclose(one_by_one, detector.score_samples(new)[:5])
 
 
-@pytest.mark.filterwarnings("ignore:perplexity=10 is out of reach")
-def test_many_equal_rows_have_the_score_of_the_first():
-    rows = np.concatenate([X, np.repeat(X[5:6], 250, axis=0)])[np.random.default_rng(1).permutation(400)]
-    _, first, of_row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    detector = DRSNEDetector(DRSNE(**SHORT)).fit(rows)
-    assert np.array_equal(detector.score_samples(rows), detector.training_scores_[first[of_row.ravel()]])
-
-
 def test_the_default_map_and_other_maps():
     default = DRSNEDetector(random_state=0).fit(X)
     assert isinstance(default.estimator_, DRSNE)

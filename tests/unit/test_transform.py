@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import copy
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.exceptions import NotFittedError
+from covering import in_one_test
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import drsne
 from drsne import DRSNE, DenSNE, Objective
@@ -67,17 +63,6 @@ def test_a_place_does_not_depend_on_the_number_of_threads_or_on_the_chunks(model
     assert np.array_equal(model.transform(NEW), whole)
 
 
-def test_places_are_the_same_in_another_process(model, tmp_path):
-    model.save(tmp_path / "m.drsne")
-    np.save(tmp_path / "new.npy", NEW)
-    program = (
-        "import sys, numpy as np, drsne; p = sys.argv[1]; "
-        "np.save(p + '/out.npy', drsne.load(p + '/m.drsne').transform(np.load(p + '/new.npy')))"
-    )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
-    assert np.array_equal(np.load(tmp_path / "out.npy"), model.transform(NEW))
-
-
 def test_a_training_row_gets_its_place_and_the_first_of_equal_ones(model):
     assert np.array_equal(model.transform(X), model.embedding_)
     twice = DRSNE(**SHORT).fit(np.concatenate([X, X[:5]]))
@@ -93,45 +78,45 @@ FIRST = FIRST[1][FIRST[2].ravel()]  # the first row that equals each row
 
 
 @pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
-@pytest.mark.parametrize(
-    ("settings", "kind"),
+@in_one_test(
+    ("settings", "kind", "lists_from"),
     [
-        ({}, sp.csr_matrix),
-        ({"metric": "cosine"}, np.float32),
-        ({"metric": "precomputed"}, pairwise_distances),
-        ({"pca_components": 4}, np.asarray),
+        ({}, sp.csr_matrix, 10**5),
+        ({"metric": "cosine"}, np.float32, 10**5),
+        ({"metric": "precomputed"}, pairwise_distances, 10**5),
+        ({"pca_components": 4}, np.asarray, 10**5),
+        ({}, np.asarray, 500),
     ],
 )
-def test_the_first_of_more_equal_rows_than_neighbours_gives_the_place(settings, kind):
+def test_the_first_of_more_equal_rows_than_neighbours_gives_the_place(monkeypatch, settings, kind, lists_from):
+    monkeypatch.setattr(queries, "APPROXIMATE_FROM", lists_from)
     rows = kind(MANY)
     model = DRSNE(**SHORT, **settings).fit(rows)
     assert np.array_equal(model.transform(rows), model.embedding_[FIRST])
     np.testing.assert_allclose(model.new_concentration(rows), model.input_concentration_[FIRST], atol=1e-5)
 
 
-@pytest.mark.filterwarnings("ignore:perplexity=15 is out of reach")
-def test_the_first_of_many_equal_rows_is_found_through_lists(monkeypatch):
-    monkeypatch.setattr(queries, "APPROXIMATE_FROM", 500)
-    model = DRSNE(**SHORT).fit(MANY)
-    assert np.array_equal(model.transform(MANY), model.embedding_[FIRST])
-
-
-@pytest.mark.parametrize("metric", ["euclidean", "canberra"])
-def test_zeros_of_both_signs_are_equal(metric):
-    rows = X.copy()
-    rows[:20, 0] = 0.0
-    rows = np.concatenate([rows, rows[:20]])
-    rows[:20:2, 0] = -0.0
-    model = DRSNE(metric=metric, **SHORT).fit(rows)
-    assert np.array_equal(model.transform(rows[len(X) :]), model.embedding_[:20])
-
-
-def test_a_sparse_row_equals_one_that_stores_its_zeros():
-    rows = X * [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
-    stored = sp.csr_matrix((rows.ravel(), np.tile(np.arange(6), len(X)), np.arange(0, 6 * len(X) + 1, 6)))
-    for metric in ("euclidean", "manhattan"):
-        model = DRSNE(metric=metric, **SHORT).fit(sp.vstack([stored, sp.csr_matrix(rows[:20])]))
-        assert np.array_equal(model.transform(rows[:20]), model.embedding_[:20])
+@pytest.mark.filterwarnings("ignore:perplexity=")
+def test_rows_that_are_equal_however_they_are_stored():
+    signs = X.copy()
+    signs[:20, 0] = 0.0
+    signs = np.concatenate([signs, signs[:20]])
+    signs[:20:2, 0] = -0.0
+    zeros = X * [0.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    stored = sp.csr_matrix((zeros.ravel(), np.tile(np.arange(6), len(X)), np.arange(0, 6 * len(X) + 1, 6)))
+    stored = sp.vstack([stored, sp.csr_matrix(zeros[:20])])
+    no_direction = np.abs(X)
+    no_direction[4] = 0.0
+    for metric, rows, new in (
+        ("euclidean", signs, signs[len(X) :]),
+        ("canberra", signs, signs[len(X) :]),
+        ("euclidean", stored, zeros[:20]),
+        ("manhattan", stored, zeros[:20]),
+        ("correlation", np.abs(X), np.abs(X[:60])),
+        ("cosine", no_direction, no_direction[:60]),
+    ):
+        model = DRSNE(metric=metric, **SHORT).fit(rows)
+        assert np.array_equal(model.transform(new), model.embedding_[: len(new)])
 
 
 FOREIGN = [
@@ -165,15 +150,6 @@ def test_rows_are_placed_through_lists(monkeypatch):
     assert np.array_equal(one_by_one(through_lists, NEW[:10]), whole[:10])
     assert np.array_equal(through_lists.transform(rows), usual.embedding_)
     assert np.median(np.linalg.norm(whole - usual.transform(NEW), axis=1)) < 0.1
-
-
-@pytest.mark.filterwarnings("ignore:perplexity=")
-@pytest.mark.parametrize("metric", ["correlation", "cosine"])
-def test_equal_rows_have_equal_places_with_every_metric(metric):
-    rows = np.abs(X)
-    rows[4] = 0.0 if metric == "cosine" else rows[4]
-    model = DRSNE(metric=metric, **SHORT).fit(rows)
-    assert np.array_equal(model.transform(rows[:60]), model.embedding_[:60])
 
 
 CASES = {
@@ -248,28 +224,13 @@ def test_distances_to_the_training_rows_replace_the_rows():
         model.transform(-between)
 
 
-def test_pipelines_output_and_names():
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    pipeline = make_pipeline(StandardScaler(), DRSNE(**SHORT)).set_output(transform="pandas").fit(frame)
-    found = pipeline.transform(frame.iloc[:4])
-    assert list(found.columns) == ["drsne0", "drsne1"]
-    assert list(found.index) == [0, 1, 2, 3]
-    model = DRSNE(**SHORT).fit(frame)
-    with pytest.raises(ValueError, match="feature names"):
-        model.transform(frame.rename(columns={"a": "z"}))
-
-
 def test_errors_and_empty_batches(model):
-    with pytest.raises(NotFittedError, match="not fitted"):
-        DRSNE().transform(X)
-    with pytest.raises(ValueError, match="features"):
-        model.transform(X[:, :3])
-    with pytest.raises(ValueError, match="NaN"):
-        model.transform(np.full((1, X.shape[1]), np.nan))
     assert model.transform(np.empty((0, X.shape[1]))).shape == (0, 2)
     assert model.novelty(np.empty((0, X.shape[1]))).shape == (0,)
     with pytest.raises(ValueError, match="must be finite"):
         model.transform(np.full((1, X.shape[1]), 1e200))
+    with pytest.raises(ValueError, match="feature names"):
+        DRSNE(**SHORT).fit(pd.DataFrame(X, columns=list("abcdef"))).transform(pd.DataFrame(NEW, columns=list("zbcdef")))
     given = DRSNE(neighbors=drsne.neighbors.knn(X, 45), **SHORT).fit(X)
     with pytest.raises(ValueError, match=r"fitted with neighbors=\.\.\."):
         given.transform(NEW)
