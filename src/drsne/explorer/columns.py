@@ -63,9 +63,8 @@ def _multiple(contrasts: NDArray[np.float64]) -> str:
     low, high = float(contrasts.min()), float(contrasts.max())
     if low < high:
         return f"that in the data, which is multiplied by the contrast of the map ({low:.2f} to {high:.2f})"
-    return (
-        "that in the data" if low == 1.0 else f"{low:.2f} times that in the data ({low:.2f} is the contrast of the map)"
-    )
+    factor = "" if low == 1.0 else f"{low:.2f} times "
+    return f"{factor}that in the data" + (f" ({low:.2f} is the contrast of the map)" if factor else "")
 
 
 def label_column(labels: Any, name: str | None, n_samples: int) -> Column:
@@ -106,8 +105,8 @@ def row_names(names: Any, columns: Any, n_samples: int) -> list[str] | None:
     """Return the names of the rows, or None if they are the row numbers."""
     if names is None:
         names = getattr(columns, "index", None) if hasattr(columns, "columns") else None
-        if names is None:
-            return None
+    if names is None:
+        return None
     values = _one_per_row("names", names, n_samples)
     if values.dtype.kind in "iu" and np.array_equal(values, np.arange(n_samples)):
         return None
@@ -147,10 +146,7 @@ def _rounded(values: NDArray[Any], numbers: NDArray[np.float64]) -> bool:
 
 
 def _in_few_bytes(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
-    """Return numbers as float32 if that changes none of them, because readers copy them out of the page.
-
-    Infinite numbers count as missing, because a scale of colours cannot show them.
-    """
+    """Return numbers as float32 if that changes none of them, and NaN for infinite ones, which no colour shows."""
     out = np.where(np.isfinite(values), values, np.nan)
     with np.errstate(over="ignore"):
         single = out.astype(np.float32)

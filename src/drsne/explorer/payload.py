@@ -147,15 +147,9 @@ def _described(column: Column, arrays: Arrays) -> dict[str, Any]:
     known = of_maps[np.isfinite(of_maps)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
     step = (high - low) / (_STEPS - 1) or 1.0
-    values = [arrays.add(_coded(row, low, step)) for row in of_maps]
-    return {**described, "values": values, "low": low, "step": step}
-
-
-def _coded(values: NDArray[Any], low: float, step: float) -> NDArray[np.uint16]:
-    known = np.isfinite(values)
-    codes = np.full(len(values), _MISSING, np.uint16)
-    codes[known] = np.rint((values[known].astype(np.float64) - low) / step).astype(np.uint16)
-    return codes
+    steps = np.rint((of_maps.astype(np.float64) - low) / step)
+    codes = np.where(np.isfinite(of_maps), steps, _MISSING).astype(np.uint16)
+    return {**described, "values": [arrays.add(row) for row in codes], "low": low, "step": step}
 
 
 def _finite(value: float) -> float | None:

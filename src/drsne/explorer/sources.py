@@ -62,7 +62,10 @@ def maps_of(source: Any) -> Maps:
             "that stores its map in embedding_."
         )
     elif isinstance(source, Mapping):
-        maps = _of_mapping(source)
+        if not source:
+            raise ValueError(f"source must hold at least one map; got an empty {type(source).__name__}. {_WAY_OUT}")
+        names = [str(name) for name in source]
+        maps = Maps(embeddings=_checked(source), titles=names, ticks=names)
     else:
         maps = _single(source, "")
     if not maps.concentrations and maps.n_samples >= _FEWEST:
@@ -137,13 +140,6 @@ def _of_model(model: Any) -> Maps:
         measured_in = "radii" if hasattr(model, "log_radii_") else over
         maps = replace(maps, concentrations=[shown], measured_in=measured_in)
     return with_targets(maps, data, contrast)
-
-
-def _of_mapping(source: Mapping[Any, Any]) -> Maps:
-    if not source:
-        raise ValueError(f"source must hold at least one map; got an empty {type(source).__name__}. {_WAY_OUT}")
-    names = [str(name) for name in source]
-    return Maps(embeddings=_checked(source), titles=names, ticks=names)
 
 
 def _single(Y: Any, title: str) -> Maps:

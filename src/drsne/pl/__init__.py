@@ -8,13 +8,4 @@ from drsne.pl._drawing import framed, new_figure
 from drsne.pl.compare import compare, trade_off
 from drsne.pl.maps import density, embedding, fragmentation, reliability
 
-__all__ = [
-    "compare",
-    "density",
-    "embedding",
-    "fragmentation",
-    "framed",
-    "new_figure",
-    "reliability",
-    "trade_off",
-]
+__all__ = ["compare", "density", "embedding", "fragmentation", "framed", "new_figure", "reliability", "trade_off"]

@@ -17,10 +17,8 @@ _DIGITS: Callable[[str], list[str]] = re.compile(r"([0-9]+)").split
 
 def missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which entries of an array are missing."""
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fMm":
         return np.asarray(np.isnan(values))
-    if values.dtype.kind in "Mm":
-        return np.asarray(np.isnat(values))
     if values.dtype.kind == "O":
         return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
     return np.zeros(len(values), dtype=bool)
@@ -33,9 +31,7 @@ def as_numbers(values: NDArray[Any]) -> NDArray[np.float64] | None:
     if values.dtype.kind == "O":
         absent = missing(values)
         if not absent.all() and all(_is(value, Real) for value in values[~absent]):
-            found = np.full(len(values), np.nan)
-            found[~absent] = [float(value) for value in values[~absent]]
-            return found
+            return np.where(absent, np.nan, values).astype(np.float64)
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,26 +16,18 @@ Array = NDArray[np.float64]
 _FLAT = 1e-9  # largest range of log concentrations that counts as rounding
 
 
-class Concentrations(NamedTuple):
-    """The concentrations of a model. The map should have the concentration of the data times the contrast."""
-
-    data: Array | None  # None if it is not known
-    shown: Array | None  # of the map; not known if the fit was interrupted
-    contrast: float
-
-
-def concentrations_of(model: Any) -> Concentrations:
-    """Return the concentrations of a fitted model, which may be one of another package that has none.
+def concentrations_of(model: Any) -> tuple[Array | None, Array | None, float]:
+    """Return the concentrations of the data and of the map of a model, or None if unknown, and the contrast.
 
     For den-SNE, they are the relative concentrations that belong to its local radii. It has no contrast: the map may
     have any multiple of the log radii of the data. The contrast is therefore the slope of the best line.
     """
     if hasattr(model, "input_log_radii_"):
         data, shown = (_from_log_radii(_known(model, name)) for name in ("input_log_radii_", "log_radii_"))
-        return Concentrations(data, shown, slope(data, shown))
+        return data, shown, slope(data, shown)
     data, shown = _known(model, "input_concentration_"), _known(model, "concentration_")
     contrast = getattr(model, "contrast_", None)
-    return Concentrations(data, shown, 1.0 if contrast is None else float(contrast))
+    return data, shown, 1.0 if contrast is None else float(contrast)
 
 
 def target(data: Array, shown: Array, contrast: float) -> Array:
@@ -180,7 +172,7 @@ def given_colors(color: Any, n: int, cmap: Any, name: str) -> tuple[Colors, str 
 
 def concentration_of_data(model: Any) -> NDArray[np.float64]:
     """Return the log relative concentration of the data of a model."""
-    data = concentrations_of(model).data
+    data = concentrations_of(model)[0]
     if data is None:
         raise ValueError(
             f"The concentration needs a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass the model instead of "

@@ -23,6 +23,7 @@ _SCORES = {
 _SCORED = 2000  # largest number of points that are scored
 _MAX_STRIP_MAPS = 6  # largest number of maps below the curve of a path
 _MAX_STRIP_LEGEND_ENTRIES = 10  # largest number of labels in the legend of the maps of a path
+_BESIDE: dict[str, Any] = {"xytext": (6, 6), "textcoords": "offset points", "fontsize": 9, "color": "0.3"}
 _MIN_LABEL_DISTANCE = 0.03  # smallest distance between two annotated points, as a fraction of the plot size
 
 
@@ -227,14 +228,7 @@ def _draw_curve(axis: Any, path: Any, chosen: int, criterion: str) -> None:
     axis.plot(x, y, "-o", color="0.45", markersize=5, zorder=2)
     axis.plot(x[chosen], y[chosen], "o", color="tab:red", markersize=10, zorder=3, label=_title(path, chosen))
     for index in _apart(x, y):
-        axis.annotate(
-            f"{path.weights[index]:g}",
-            (x[index], y[index]),
-            xytext=(6, 6),
-            textcoords="offset points",
-            fontsize=9,
-            color="0.3",
-        )
+        axis.annotate(f"{path.weights[index]:g}", (x[index], y[index]), **_BESIDE)
     axis.axhline(path.baseline, color="0.8", linewidth=1, zorder=1)
     axis.set_xlabel("mean of the density scores" if criterion == "density" else criterion.replace("_", " "))
     axis.set_ylabel("trustworthiness")
@@ -255,10 +249,8 @@ def _apart(x: NDArray[Any], y: NDArray[Any]) -> list[int]:
 
 
 def _title(path: Any, index: int) -> str:
-    weight = f"lambda = {path.weights[index]:g}"
-    if path.contrasts is None or not path.weights[index]:
-        return weight
-    return f"{weight}, contrast {path.contrasts[index]:.3g}"
+    known = path.contrasts is not None and path.weights[index]
+    return f"lambda = {path.weights[index]:g}" + (f", contrast {path.contrasts[index]:.3g}" if known else "")
 
 
 def _spread(n_maps: int, chosen: int) -> list[int]:

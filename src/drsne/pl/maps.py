@@ -90,11 +90,7 @@ _LEAST = 0.05  # smallest range of the difference that is shown, as a fraction o
 
 
 def density(
-    model: Any,
-    *,
-    figsize: tuple[float, float] | None = None,
-    cmap: Any = None,
-    point_size: float | None = None,
+    model: Any, *, figsize: tuple[float, float] | None = None, cmap: Any = None, point_size: float | None = None
 ) -> Any:
     """Draw a map three times, coloured by the density of the data, by that of the map, and by their difference.
 
