@@ -66,8 +66,7 @@ def scaled(table: Table, options: argparse.Namespace) -> tuple[Any, Any]:
 def prepared(table: Table, options: argparse.Namespace, **changes: Any) -> tuple[Any, dict[str, Any], Any]:
     """Return the data of a fit, its parameters, and the mean and spread of the columns if they are scaled.
 
-    An error is raised if the fit, with these ``changes`` of its parameters, will need more memory than is free, unless
-    the user wants to try it.
+    Raise an error if the fit, with these ``changes`` of its parameters, will need more memory than is free.
     """
     from drsne import DRSNE
     from drsne.estimators import memory
@@ -79,12 +78,8 @@ def prepared(table: Table, options: argparse.Namespace, **changes: Any) -> tuple
         components = min(table.document.representation.n_pcs, *(size - sparse for size in X.shape))
         params = {"pca_components": components, **params}
     model = DRSNE(**{**params, **changes})
-    found = (
-        None
-        if options.force_memory
-        else memory.shortage(X.shape, model.get_params(deep=False), getattr(X, "nnz", None))
-    )
-    if found is not None:
+    found = memory.shortage(X.shape, model.get_params(deep=False), getattr(X, "nnz", None))
+    if found is not None and not options.force_memory:
         needed, free = found
         raise ValueError(
             f"A map of {X.shape[0]:,} rows and {X.shape[1]:,} columns needs about {needed / 1e9:.1f} GB of memory, but "
@@ -122,10 +117,7 @@ class Outputs:
         self._taken[place] = f"the same file as {option}"
 
     def check_table(self, *also: str) -> None:
-        """Raise an error if the table of ``--output`` cannot be written. ``also`` are further extensions.
-
-        None and "-" (standard output) are allowed.
-        """
+        """Raise an error if the table of ``--output``, if any, cannot be written. ``also`` are further extensions."""
         from drsne.io.tables import WRITABLE, by_extension
 
         path = self._options.output

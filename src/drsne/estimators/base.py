@@ -22,14 +22,7 @@ from drsne.backends.numba.threads import Workers
 from drsne.estimators import constraints, memory
 from drsne.estimators.new_rows import NewRows
 from drsne.neighbors.precomputed import check_precomputed
-from drsne.optimize.defaults import (
-    FIXED_MOMENTUM,
-    MOMENTUM,
-    default_schedule,
-    iterations,
-    most_exaggerated,
-    update_schedule,
-)
+from drsne.optimize import defaults
 from drsne.optimize.loop import Outcome, minimize
 from drsne.optimize.schedule import Schedule
 from drsne.placement.reference import Reference
@@ -280,11 +273,12 @@ class MapEstimator(NewRows):
             return self.schedule  # type: ignore[no-any-return]
         adaptive, density = objective.adapts(weight), weight > 0
         if update:
-            return update_schedule(n_samples, density=density, momentum=MOMENTUM if adaptive else FIXED_MOMENTUM)
+            momentum = defaults.MOMENTUM if adaptive else defaults.FIXED_MOMENTUM
+            return defaults.update_schedule(n_samples, density=density, momentum=momentum)
         share = self._density_share(adaptive)
-        max_iter = iterations(self.max_iter, adaptive=adaptive)
-        self._warn_if_lowered(most_exaggerated(max_iter, density=density, share=share))
-        return default_schedule(
+        max_iter = defaults.iterations(self.max_iter, adaptive=adaptive)
+        self._warn_if_lowered(defaults.most_exaggerated(max_iter, density=density, share=share))
+        return defaults.default_schedule(
             n_samples,
             max_iter=max_iter,
             n_iter_exaggeration=self.n_iter_exaggeration,

@@ -27,10 +27,7 @@ _DISTANCE_BYTES, _SORTED_BYTES, _PAIR_BYTES, _POINT_BYTES = 7, 57, 40, 800
 
 
 def estimate(n: int, d: int, params: dict[str, Any]) -> int:
-    """Return the peak memory, in bytes, of a fit with these parameters to dense data of shape (n, d).
-
-    On a GPU, it is the memory of the GPU.
-    """
+    """Return the peak memory (of the GPU, if one is used) of a fit to dense data of shape (n, d), in bytes."""
     return _on_processor(n, d, params) if _gpu(params) is None else on_gpu(n, d, params)
 
 

@@ -107,16 +107,15 @@ def _undamaged(source: Source, title: str) -> Iterator[None]:
         ) from error
 
 
-def _read_as(values: Any, more: str = "") -> tuple[str]:
-    """Return the note about a matrix or a data frame."""
+def _content(values: Any, more: str = "") -> Content:
+    """Return a matrix or a data frame as a table, with a note."""
     rows, width = values.shape
-    return (f"Read {plural(rows, 'row')} and {plural(width, 'column')}{more}.",)
+    return Content(values, (f"Read {plural(rows, 'row')} and {plural(width, 'column')}{more}.",))
 
 
 def _frame_of(columns: Mapping[str, Any]) -> Content:
     """Return columns of equal length as a table."""
-    frame = package("pandas", "Arrays with named columns need", "files").DataFrame(dict(columns))
-    return Content(frame, _read_as(frame))
+    return _content(package("pandas", "Arrays with named columns need", "files").DataFrame(dict(columns)))
 
 
 def _matrix(array: Any, source: Source) -> Content:
@@ -130,7 +129,7 @@ def _matrix(array: Any, source: Source) -> Content:
         )
     if array.dtype.kind not in "biuf":
         raise TableError(f"{source.name} holds values of type {array.dtype}. Pass an array of numbers.")
-    return Content(array, _read_as(array, ", as a sparse matrix" if hasattr(array, "nnz") else ""))
+    return _content(array, ", as a sparse matrix" if hasattr(array, "nnz") else "")
 
 
 def _read_npy(source: Source, options: Options) -> Content:
@@ -146,11 +145,7 @@ def _npy_memory(source: Source, options: Options) -> int:
 
 
 def _write_npy(path: Path, columns: Mapping[str, Any]) -> None:
-    """Write the columns of floating-point numbers as one matrix, in their order.
-
-    Text, and integers such as labels and the numbers of rows, are left out, so that a column of the map always has the
-    same place.
-    """
+    """Write the columns of floating-point numbers, and no labels, so that columns of the map keep their places."""
     arrays = [np.asarray(values) for values in columns.values()]
     numbers = [values.astype(np.float64) for values in arrays if values.dtype.kind == "f"]
     if not numbers:
@@ -160,11 +155,7 @@ def _write_npy(path: Path, columns: Mapping[str, Any]) -> None:
 
 
 def _read_npz(source: Source, options: Options) -> Content:
-    """Read a matrix of an archive. One-dimensional arrays of the same length are further columns.
-
-    Without a matrix, one-dimensional arrays of one length are the columns of a table. Arrays of Python objects are
-    left out.
-    """
+    """Read a matrix with further columns, or one-dimensional arrays of one length. Python objects are left out."""
     headers, wanted = _headers(source), options.get("array")
     if wanted is None and headers.keys() >= _SPARSE:
         return _read_sparse(source)
@@ -256,8 +247,7 @@ def _read_frame(source: Source, options: Options) -> Content:
         frame = (pd.read_parquet if is_parquet else pd.read_feather)(source.readable())
     if not len(frame):
         raise TableError(f"{source.name} has no rows. Pass a file with a table of numbers.")
-    content = Content(frame, _read_as(frame))
-    index = frame.index
+    content, index = _content(frame), frame.index
     if isinstance(index, pd.RangeIndex):
         return content
     name = "/".join(str(each) for each in index.names if each is not None) or None

@@ -38,24 +38,18 @@ _LISTED = 20  # largest number of columns in the value of an option that a sente
 
 @dataclass(frozen=True)
 class Table:
-    """A matrix of numbers, and what else a file says about its rows.
+    """A matrix of numbers, and what else a file says about its rows."""
 
-    ``X`` is a NumPy array or a sparse matrix of floating-point numbers. ``rows`` are the numbers of the rows in the
-    file, from 0. ``n_rows`` is the number of all rows of the file, including those that were left out. ``index`` are
-    the names of the rows, and ``index_name`` is what the file calls them. ``others`` are columns that are not in the
-    matrix, and ``notes`` are sentences about what was found and left out.
-    """
-
-    X: Any
+    X: Any  # NumPy array or sparse matrix of floating-point numbers
     columns: list[str] | None
-    index: NDArray[Any] | None
+    index: NDArray[Any] | None  # names of the rows
     label: NDArray[Any] | None
-    others: dict[str, NDArray[Any]]
-    rows: NDArray[np.intp]
-    n_rows: int
-    notes: list[str] = field(default_factory=list)
+    others: dict[str, NDArray[Any]]  # columns that are not in the matrix
+    rows: NDArray[np.intp]  # numbers of the rows in the file, from 0
+    n_rows: int  # number of all rows of the file, including those that were left out
+    notes: list[str] = field(default_factory=list)  # sentences about what was found and left out
     document: Any = None
-    index_name: str | None = None
+    index_name: str | None = None  # what the file calls the names of the rows
 
 
 def read(
@@ -301,11 +295,7 @@ def check_columns(table: Table, label: str | None, made: Iterable[str]) -> None:
 
 
 def check_output(path: Path, extensions: tuple[str, ...] = (), *, force: bool) -> None:
-    """Raise an error if a file cannot be written, or exists and ``force`` is False.
-
-    ``extensions`` are those that the file can have, or empty for any. If they are those of tables, the packages that
-    writing needs must be installed.
-    """
+    """Raise an error if a file cannot be written, or exists and ``force`` is False. No ``extensions`` allow any."""
     if extensions and not path.name.lower().endswith(extensions):
         raise TableError(f"{path} must end with one of {', '.join(extensions)}. Choose another name.")
     known = by_extension(path)
@@ -323,10 +313,7 @@ def check_output(path: Path, extensions: tuple[str, ...] = (), *, force: bool) -
 
 
 def write(path: Path, columns: Mapping[str, Any], *, force: bool = False) -> None:
-    """Write columns to a file whose format follows from its extension.
-
-    An NPY file has only the columns of floating-point numbers, in their order. ``force`` replaces an existing file.
-    """
+    """Write columns to a file whose format follows from its extension. ``force`` replaces an existing file."""
     check_output(path, WRITABLE, force=force)
     write_to = FORMATS[str(by_extension(path))].write
     assert write_to is not None

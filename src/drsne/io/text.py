@@ -147,23 +147,14 @@ def _frame(source: Source, dialect: Dialect) -> tuple[Any, Dialect]:
     """Return the table, and the dialect with the encoding that could be read."""
     import pandas as pd
 
+    options: dict[str, Any] = {"sep": dialect.separator, "decimal": dialect.decimal, "skiprows": dialect.comments}
+    options |= {"header": 0 if dialect.header else None, "na_values": list(_MISSING), "skipinitialspace": True}
+    options |= {"low_memory": False, "float_precision": "round_trip"}  # rows that are equal in two files are equal here
     for encoding in dict.fromkeys((dialect.encoding, _OLD_ENCODING)):
         known = dialect._replace(encoding=encoding)
         try:
             with _stream(source) as stream:
-                frame = pd.read_csv(
-                    stream,
-                    sep=dialect.separator,
-                    decimal=dialect.decimal,
-                    header=0 if dialect.header else None,
-                    skiprows=dialect.comments,
-                    encoding=encoding,
-                    na_values=list(_MISSING),
-                    skipinitialspace=True,
-                    low_memory=False,
-                    float_precision="round_trip",  # so that rows that are equal in two files are equal here
-                )
-            return frame, known
+                return pd.read_csv(stream, encoding=encoding, **options), known
         except UnicodeDecodeError:
             continue
         except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
