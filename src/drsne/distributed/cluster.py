@@ -19,11 +19,7 @@ _LOST = ("CancelledError", "FutureCancelledError", "CommClosedError", "TimeoutEr
 
 @contextmanager
 def connected(client: Any) -> Iterator[Any]:
-    """Yield a Dask client, or None for this process.
-
-    ``client`` is None, a :class:`distributed.Client`, or the address of a scheduler such as "tcp://10.0.0.1:8786". Only
-    a client that is made here is closed at the end.
-    """
+    """Yield a Dask client, or None for this process. Only one that is made here, from an address, is closed."""
     if client is None:
         yield None
         return
@@ -104,7 +100,12 @@ def run(
     alone, stop, futures = threading.Event(), threading.Event(), {}
     try:
         begin = _time_with_workers(client)
-        futures = dict(zip(_submitted(client, function, list(calls.values()), lazy), calls, strict=True))
+        if lazy:  # these are submitted together, because each has the graph of all its blocks
+            task = checks.package("dask", "A Dask array needs", EXTRA).delayed(function, pure=False)
+            submitted = client.compute([task(*arguments) for arguments in calls.values()])
+        else:
+            submitted = [client.submit(function, *arguments, pure=False) for arguments in calls.values()]
+        futures = dict(zip(submitted, calls, strict=True))
         watch = (client, list(futures), begin, alone, stop)
         threading.Thread(target=_watch, args=watch, daemon=True).start()
         for future, result in distributed.as_completed(futures, with_results=True):
@@ -136,14 +137,6 @@ def _time_with_workers(client: Any) -> float | None:
     return time.monotonic()
 
 
-def _submitted(client: Any, function: Callable[..., Any], calls: list[tuple[Any, ...]], lazy: bool) -> list[Any]:
-    """Return the futures of tasks. Lazy ones are submitted together, because each has the graph of all its blocks."""
-    if not lazy:
-        return [client.submit(function, *arguments, pure=False) for arguments in calls]
-    task = checks.package("dask", "A Dask array needs", EXTRA).delayed(function, pure=False)
-    return list(client.compute([task(*arguments) for arguments in calls]))
-
-
 def _watch(client: Any, futures: list[Any], last: float | None, alone: threading.Event, stop: threading.Event) -> None:
     """Cancel the tasks if all workers were lost and none joins, because Dask would wait forever.
 
@@ -167,10 +160,8 @@ def _cancel(client: Any, futures: Iterable[Any]) -> None:
     try:
         if unfinished := [future for future in futures if not future.done()]:
             client.cancel(unfinished)
-    except OSError:
-        pass
     except Exception as error:
-        if _cluster_error(error) is None:
+        if not isinstance(error, OSError) and _cluster_error(error) is None:
             raise
 
 

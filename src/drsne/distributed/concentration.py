@@ -1,8 +1,7 @@
 """Stage 3: the nearest rows of the landmarks among all rows of the data, by an exact search over the partitions.
 
-A partition returns the distances of its nearest rows to every landmark, and the smallest distances of all partitions
-are those of the nearest rows of the whole data. Some rows of the uniform sample are searched too. They show how
-accurate the concentrations of rows are that are not landmarks.
+The smallest distances of all partitions are those of the nearest rows of the whole data. Some rows of the uniform
+sample are searched too. They show how accurate the concentrations of rows are that are not landmarks.
 """
 
 from __future__ import annotations
@@ -181,11 +180,11 @@ class Merged:
         self._work, self._path = work, work.path(CONCENTRATION)
         if self._path.exists():
             found = work.load(self._path)
+            self._distances, self._included = found["distances"], found["included"]
         else:
             queries = work.load(work.path(QUERIES))
-            nothing = np.full((len(queries["X"]), int(queries["k"])), np.inf)
-            found = {"distances": nothing, "included": np.zeros(n_parts, bool)}
-        self._distances, self._included = found["distances"], found["included"]
+            self._distances = np.full((len(queries["X"]), int(queries["k"])), np.inf)
+            self._included = np.zeros(n_parts, bool)
         for number in sorted(set(range(n_parts)).difference(work.missing(CONCENTRATION, n_parts))):
             self.add(number)
 

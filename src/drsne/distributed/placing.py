@@ -7,7 +7,7 @@ accurate they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -42,13 +42,11 @@ _SHOWN = (
 
 
 def fit(work: Work, model: DRSNE, n_jobs: Any, verbose: int) -> None:
-    """Fit the landmarks, and write the model to a file.
-
-    Weights are relative: their mean is 1, so that the perplexity and the density neighbours are numbers of landmarks.
-    """
+    """Fit the landmarks, and write the model to a file."""
     found = work.load(work.path(LANDMARKS))
     X, masses = found["X"], found["masses"]
     exact = concentration.radii(work, small_groups=model._objective(1.0).small_groups)
+    # With a mean of 1, the perplexity and the density neighbours are numbers of landmarks.
     weights = None if np.ptp(masses) == 0.0 else masses / masses.mean()
     made = clone(model).set_params(n_jobs=n_jobs, verbose=verbose, keep_affinities=False)
     made._fit_landmarks(X, weights, exact[: len(X)])
@@ -86,11 +84,7 @@ def _model(path: str, version: tuple[int, ...]) -> DRSNE:
 
 
 def model_of(work: Work, n_jobs: Any) -> DRSNE:
-    """Return the model of the landmarks.
-
-    It places rows on the processor, also if a GPU has fitted it, because not every worker may have one, and the places
-    of all rows have to be computed in the same way.
-    """
+    """Return the model of the landmarks. It places rows on the processor, because some workers may have no GPU."""
     path = work.folder / MODEL
     return _model(str(path), work.version(path)).set_params(n_jobs=n_jobs, **PROCESSOR)
 
@@ -125,22 +119,15 @@ def place(part: Part, number: int, work: Work, output: Path, n_jobs: Any) -> Non
     schema = pa.schema([(name, pa.float64()) for name in names])
     path = output / part.name
     with writing(path), replacing(path) as temporary, ParquetWriter(temporary, schema) as writer:
-        for block in _described(part, model):
-            writer.write_table(pa.table(dict(zip(names, block.T, strict=True)), schema=schema))
+        for block in part.blocks():
+            found = model._described(block, dtype=np.float64, in_map=model.concentration_)
+            made = (*found.places.T, found.concentration, found.concentration_map, found.novelty)
+            writer.write_table(pa.table(dict(zip(names, made, strict=True)), schema=schema))
     work.save_json(work.path(OUTPUT, number, "json"), fingerprint(path))
 
 
-def _described(part: Part, model: DRSNE) -> Iterator[NDArray[np.float64]]:
-    for block in part.blocks():
-        found = model._described(block, dtype=np.float64, in_map=model.concentration_)
-        yield np.column_stack([found.places, found.concentration, found.concentration_map, found.novelty])
-
-
 def score(work: Work, parts: Sequence[Part], output: Path, n_scored: int, n_checked: int, seed: int) -> dict[str, Any]:
-    """Return the scores of a sample in its own map, and the errors of the concentrations of some of its rows.
-
-    Scores that are not defined are None, because JSON has no NaN.
-    """
+    """Return the scores of a sample, None for those not defined, and the errors of concentrations of some rows."""
     sample = work.load(work.path(STATISTICS))
     written = _output_rows(parts, output, sample["parts"], sample["rows"])
     rows = np.random.default_rng([seed, *SCORES.encode()]).permutation(len(written))[:n_scored]

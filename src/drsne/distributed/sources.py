@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drsne.distributed.work import reading, reason, unseen, writing
+from drsne.io.sources import listed
 from drsne.io.writing import replacing
 
 BLOCK = 32_768  # number of rows in memory at once
@@ -152,10 +153,7 @@ def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dic
 
 @contextmanager
 def _arrow_errors(path: str | Path) -> Iterator[None]:
-    """Turn errors about a Parquet file into one that names it and says what to do.
-
-    They become a ValueError, because an OSError would be taken for an error of the output.
-    """
+    """Turn errors about a Parquet file into a ValueError, because an OSError would be taken for one of the output."""
     from pyarrow import ArrowException
 
     try:
@@ -235,7 +233,7 @@ def parquet_parts(files: Sequence[Path], columns: Sequence[str] | None) -> list[
                 raise ValueError(f"{path} must have at least one column of numbers; got none besides the index.")
         if columns is None and (more := [name for name in _data_columns(schema) if name not in types]):
             raise ValueError(
-                f"All files must have the same columns if columns=None; got {_listed(more)} in {path}, but not in "
+                f"All files must have the same columns if columns=None; got {listed(more)} in {path}, but not in "
                 f"{parts[0].path}. Name the columns to use with columns=[...], or write the files again."
             )
         for name, expected in types.items():
@@ -250,10 +248,6 @@ def parquet_parts(files: Sequence[Path], columns: Sequence[str] | None) -> list[
     return parts
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:10]))
-
-
 def _data_columns(schema: Any) -> tuple[str, ...]:
     """Return the names of all columns, except those in which pandas or Dask has stored the index of a data frame."""
     index = (schema.pandas_metadata or {}).get("index_columns", ())
@@ -264,7 +258,7 @@ def _type(path: Path, schema: Any, name: str) -> Any:
     count = schema.names.count(name)
     if not count:
         raise ValueError(
-            f"{path} must have the column {name!r}; it has {_listed(schema.names)}. Write the file again with that "
+            f"{path} must have the column {name!r}; it has {listed(schema.names)}. Write the file again with that "
             "column, or pass columns=[...]."
         )
     if count > 1:
@@ -313,10 +307,7 @@ def array_parts(source: Any, folder: Path) -> list[ArrayPart]:
 
 
 def store(part: ArrayPart, number: int, block: Any) -> None:
-    """Write a block of a Dask array, which has been computed, to the file of its partition.
-
-    All stages read the blocks again, so they are written to the work folder first.
-    """
+    """Write a block of a Dask array, which has been computed, to the file of its partition, for all stages."""
     if np.ma.is_masked(block):
         raise ValueError(
             f"Block {number} of the Dask array must have no masked values. Fill them in, for example with "

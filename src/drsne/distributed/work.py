@@ -20,15 +20,8 @@ from numpy.typing import NDArray
 from drsne.io.writing import lock, replacing
 
 # The stages, which are also the names of their files and folders.
-INPUT, STATISTICS, LANDMARKS, CONCENTRATION, MAP, OUTPUT, SCORES = (
-    "input",
-    "statistics",
-    "landmarks",
-    "concentration",
-    "landmark_map",
-    "output",
-    "scores",
-)
+INPUT, STATISTICS, LANDMARKS, CONCENTRATION = "input", "statistics", "landmarks", "concentration"
+MAP, OUTPUT, SCORES = "landmark_map", "output", "scores"
 QUERIES = "queries"  # the file with the rows whose neighbours are searched
 MANIFEST = "manifest.json"
 _LOCK = "lock"
@@ -44,10 +37,6 @@ class Work:
     def path(self, stage: str, part: int | None = None, ending: str = "npz") -> Path:
         """Return the file of a stage, or of a partition in a stage."""
         return self.folder / (f"{stage}.{ending}" if part is None else f"{stage}/{part:06d}.{ending}")
-
-    def is_claimed(self) -> bool:
-        """Return whether the folder says which run its results belong to."""
-        return (self.folder / MANIFEST).exists()
 
     def has_results(self, besides: Collection[str] = ()) -> bool:
         """Return whether the folder has other results. Hidden files are those that killed processes have left."""

@@ -32,15 +32,10 @@ class Representation:
     masked: bool = False  # whether the columns are only the highly variable genes
 
     @property
-    def name(self) -> str:
-        """The place of the representation in the AnnData object."""
-        return place_of(self.use_rep)
-
-    @property
     def described(self) -> str:
         """The representation, in words."""
         if not self.computes_pca:
-            return f"{self.name} ({self.X.shape[1]} columns)"
+            return f"{place_of(self.use_rep)} ({self.X.shape[1]} columns)"
         return f"{self.n_pcs} principal components of adata.X"
 
     def record(self) -> dict[str, Any]:
