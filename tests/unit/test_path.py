@@ -13,8 +13,8 @@ from sklearn.manifold import trustworthiness
 from sklearn.metrics import pairwise_distances
 
 import drsne
-from drsne import DRSNE, DensityPath, density_path, metrics
-from drsne.estimators.path import AUTO_WEIGHTS
+from drsne import DRSNE, DensityPath, Objective, density_path, metrics
+from drsne.estimators.path import AUTO_WEIGHTS, own_fits
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 400, "random_state": 0}
 SHORT = {**QUICK, "max_iter": 60}  # for what does not depend on the maps
@@ -70,6 +70,7 @@ def test_each_map_starts_from_the_last(X, path):
     for before, after in [*pairwise(fixed), *pairwise(adaptive)]:
         moved = np.median(np.linalg.norm(after - before, axis=1))
         assert moved < 0.2 * np.ptp(before, axis=0).max()
+    assert own_fits(Objective(), [0.05, 0.1, 1.0, 40.0]) == [0.05, 0.1]  # the kernel adapts no further above 0.1
 
 
 def test_a_path_starts_from_the_fit_at_zero_even_if_that_is_not_on_it(X, path):
