@@ -262,6 +262,16 @@ def test_auto_unrolls_sheets_and_nothing_else(name):
     assert not np.array_equal(chosen.regions, other.regions)
 
 
+def test_lengths_of_paths_are_those_along_the_sheet():
+    X, along = roll(1500, np.random.default_rng(0))
+    term = prepared_term(X, kind="geodesic", perplexity=30)
+    centres = (
+        np.stack([np.bincount(term.regions, column) for column in along.T], 1) / np.bincount(term.regions)[:, None]
+    )
+    near = (term.target < 1.4) & ~np.eye(len(centres), dtype=bool)  # longer ones are all equal
+    assert np.corrcoef(squareform(pdist(centres))[near], term.target[near])[0, 1] > 0.985
+
+
 def test_a_remote_row_does_not_shrink_the_map():
     X = np.vstack([groups(np.random.default_rng(0)), np.full((1, 5), 1e4)])
     Y = DRSNE(arrangement_weight=3, **QUICK).fit_transform(X)
