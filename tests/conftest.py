@@ -28,7 +28,6 @@ SLOW = (
     "tests/unit/test_anomaly.py::test_scores_of_a_map_that_is_far_small_or_large",
     "tests/unit/test_anomaly.py::test_the_others_are_scikit_learns",
     "tests/unit/test_densne.py::test_every_n_jobs_gives_the_same_map",
-    "tests/unit/test_fragmentation.py::test_maps_that_fall_to_pieces_score_higher",
     "tests/unit/test_fragmentation.py::test_whole_groups_score_zero",
     "tests/unit/test_hard_cases.py::test_a_perplexity_the_neighbours_can_hold_is_kept",
     "tests/unit/test_metrics.py::test_no_score_holds_a_matrix_of_all_pairs",

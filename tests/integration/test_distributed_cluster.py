@@ -21,7 +21,6 @@ import dask  # noqa: E402
 import dask.array as da  # noqa: E402
 from on_partitions import SIZES, contents, counted, fit, write  # noqa: E402
 
-import drsne  # noqa: E402
 from drsne.distributed import cluster, concentration, placing, sources  # noqa: E402
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::Warning")]
@@ -282,36 +281,3 @@ def test_workers_that_die_again_and_again_or_do_not_come_back(expected, alone, t
     joins.join()
     joined[0].__exit__(None, None, None)
     assert contents(found.output) == files
-
-
-def test_lazy_rows_receive_the_model_once(client, tmp_path):
-    X = np.random.default_rng(0).normal(size=(60, 4))
-    model = Counted(perplexity=8, density_neighbors=8, max_iter=50, random_state=0).fit(X)
-    model.folder_ = str(tmp_path)
-    lazy = model.transform(da.from_array(np.tile(X, (10, 1)), (20, 4)))
-    with client.as_current():
-        places = lazy.compute()
-    np.testing.assert_array_equal(places, np.tile(model.embedding_, (10, 1)))
-    received = {int(path.name): len(path.read_text().splitlines()) for path in tmp_path.iterdir()}
-    received.pop(os.getpid(), None)  # the scheduler, which is in this process
-    assert received
-    # There are 30 blocks. A worker has the model twice if another worker has taken over the task that holds it.
-    assert max(received.values()) <= 2
-
-
-class Counted(drsne.DRSNE):
-    """A model that counts how often a process receives it."""
-
-    def __init__(self, n_components=2, *, perplexity=30.0, density_neighbors=30, max_iter="auto", random_state=None):
-        super().__init__(
-            n_components,
-            perplexity=perplexity,
-            density_neighbors=density_neighbors,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        with open(os.path.join(self.folder_, str(os.getpid())), "a") as file:
-            file.write("received\n")

@@ -80,36 +80,6 @@ def test_from_a_csv_to_everything_with_one_command(folder, run):
     assert 0.5 < json.loads(out)["trustworthiness"] <= 1
 
 
-WRITERS = {
-    "csv": lambda frame, path: frame.to_csv(path, index=False),
-    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
-    "parquet": lambda frame, path: frame.to_parquet(path),
-    "feather": lambda frame, path: frame.to_feather(path),
-    "npy": lambda frame, path: np.save(path, frame[NAMES].to_numpy()),
-    "npz": lambda frame, path: np.savez(path, X=frame[NAMES].to_numpy(), species=frame["species"].to_numpy(str)),
-}
-
-
-@in_one_test("ending", WRITERS)
-def test_every_format_in_and_out(folder, run, ending):
-    frame, out = flowers(), folder / f"out.{ending}"
-    WRITERS[ending](frame, folder / f"in.{ending}")
-    label = [] if ending == "npy" else ["--label", "species"]
-    succeeded(run("embed", f"in.{ending}", "-o", out, *label, *FAST))
-    if ending == "npy":
-        assert np.load(out).shape == (60, 5)
-        return
-    if ending == "npz":
-        found = pd.DataFrame(dict(np.load(out)))
-    elif ending in ("parquet", "feather"):
-        found = getattr(pd, f"read_{ending}")(out)
-    else:
-        found = pd.read_csv(out, sep="\t" if ending == "tsv" else ",")
-    assert list(found) == ["drsne1", "drsne2", "concentration_data", "concentration_map", "contrast", "species"]
-    assert list(found["species"]) == list(frame["species"])
-
-
 def test_standard_input_and_output(folder):
     text = flowers().to_csv(index=False, sep=";", decimal=",").encode()
     code, out, err = drsne_process("embed", "-", "-o", "-", *FAST, folder=folder, stdin=text)
@@ -139,41 +109,31 @@ def full_object(anndata):
     return adata
 
 
-def assert_same(found, expected):
-    """Check that two parts of AnnData objects are equal, with their types."""
-    assert type(found) is type(expected)
-    if isinstance(expected, dict):
-        assert set(found) == set(expected)
-        for name in expected:
-            assert_same(found[name], expected[name])
-    elif isinstance(expected, pd.DataFrame):
-        pd.testing.assert_frame_equal(found, expected)
-    else:
-        assert found.dtype == expected.dtype if hasattr(expected, "dtype") else found == expected
-        dense = [each.toarray() if sp.issparse(each) else each for each in (found, expected)]
-        np.testing.assert_array_equal(*dense)
+def stored(path):
+    """Return the attributes, the type and the values of everything in an HDF5 file."""
+    h5py = pytest.importorskip("h5py", reason="H5AD files need h5py")
+    found = {}
 
+    def note(name, item):
+        values = (item.dtype.str, item[()]) if isinstance(item, h5py.Dataset) else None
+        found[name] = {key: value for key, value in item.attrs.items() if key != "column-order"}, values
 
-def assert_same_object(found, expected):
-    for part in ("X", "obs", "var"):
-        assert_same(getattr(found, part), getattr(expected, part))
-    for part in ("obsm", "obsp", "varm", "varp", "layers", "uns"):
-        assert_same(dict(getattr(found, part)), dict(getattr(expected, part)))
+    with h5py.File(path) as file:
+        file.visititems(note)
+    return found
 
 
 def test_h5ad_keeps_everything_else(folder, run):
     anndata = pytest.importorskip("anndata", reason="H5AD files need anndata")
-    adata = full_object(anndata)
-    adata.write_h5ad(folder / "cells.h5ad")  # makes categories of text, as every file that anndata writes
+    full_object(anndata).write_h5ad(folder / "cells.h5ad")
     succeeded(run("embed", "cells.h5ad", "-o", "out.h5ad", "--label", "kind", *FAST))
-    before, found = (anndata.read_h5ad(folder / name) for name in ("cells.h5ad", "out.h5ad"))
-    assert found.obsm["X_drsne"].shape == (60, 2)
-    del found.obsm["X_drsne"], found.uns["drsne"]
-    del found.obs["drsne_concentration"], found.obs["drsne_concentration_map"]
-    assert sp.issparse(found.X)
-    assert list(found.obs["kind"].cat.categories) == ["b", "a", "unused"]
-    assert_same_object(found, before)
-    assert_same_object(found.raw.to_adata(), before.raw.to_adata())
+    before, found = stored("cells.h5ad"), stored("out.h5ad")
+    added = [name for name in found if name not in before]
+    assert "obsm/X_drsne" in added
+    assert [name for name in added if "drsne" not in name] == []
+    np.testing.assert_equal({name: found[name] for name in before}, before)
+    order = ["kind", "batch", "count", "depth", "drsne_concentration", "drsne_concentration_map"]
+    assert list(anndata.read_h5ad("out.h5ad").obs) == order
 
 
 def test_a_table_becomes_an_h5ad_file(folder, run):
@@ -187,7 +147,6 @@ def test_a_table_becomes_an_h5ad_file(folder, run):
 
 # Bad input. Each case: how the file is made, further words, and parts of the message.
 RAGGED = "a,b\n1,2\n3\n4,5\n"
-LONG = "a,b\n1,2\n3,4,5\n"
 TEXT_INSIDE = "a,b\n" + "1,2\n" * 30 + "oops,4\n" + "5,6\n" * 5
 MISSING = "age,income\n" + "1,2\n" * 20 + ",3\n,4\n5,NA\n"
 
@@ -204,7 +163,6 @@ BAD = {
     "only_blank_lines": (b"\n\n\n", "x.csv", [], ["no lines with values"]),
     "only_a_header": (b"a,b,c\n", "x.csv", [], ["header but no rows"]),
     "short_row": (RAGGED.encode(), "x.csv", [], ["line 3 has 1 field", "line 1 has 2"]),
-    "long_row": (LONG.encode(), "x.csv", [], ["line 3 has 3 fields"]),
     "text_among_numbers": (TEXT_INSIDE.encode(), "x.csv", [], ["line 32, column 'a'", "'oops'", "--drop a"]),
     "missing_values": (MISSING.encode(), "x.csv", [], ["2 in 'age', 1 in 'income'", "3 rows", "--skip-missing"]),
     "infinite": (b"a,b\n1,2\ninf,3\n4,5\n", "x.csv", [], ["infinite values: 1 in 'a'"]),
@@ -230,7 +188,6 @@ BAD = {
         lambda path: np.savez(path, p=np.zeros((9, 2)), q=np.zeros((9, 3))), "x.npz", [], ["several", "--array p"],
     ),
     "unknown_array": (lambda path: np.savez(path, p=np.eye(9)), "x.npz", ["--array", "z"], ["--array", "'z'", "'p'"]),
-    "no_matrix": (lambda path: np.savez(path, p=np.zeros(9)), "x.npz", [], ["no matrix"]),
     "damaged_h5ad": (b"\x89HDF\r\n\x1a\n" + b"\0" * 100, "x.h5ad", [], ["damaged"]),
     "unknown_label": (None, "flowers.csv", ["--label", "specie"], ["--label", "Did you mean 'species'?"]),
     "unknown_drop": (None, "flowers.csv", ["--drop", "color"], ["--drop", "'color'", "'length'"]),
@@ -275,13 +232,6 @@ def test_bad_output_is_said_before_the_fit(folder, run, case):
     fails_with_one_line(folder, run, "embed", "flowers.csv", *words, parts=parts)
 
 
-def test_force_replaces_and_leaves_no_temporary_file(folder, run):
-    (folder / "old.csv").write_text("old")
-    succeeded(run("embed", "flowers.csv", "-o", "old.csv", "--force", *FAST))
-    assert len((folder / "old.csv").read_text().splitlines()) == 61
-    assert {path.name for path in folder.iterdir()} == {"flowers.csv", "old.csv"}
-
-
 # Bad input of the other commands. There are also "model.drsne", a map "map.csv" and a text file "notes.csv".
 BAD_OTHERS = {
     "no_new_rows": (["transform", "model.drsne", "nothing.csv", "-o", "o.csv"], ["nothing.csv does not exist"]),
@@ -290,14 +240,10 @@ BAD_OTHERS = {
     "damaged_model": (["transform", "damaged.drsne", "flowers.csv", "-o", "o.csv"], ["damaged"]),
     "other_columns": (["transform", "model.drsne", "map.csv", "-o", "o.csv"], ["lacks 3 of the 3 columns", "'length'"]),
     "path_of_text": (["path", "notes.csv", "-o", "o.csv"], ["no columns of numbers"]),
-    "path_of_nothing": (["path", "flower.csv", "-o", "o.csv"], ["Did you mean 'flowers.csv'?"]),
     "path_to_h5ad": (["path", "flowers.csv", "-o", "o.h5ad"], ["must end with one of .csv"]),
-    "places_in_h5ad": (["transform", "model.drsne", "flowers.csv", "-o", "o.h5ad"], ["must end with one of .csv"]),
-    "path_to_a_picture": (["path", "flowers.csv", "--plot", "o.gif"], ["must end with one of .png"]),
     "scores_of_nothing": (["evaluate", "flowers.csv", "nothing.csv"], ["nothing.csv does not exist"]),
     "scores_of_text": (["evaluate", "flowers.csv", "notes.csv"], ["not clear which are the map"]),
     "scores_of_fewer_rows": (["evaluate", "flowers.csv", "short.npy"], ["has 59 rows", "has 60"]),
-    "scores_of_more_rows": (["evaluate", "flowers.csv", "long.npy"], ["has 61 rows", "has 60"]),
     "scores_of_a_model": (["evaluate", "flowers.csv", "model.drsne"], ["a model file of drsne"]),
     "page_of_nothing": (["explore", "nothing.csv"], ["nothing.csv does not exist"]),
     "page_of_data": (["explore", "wide.csv"], ["not clear which are the map", "--map-columns"]),
@@ -315,8 +261,7 @@ def prepared(folder, run):
     content[len(content) // 2] ^= 255
     (folder / "damaged.drsne").write_bytes(content)
     (folder / "notes.csv").write_text("when,what\nMonday,rain\nTuesday,sun\nFriday,snow\n")
-    for rows, name in ((59, "short.npy"), (61, "long.npy")):
-        np.save(name, np.random.default_rng(0).normal(size=(rows, 2)))
+    np.save("short.npy", np.random.default_rng(0).normal(size=(59, 2)))
     pd.DataFrame(np.zeros((9, 5)), columns=list("abcde")).to_csv("wide.csv", index=False)
     frame = pd.read_csv("map.csv")
     frame.loc[4, "drsne1"] = np.nan
@@ -332,13 +277,11 @@ def test_bad_input_of_other_commands_gives_one_line_and_writes_nothing(prepared,
 
 @pytest.mark.rotating(2)
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-@pytest.mark.parametrize("command", ["embed", "path"])
-def test_an_interrupt_keeps_what_is_finished(folder, command):
+def test_an_interrupt_keeps_what_is_finished(folder):
     # A program that runs in the background of a shell ignores interrupts unless it asks for them.
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code += "from drsne.cli import main; sys.exit(main(sys.argv[1:]))"
-    words = [command, "flowers.csv", "-o", "map.csv", *FAST, "--iterations", "60000"]
-    words += ["--weights", "0,1"] if command == "path" else []
+    words = ["path", "flowers.csv", "-o", "map.csv", *FAST, "--iterations", "60000", "--weights", "0,1"]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     )

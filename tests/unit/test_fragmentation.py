@@ -7,7 +7,6 @@ import pytest
 from covering import each_value, in_one_test
 from sklearn.neighbors import NearestNeighbors
 
-from drsne import DRSNE
 from drsne.metrics import fragmentation
 from drsne.neighbors.search import knn
 
@@ -152,16 +151,3 @@ def test_maps_without_extent():
     assert fragmentation(X, np.zeros((60, 2))) == 0.0
     assert fragmentation(X[:3], X[:3, :2], 2) == 0.0
     assert fragmentation(np.ones((60, 3)), X[:, :2]) <= 0.02
-
-
-def test_maps_that_fall_to_pieces_score_higher():
-    rng = np.random.RandomState(0)
-    X = np.vstack([0.3 * rng.normal(size=(400, 8)), 2.0 * rng.normal(size=(250, 8)) + 4.0])
-    settings = {"density_weight": 0.0}, {"density_weight": 5.0, "neighborhoods": "both"}
-    fixed = {"kernel": "fixed"} if "kernel" in DRSNE().get_params() else {}
-    whole, torn = (
-        fragmentation(X, DRSNE(random_state=0, max_iter=500, **fixed, **setting).fit_transform(X))
-        for setting in settings
-    )
-    assert whole < 0.05
-    assert torn > whole + 0.1

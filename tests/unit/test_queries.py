@@ -155,14 +155,3 @@ def test_far_lists_are_skipped(case):
         changed[far[i]] = (Q[i][index.columns] - index.centres[far[i]])[:, :, None]
         again, _ = shortlists(index._replace(tiles=changed), Q[i : i + 1], 15)
         assert np.array_equal(again[0], near[i])
-
-
-def test_tiles_have_every_row_once_within_its_radius():
-    Z = groups(3.0, n=1000)
-    index = Tiles.halved(Z)
-    used = np.isfinite(index.tiles).all(axis=1)
-    assert np.array_equal(np.sort(index.order[used.ravel()]), np.arange(len(Z)))
-    assert used.sum(axis=1)[:-1].min() == WIDTH  # only one tile has places without a row
-    for u, centre in enumerate(index.centres):
-        rows = Z[index.order[u * WIDTH : (u + 1) * WIDTH][used[u]]][:, index.columns]
-        assert np.linalg.norm(rows - centre, axis=1).max() <= index.radii[u]

@@ -6,7 +6,6 @@ import datetime
 import gzip
 import os
 import shlex
-import sys
 import threading
 from decimal import Decimal
 
@@ -361,17 +360,6 @@ def test_a_name_that_cannot_be_written_is_refused(tmp_path):
             tables.read(tmp_path / name)
     check_output(tmp_path / "y.xyz", force=False)
     check_output(tmp_path / "y.html", (".html", ".htm"), force=False)
-
-
-@in_one_test(
-    ("ending", "package"), [("parquet", "pyarrow"), ("feather", "pyarrow"), ("pq", "pandas"), ("h5ad", "anndata")]
-)
-def test_a_missing_package_is_reported_before_the_work(tmp_path, ending, package):
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(sys.modules, package, None)
-        with pytest.raises(ImportError, match=rf"need {package}: pip install 'drsne\["):
-            check_output(tmp_path / f"x.{ending}", (*tables.WRITABLE, ".h5ad"), force=False)
-        check_output(tmp_path / "x.csv", tables.WRITABLE, force=False)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "CSV.GZ", "parquet", "feather", "npz"])

@@ -11,7 +11,7 @@ import pytest
 from covering import in_one_test
 
 from drsne.backends.numba.kernels._compile import kernel
-from drsne.backends.numba.kernels._turns import over_blocks_uncompiled, read, takes_turns, turns_over, whole
+from drsne.backends.numba.kernels._turns import over_blocks_uncompiled, read, turns_over
 from drsne.backends.numba.threads import Workers, n_blocks
 
 
@@ -52,12 +52,6 @@ def test_many_jobs_in_a_row():
             assert (out == 1).all()
 
 
-def test_a_kernel_that_is_called_directly_takes_all_rows():
-    out, sums = np.zeros(7), np.zeros(1)
-    squares(np.arange(7.0), out, sums, whole(7))
-    np.testing.assert_array_equal(out, np.arange(7.0) ** 2)
-
-
 @kernel
 def meeting(met, fails, block, lo, hi):
     """Wait until all three blocks are being worked on, then fail in one of them, or write 3."""
@@ -80,11 +74,6 @@ def meet(workers, fails=-1):
     met = np.zeros(3, np.int64)
     workers.run(meeting, 3, met, fails, grain=1)
     return met.tolist()
-
-
-def test_helpers_take_part():
-    with Workers(3) as workers:
-        assert meet(workers) == [3, 3, 3]
 
 
 @in_one_test("fails", [0, 1, 2])
@@ -173,8 +162,3 @@ def test_a_kernel_that_cannot_be_compiled_raises_in_the_caller():
         for _ in range(3):
             with pytest.raises(Exception, match="no_such_function"):
                 workers.run(kernel(wrong), 2000, np.zeros(2000))
-
-
-def test_only_functions_of_a_block_take_turns():
-    assert takes_turns(square_rows)
-    assert not takes_turns(lambda x, lo, hi: None)

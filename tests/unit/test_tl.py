@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import subprocess
-import sys
+from importlib import metadata
 
 import numpy as np
 import pandas as pd
@@ -12,10 +11,13 @@ import pytest
 import scipy.sparse as sp
 from covering import in_one_test
 from on_cells import GENES, PCS, QUICK, N, anndata, cells, with_graph
+from packaging.version import Version
 
 import drsne.tl
 from drsne import DRSNE
 from drsne.neighbors.search import knn
+
+ARRAYS = not Version(metadata.version("anndata")) < Version("0.11")  # older versions refuse sparse arrays
 
 
 def test_the_default_names():
@@ -114,23 +116,18 @@ def test_missing_components_are_computed_and_reported(kind):
 
 def test_sparse_and_dense_data_give_the_same_map():
     maps = []
-    for kind in (np.asarray, sp.csr_matrix, sp.csc_matrix):
+    kinds = [np.asarray, sp.csr_matrix, sp.csc_matrix]
+    if ARRAYS:
+        kinds.append(sp.csr_array)
+    for kind in kinds:
         adata = cells()
         adata.X = kind(adata.X)
         drsne.tl.drsne(adata, use_rep="X", **QUICK)
         maps.append(adata.obsm["X_drsne"])
-    np.testing.assert_array_equal(maps[1], maps[2])
+    for other in maps[2:]:
+        np.testing.assert_array_equal(maps[1], other)
     near = [knn(Y, 10).indices for Y in maps[:2]]
     assert np.mean([len(set(a) & set(b)) for a, b in zip(*near, strict=True)]) > 6
-
-
-def test_sparse_arrays():
-    pytest.importorskip("anndata", minversion="0.11", reason="older versions refuse sparse arrays")
-    adata = cells()
-    for kind, key in ((sp.csr_matrix, "matrix"), (sp.csr_array, "array")):
-        adata.X = kind(adata.X)
-        drsne.tl.drsne(adata, use_rep="X", key_added=key, **QUICK)
-    np.testing.assert_array_equal(adata.obsm["matrix"], adata.obsm["array"])
 
 
 def test_a_data_frame_in_obsm():
@@ -231,10 +228,3 @@ def test_dask_arrays():
     for use_rep in ("lazy", "X"):
         with pytest.raises(ValueError, match=r"must be in memory.*to_memory"):
             drsne.tl.drsne(adata, use_rep=use_rep)
-
-
-@pytest.mark.slow
-def test_the_module_does_not_import_scanpy_or_anndata():
-    code = "import sys, drsne.tl; print(sorted({'anndata', 'scanpy'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "[]", done.stderr

@@ -22,21 +22,6 @@ def test_a_model_places_the_cells_that_it_knows():
     np.testing.assert_array_equal(adata.obsm["X_drsne"], model.embedding_)
 
 
-@in_one_test("use_rep", ["X_pca", "X"])
-def test_dask_arrays_are_placed_block_by_block(use_rep):
-    dask = pytest.importorskip("dask.array", reason="places lazy cells")
-    model, new, lazy = drsne.tl.fit(cells(), use_rep=use_rep, **QUICK), cells()[:40].copy(), cells()[:40].copy()
-    new.obsm["X_pca"] += 0.01
-    new.X = new.X + 0.01
-    lazy.obsm["X_pca"] = dask.from_array(new.obsm["X_pca"], (15, -1))
-    lazy.X = dask.from_array(np.asarray(new.X), (15, -1))
-    drsne.tl.transform(new, model)
-    drsne.tl.transform(lazy, model)
-    np.testing.assert_array_equal(lazy.obsm["X_drsne"], new.obsm["X_drsne"])
-    for column in ("drsne_concentration", "drsne_novelty"):
-        np.testing.assert_array_equal(lazy.obs[column], new.obs[column])
-
-
 @in_one_test("lazy", [False, True])
 def test_neighbours_of_new_cells_are_searched_once(lazy):
     calls = []

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from covering import each_value, in_one_test
 from on_backends import DEVICE
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from drsne import metrics
 from drsne.backends import choice
@@ -18,7 +14,6 @@ from drsne.backends import choice
 torch = pytest.importorskip("torch")
 
 from drsne.backends.torch import comparisons, map_neighbors, queries  # noqa: E402
-from drsne.backends.torch.comparisons import spanning  # noqa: E402
 
 SCORES = (
     metrics.trustworthiness,
@@ -52,6 +47,12 @@ def assert_the_same(X, Y, **options):
 def test_scores_are_those_of_the_processor(d_map, options):
     X, Y = pair(d_map=d_map)
     scores = assert_the_same(X, Y, labels=X[:, 0] > 0, **options)
+    before = X.copy(), Y.copy()
+    Y.flags.writeable = False
+    assert_the_same(X, Y, metric="l2", **options)
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(Y, before[1])
+    assert_the_same(X.astype(np.float32), Y.tolist(), metric="minkowski", **options)
     assert scores["fragmentation"] > 0.05
     assert scores["trustworthiness"] < 0.999
 
@@ -80,17 +81,6 @@ def test_cosine_distances():
     for factor in (1e-300, 1e300):
         scores = metrics.evaluate(factor * X, Y, metric="cosine", device=DEVICE)
         assert scores == pytest.approx(found, abs=1e-9)
-
-
-def test_synonyms_of_the_euclidean_metric_and_other_types():
-    X, Y = pair()
-    assert_the_same(X.astype(np.float32), Y.tolist(), metric="minkowski")
-    before = X.copy(), Y.copy()
-    assert_the_same(X, Y, metric="l2")
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(Y, before[1])
-    Y.flags.writeable = False
-    assert_the_same(X, Y, metric="l2")
 
 
 def test_data_that_need_double_precision():
@@ -169,26 +159,6 @@ def test_small_blocks_give_the_same_scores(monkeypatch):
     assert metrics.evaluate(X, Y, **options) == pytest.approx(expected, abs=1e-12)
 
 
-def test_edges_that_join_points_by_the_shortest_steps():
-    rng = np.random.default_rng(0)
-    n, m = 500, 900
-    ends, lengths = rng.integers(n, size=(2, m)), rng.integers(1, 60, m).astype(float)
-    a, b, along = (
-        each.cpu().numpy() for each in spanning(*(torch.as_tensor(v, device=DEVICE) for v in (*ends, lengths)), n)
-    )
-    shortest = np.full((n, n), np.inf)
-    np.minimum.at(shortest, (np.minimum(*ends), np.maximum(*ends)), lengths)
-    graph = sp.csr_matrix(np.where(np.isinf(shortest), 0.0, shortest))
-    graph.setdiag(0.0)
-    graph.eliminate_zeros()
-    assert along.sum() == minimum_spanning_tree(graph).sum()
-    assert (np.diff(along) >= 0).all()
-    count, of_forest = connected_components(sp.csr_matrix((np.ones(len(a)), (a, b)), (n, n)), directed=False)
-    expected, of_graph = connected_components(graph, directed=False)
-    assert count == expected == n - len(a)
-    np.testing.assert_array_equal(of_forest, of_graph)
-
-
 @in_one_test(
     ("change", "options", "message"),
     [
@@ -216,14 +186,3 @@ def test_wrong_and_missing_devices(monkeypatch):
     monkeypatch.setattr(choice.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'drsne\[torch\]'"):
         metrics.stress(X, Y, device="cpu")
-
-
-@pytest.mark.slow
-def test_without_a_device_torch_is_not_loaded():
-    code = (
-        "import sys, numpy as np, drsne; from drsne import metrics; X = np.random.default_rng(0).normal(size=(60, 3)); "
-        "metrics.evaluate(X, X[:, :2]); assert 'torch' not in sys.modules; "
-        "metrics.evaluate(X, X[:, :2], device='cpu'); assert 'torch' in sys.modules; print('done')"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "done", done.stderr
