@@ -14,8 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse import csgraph
+from sklearn.metrics.pairwise import euclidean_distances
 
 from drsne.backends.arrays import host
+from drsne.neighbors.search import EUCLIDEAN, Distances
 from drsne.precision import rounded, unit_scale
 from drsne.terms.arrangement import Arrangement, standardized
 from drsne.terms.contrast import local_dimension
@@ -27,6 +29,7 @@ REGIONS, ROWS_PER_REGION = 100, 20  # largest number of regions, and smallest me
 FEWEST = 4  # smallest number of regions whose distances are compared
 SMALLEST = 0.3  # number of rows below which a region is divided among the others, relative to the mean number
 _SAMPLE, _ITERATIONS = 64, 8  # number of rows of each region in the sample for k-means, and number of its iterations
+_DIGITS = 9  # decimals to which distances at unit scale are compared
 _TILE = 2048  # number of rows that are compared with all regions at once
 _MEASURED = 5000  # number of rows from which the origin and the local dimension are measured
 # Geodesic distances are chosen for data whose neighbour graph is connected, and whose local dimension exceeds that of
@@ -37,7 +40,7 @@ _PATHS, _THICKNESS, _EXPLAINED = 10, 0.5, 0.5  # the first is the number of neig
 class Regions(NamedTuple):
     """The region of every row, and the distances between regions."""
 
-    labels: Labels  # (n,)
+    labels: Labels  # (n,), -1 for rows that belong to none
     distances: Array  # (regions, regions)
 
 
@@ -47,21 +50,26 @@ class Arranged:
 
     weight: float
     kind: str = "auto"
+    automatic: bool = False  # whether the weight grows with small weights of the density term along a path
 
     def __call__(self, data: Any) -> Arrangement | None:
         """Return the term for prepared data, or None if they have too few rows, or regions that do not differ."""
         count = min(REGIONS, data.X.shape[0] // ROWS_PER_REGION)
         if count < FEWEST:
             return None
-        found = regions(data, self.kind, count)
-        masses = np.bincount(found.labels, data.masses, len(found.distances)).astype(np.float64)
-        target, pair_weights = standardized(found.distances, masses)
-        if target is None:
+        labels, distances = regions(data, self.kind, count)
+        inside, rows = labels >= 0, np.ones(len(labels)) if data.masses is None else data.masses
+        masses = np.bincount(labels[inside], rows[inside], len(distances)).astype(np.float64)
+        target, pair_weights = standardized(distances, masses)
+        if target is None or len(distances) < FEWEST:
             return None
-        shares = (1.0 if data.masses is None else data.masses) / masses[found.labels]
-        target = rounded(target)  # the last bits depend on the units of the data, but the map must not
+        labels = np.where(inside, labels, 0)
         return Arrangement(
-            weight=self.weight, regions=found.labels, shares=shares, target=target, pair_weights=pair_weights
+            weight=self.weight,
+            regions=labels,
+            shares=np.where(inside, rows / masses[labels], 0.0),  # rows without a region do not feel the term
+            target=rounded(target),  # the last bits depend on the units of the data, but the map must not
+            pair_weights=pair_weights,
         )
 
 
@@ -72,7 +80,7 @@ def regions(data: Any, kind: str, count: int) -> Regions:
         return _along_graph(_graph(data), data.masses, count)
     if kind == "auto" and (found := _unrolled(data, count)) is not None:
         return found
-    if not settings.precomputed and not sp.issparse(X) and settings.metric in ("euclidean", "cosine"):
+    if not settings.precomputed and not sp.issparse(X) and settings.metric in (*EUCLIDEAN, "cosine"):
         return _by_means(data, count)
     return _by_landmarks(data, count)
 
@@ -81,15 +89,17 @@ def _rows(data: Any) -> tuple[Callable[[Any], Array], float]:
     """Return a function that gives some rows, near the origin and at unit scale, and the scale."""
     X, cosine = data.X, data.settings.metric == "cosine"
     scale = unit_scale(X)
-    origin = 0.0 if cosine else (X[:: max(1, len(X) // _MEASURED)] / scale).mean(axis=0)
+    some = X[:: max(1, len(X) // _MEASURED)] / scale
+    origin = 0.0 if cosine else some.mean(axis=0)
+    extent = 1.0 if cosine else unit_scale(some - origin)
 
     def rows(some: Any) -> Array:
         part = X[some] / scale
         if cosine:
             return np.asarray(part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), np.finfo(float).tiny))
-        return np.asarray(part - origin)
+        return np.asarray((part - origin) / extent)
 
-    return rows, 1.0 if cosine else scale
+    return rows, 1.0 if cosine else scale * extent
 
 
 def _by_means(data: Any, count: int) -> Regions:
@@ -113,9 +123,12 @@ def _by_means(data: Any, count: int) -> Regions:
 
 
 def _large(labels: Labels, masses: Array | None, count: int) -> NDArray[np.bool_]:
-    """Return which regions have enough rows."""
-    sizes = np.bincount(labels, masses, count)
-    return np.asarray(sizes >= SMALLEST * sizes.sum() / count)
+    """Return which regions have enough rows, or enough of their mass."""
+    found, enough = labels[labels >= 0], np.zeros(count, dtype=bool)
+    for weights in (None, masses):
+        sizes = np.bincount(found, None if weights is None else weights[labels >= 0], count)
+        enough |= sizes >= SMALLEST * sizes.sum() / count
+    return enough
 
 
 def _nearest(rows: Callable[[slice], Array], n: int, centres: Array, workers: Any) -> Labels:
@@ -126,7 +139,8 @@ def _nearest(rows: Callable[[slice], Array], n: int, centres: Array, workers: An
     def assign(block: int, lo: int, hi: int) -> None:
         for start in range(lo, hi, _TILE):
             some = slice(start, min(start + _TILE, hi))
-            labels[some] = (halves - rows(some) @ columns).argmin(axis=1)
+            # Rounded, because the last bits depend on the units of the data, and many rows of integers have ties.
+            labels[some] = np.round(halves - rows(some) @ columns, _DIGITS).argmin(axis=1)
 
     workers.run(assign, n)
     return labels
@@ -134,26 +148,40 @@ def _nearest(rows: Callable[[slice], Array], n: int, centres: Array, workers: An
 
 def _by_landmarks(data: Any, count: int) -> Regions:
     """Return regions around some rows, with the distances of these rows."""
-    from sklearn.metrics import pairwise_distances
-
-    X, n = data.X, data.X.shape[0]
+    n = data.X.shape[0]
     landmarks = np.sort(np.random.RandomState(0).permutation(n)[:count])
-
-    def distances(some: Any) -> Array:
-        if data.settings.precomputed:
-            return np.asarray(X[some])[:, landmarks]
-        return np.asarray(pairwise_distances(X[some], X[landmarks], metric=data.settings.metric))
+    between = _between(data)
 
     def labels() -> Labels:
-        return np.concatenate([distances(slice(i, i + _TILE)).argmin(axis=1) for i in range(0, n, _TILE)])
+        parts = [between(slice(i, i + _TILE), landmarks) for i in range(0, n, _TILE)]
+        unit = unit_scale(parts[0])
+        return np.concatenate([np.round(part / unit, _DIGITS).argmin(axis=1) for part in parts])
 
     found = labels()
     kept = _large(found, data.masses, count)
     if not kept.all():
         landmarks = landmarks[kept]
         found = labels()
-    between = distances(landmarks)
-    return Regions(found, 0.5 * (between + between.T))
+    table = between(landmarks, landmarks)
+    return Regions(found, 0.5 * (table + table.T))
+
+
+def _between(data: Any) -> Callable[[Any, Labels], Array]:
+    """Return a function that gives the distances of some rows to others."""
+    X, metric = data.X, data.settings.metric
+    if data.settings.precomputed:
+        return lambda some, others: np.asarray(X[some])[:, others]
+    if isinstance(metric, str) and metric in EUCLIDEAN:  # sparse data
+        unit = unit_scale(X.data)
+        return lambda some, others: np.asarray(euclidean_distances(X[some] / unit, X[others] / unit))
+    measure = Distances(X, metric)
+    rows = measure.rows
+
+    def distances(some: Any, others: Labels) -> Array:
+        measure.rows = rows[others]
+        return measure.to(rows[some], data.workers)
+
+    return distances
 
 
 def _graph(data: Any) -> sp.csr_matrix:
@@ -161,12 +189,21 @@ def _graph(data: Any) -> sp.csr_matrix:
     near = data.graph.first(min(_PATHS, data.graph.indices.shape[1]))
     columns, lengths = host(near.indices).ravel(), np.array(host(near.distances), dtype=np.float64).ravel()
     n = data.X.shape[0]
-    # An entry of 0 would be no edge. Rows without a distance above 0 are all equal.
-    shortest = lengths[lengths > 0.0].min(initial=np.finfo(float).max)
-    lengths = np.maximum(lengths, 1e-6 * shortest)
+    lengths = _as_lengths(data, lengths)
+    positive = lengths[lengths > 0.0]
+    # An entry of 0 would be no edge. Without a positive length, no two rows that differ are neighbours.
+    lengths = np.maximum(lengths, 1e-6 * positive.min()) if len(positive) else lengths
     rows = np.repeat(np.arange(n), len(columns) // n)
     graph = sp.csr_matrix((lengths, (rows, columns)), shape=(n, n))
     return graph.maximum(graph.T).tocsr()
+
+
+def _as_lengths(data: Any, distances: Array) -> Array:
+    """Return distances as lengths, which add up along a path: those of two metrics are squares of lengths."""
+    metric = data.settings.metric
+    if not isinstance(metric, str) or metric not in ("cosine", "sqeuclidean"):
+        return distances
+    return np.sqrt(2.0 * distances if metric == "cosine" else distances)
 
 
 def _along_graph(graph: sp.csr_matrix, masses: Array | None, count: int) -> Regions:
@@ -175,10 +212,12 @@ def _along_graph(graph: sp.csr_matrix, masses: Array | None, count: int) -> Regi
     A path leads from region to region. Its part between two regions is the shortest that crosses their border once.
     """
     _, part = csgraph.connected_components(graph, directed=False)
+    sizes = np.bincount(part)
     chosen = np.random.RandomState(0).permutation(graph.shape[0])[:count]
-    # Every part of the graph has a region.
-    others = [np.flatnonzero(part == each)[0] for each in np.setdiff1d(part, part[chosen])]
-    landmarks = np.sort(np.append(chosen, np.array(others, dtype=chosen.dtype)))
+    # The largest parts of the graph have a region at least. Rows of parts without a region belong to none.
+    lacking = np.setdiff1d(np.argsort(-sizes, kind="stable")[:count], part[chosen])
+    added = np.array([np.flatnonzero(part == each)[0] for each in lacking], dtype=chosen.dtype)
+    landmarks = np.sort(np.append(chosen, added))
     labels, reach = _reached(graph, landmarks)
     large = _large(labels, masses, len(landmarks))
     kept = large | ~np.isin(part[landmarks], part[landmarks[large]])
@@ -187,7 +226,7 @@ def _along_graph(graph: sp.csr_matrix, masses: Array | None, count: int) -> Regi
         labels, reach = _reached(graph, landmarks)
     edges, m = graph.tocoo(), len(landmarks)
     start, end = labels[edges.row], labels[edges.col]
-    across = start < end
+    across = (start < end) & (start >= 0)
     lengths = (reach[edges.row] + edges.data + reach[edges.col])[across]
     pair = start[across] * m + end[across]
     order = np.lexsort((lengths, pair))
@@ -203,7 +242,7 @@ def _reached(graph: sp.csr_matrix, landmarks: Labels) -> tuple[Labels, Array]:
     reach, _, source = csgraph.dijkstra(
         graph, directed=False, indices=landmarks, min_only=True, return_predecessors=True
     )
-    return np.searchsorted(landmarks, source), reach
+    return np.where(source >= 0, np.searchsorted(landmarks, source), -1), reach
 
 
 def _unrolled(data: Any, count: int) -> Regions | None:
@@ -212,6 +251,7 @@ def _unrolled(data: Any, count: int) -> Regions | None:
     flat = int(settings.n_components)
     some = np.linspace(0, n - 1, min(n, _MEASURED)).astype(np.intp)
     near = np.asarray(host(data.graph.first(min(30, data.graph.indices.shape[1])).distances)[some], dtype=np.float64)
+    near = _as_lengths(data, near)
     if not local_dimension(near, None, None).value <= flat + _THICKNESS:
         return None
     graph = _graph(data)
@@ -228,7 +268,7 @@ def _unexplained(found: Regions, data: Any, d: int) -> float:
     target, weights = standardized(found.distances, masses, cap=np.inf)
     if target is None:
         return 0.0
-    shares, B = masses / masses.sum(), -0.5 * found.distances**2
+    shares, B = masses / masses.sum(), -0.5 * (found.distances / found.distances.max()) ** 2
     B = B - (B @ shares)[:, None] - (shares @ B)[None, :] + shares @ B @ shares
     root = np.sqrt(shares)
     values, vectors = np.linalg.eigh(root[:, None] * B * root[None, :])

@@ -18,6 +18,7 @@ from drsne.regions import Arranged
 from drsne.terms.arrangement import Arrangement, standardized
 from drsne.terms.term import Moment
 
+pytestmark = pytest.mark.filterwarnings("ignore:perplexity=10 is out of reach")
 QUICK = {"perplexity": 10, "density_neighbors": 10, "random_state": 0}
 
 
@@ -186,12 +187,56 @@ def test_regions_of_every_kind_of_data(name):
         assert spearmanr(squareform(pdist(centres))[off], term.target[off])[0] > 0.85
 
 
-def test_regions_do_not_depend_on_units():
+@pytest.mark.parametrize("settings", [{}, {"kind": "geodesic"}, {"metric": "manhattan"}])
+def test_regions_do_not_depend_on_units(settings):
+    rng = np.random.default_rng(0)
+    integers = rng.integers(0, 2, (900, 12)).astype(float)  # most rows are equally far from several centres
+    for X in (groups(rng), integers):
+        found = [prepared_term(factor * X, **settings) for factor in (1.0, 3.7e5, 1e152)]
+        for term in found[1:]:
+            assert np.array_equal(found[0].regions, term.regions)
+            np.testing.assert_allclose(found[0].target, term.target, atol=1e-6)
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis", "sqeuclidean", "minkowski", "hamming"])
+def test_regions_with_other_metrics(metric):
     X = groups(np.random.default_rng(0))
-    for kind in ("metric", "geodesic"):
-        term, scaled = prepared_term(X, kind=kind), prepared_term(3.7e5 * X, kind=kind)
-        assert np.array_equal(term.regions, scaled.regions)
-        assert np.array_equal(term.target, scaled.target)
+    term = prepared_term(X if metric != "hamming" else np.round(X), metric=metric)
+    assert len(np.unique(term.regions)) == len(term.target) >= 4
+    if metric in ("sqeuclidean", "minkowski"):
+        assert np.array_equal(term.regions, prepared_term(X).regions)
+        sparse = prepared_term(sp.csr_matrix(X), metric=metric)
+        assert np.array_equal(sparse.regions, prepared_term(sp.csr_matrix(X)).regions)
+
+
+def test_a_heavy_row_leaves_the_regions():
+    X, weights = groups(np.random.default_rng(0)), np.ones(300)
+    weights[0] = 1e6
+    term = prepared_term(X, sample_weight=weights)
+    assert len(term.target) >= 10
+    heavy = term.regions == term.regions[0]
+    assert term.shares[heavy].sum() == pytest.approx(1.0)
+    assert term.shares[0] > 0.99
+
+
+def test_data_without_regions():
+    for X in (np.ones((200, 3)), np.repeat(np.eye(3), 60, axis=0)):
+        for kind in ("metric", "geodesic"):
+            objective = drsne.Objective(terms=(Arranged(1.0, kind),))
+            problem = drsne.prepare(X, objective, perplexity=10, density_neighbors=10)
+            assert "arrangement" not in problem.names
+
+
+def test_schedule():
+    first, second, density = DRSNE()._schedule(300, 1.0, drsne.Objective()).phases
+    assert first.arrangement_factor(0) == density.arrangement_factor(5) == 0.0
+    factors = [second.arrangement_factor(t) for t in range(second.n_iter)]
+    assert factors[:300] == [1.0] * 300
+    assert np.diff(factors[-200:]) == pytest.approx(-1 / 200)
+    assert factors[-1] == pytest.approx(1 / 200)
+    own = drsne.Schedule(phases=(drsne.Phase(n_iter=5, optimizer=drsne.Adam(rate=1.0)),))
+    with pytest.raises(ValueError, match="arrangement_weight must be 0 or 'auto' with a schedule"):
+        DRSNE(schedule=own, arrangement_weight=1).fit(np.zeros((20, 2)))
 
 
 def test_parts_of_a_graph():
@@ -272,9 +317,15 @@ def test_lengths_of_paths_are_those_along_the_sheet():
     assert np.corrcoef(squareform(pdist(centres))[near], term.target[near])[0, 1] > 0.985
 
 
-def test_a_remote_row_does_not_shrink_the_map():
-    X = np.vstack([groups(np.random.default_rng(0)), np.full((1, 5), 1e4)])
-    Y = DRSNE(arrangement_weight=3, **QUICK).fit_transform(X)
+def test_remote_rows_do_not_shrink_the_map():
+    """Beyond a limit, larger distances in the data do not matter."""
+    X = groups(np.random.default_rng(0), n=100)
+    targets = []
+    for far in (1e2, 1e4):
+        there = np.vstack([X, far + np.random.default_rng(1).normal(size=(40, 5))])
+        targets.append(prepared_term(there).target)
+        assert targets[-1].max() < 4.0
+    Y = DRSNE(arrangement_weight=3, **QUICK).fit_transform(there)
     low, high = np.quantile(Y, [0.01, 0.99], axis=0)
     assert ((Y.max(axis=0) - Y.min(axis=0)) / (high - low)).max() < 2.0
 
@@ -286,6 +337,18 @@ def test_path_begins_with_plain_tsne():
     assert first
     assert not second
     assert not third
+    for weight, arranged, same in ((0.05, 1.0, True), (0.05, "auto", True), (1.0, 1.0, True)):
+        maps = drsne.density_path(X, weights=(0.0, weight), arrangement_weight=arranged, **QUICK).embeddings
+        fitted = DRSNE(density_weight=weight, arrangement_weight=arranged, **QUICK).fit(X)
+        assert np.array_equal(maps[1], fitted.embedding_) == same
+
+
+def test_saved(tmp_path):
+    model = DRSNE(objective=drsne.Objective(terms=(Arranged(1.0),)), **QUICK).fit(groups(np.random.default_rng(0)))
+    model.save(tmp_path / "model")
+    loaded = drsne.load(tmp_path / "model")
+    assert np.array_equal(loaded.regions_, model.regions_)
+    assert loaded.objective == model.objective
 
 
 def test_update_and_new_rows():

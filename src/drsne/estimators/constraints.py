@@ -214,6 +214,12 @@ def _check_weight(params: Mapping[str, Any]) -> None:
             "schedule must be None with density_weight='auto', which has its own schedules for the path of weights. "
             "Pass max_iter, or a number as density_weight."
         )
+    arranged, schedule = params["arrangement_weight"], params["schedule"]
+    if not isinstance(arranged, str) and arranged and schedule and not any(p.arrangement for p in schedule.phases):
+        raise ValueError(
+            f"arrangement_weight must be 0 or 'auto' with a schedule without the arrangement term; got {arranged!r}. "
+            "Pass arrangement=1.0 to one of its phases, or leave arrangement_weight out."
+        )
     if isinstance(contrast, str):
         return
     if objective is not None and objective.input_exponent is not None:

@@ -89,7 +89,8 @@ class DRSNE(MapEstimator):
         Weight of the arrangement term, which places groups near each other in the map that are near each other in the
         data: it is one minus the correlation of the distances between about 100 regions in the data and in the map.
         The term acts in the first part of a fit and then fades out. "auto" is 1 from ``density_weight=0.1`` on, less
-        for smaller weights of the density term, and 0 for ``density_weight=0``.
+        for smaller weights of the density term, and 0 for ``density_weight=0``. On a path of weights, the map at 0 is
+        plain t-SNE. A ``schedule`` of your own needs a phase with ``arrangement`` above 0.
     arrangement : {"auto", "metric", "geodesic"}, default="auto"
         Distances between regions in the data. "metric" takes the distances of their means, or of one row of each region
         if there are no means. "geodesic" takes the lengths of the shortest paths from neighbour to neighbour, which
@@ -119,7 +120,8 @@ class DRSNE(MapEstimator):
     {keep_affinities}
     callbacks : callable or list of callables, default=None
         Called after each iteration as ``callback(iteration, embedding, losses)``, with a copy of the map and a dict of
-        the losses ``"kl"`` and ``"concentration"``. If a callback returns a true value, the optimisation stops.
+        the losses ``"kl"``, ``"concentration"`` and, if it is used, ``"arrangement"``. If a callback returns a true
+        value, the optimisation stops.
     {n_jobs, backend, device, random_state, verbose}
 
     Attributes
@@ -130,7 +132,7 @@ class DRSNE(MapEstimator):
         is twice the average. In the map, they are measured over the neighbours in the data, or over the neighbours in
         the map if ``neighborhoods="embedding"``.
     kl_divergence_, concentration_loss_ : float
-        The two terms of the loss at the final map. The loss is
+        The two main terms of the loss at the final map. The loss is
         ``kl_divergence_ + density_weight_ * concentration_loss_``.
     contrast_ : float
         Power of the concentration in the data to which the concentration in the map is matched (``contrast``).
@@ -148,14 +150,14 @@ class DRSNE(MapEstimator):
         Correlation of the distances between regions in the data and in the map, or nan without the arrangement term,
         which needs 80 rows.
     regions_ : ndarray of shape (n_samples,) or None
-        The region of every row, or None without the arrangement term.
+        The region of every row, or None without the arrangement term. It is -1 for rows that no path joins to a region.
     path_ : DensityPath or None
         With ``density_weight="auto"``, all maps that were fitted and their scores. Otherwise None.
     {n_iter_, stopped_by_}
     history_ : dict of ndarray
-        Losses during the optimisation: ``iteration``, ``kl``, ``concentration`` and ``gradient_norm``, the norm of the
-        gradient, including early exaggeration. Every 50th iteration is recorded, or every 100th if there are at least
-        20,000 samples.
+        Losses during the optimisation: ``iteration``, ``kl``, ``concentration``, ``arrangement`` (if it is used) and
+        ``gradient_norm``, the norm of the gradient, including early exaggeration. Every 50th iteration is recorded, or
+        every 100th if there are at least 20,000 samples.
     {engine_, knn_recall_, pca_, n_features_in_, feature_names_in_}
 
     See Also
@@ -406,11 +408,12 @@ class DRSNE(MapEstimator):
                 embedding_exponent=float(self.density_exponent),
                 kernel=self.kernel,
             )
-        share = self.arrangement_weight
-        if isinstance(share, str):
+        share, automatic = self.arrangement_weight, isinstance(self.arrangement_weight, str)
+        if automatic:
             share = ARRANGEMENT_WEIGHT * min(1.0, weight / FULL_ADAPTATION)
         if share:
-            objective = replace(objective, terms=(*objective.terms, Arranged(float(share), self.arrangement)))
+            arranged = Arranged(float(share), self.arrangement, automatic)
+            objective = replace(objective, terms=(*objective.terms, arranged))
         if not isinstance(self.contrast, str):
             objective = replace(objective, input_exponent=float(self.contrast) * objective.embedding_exponent)
         if self.objective is None and self.neighborhoods == "both" and weight > PROFILE_WEIGHT:
@@ -426,7 +429,11 @@ class DRSNE(MapEstimator):
         self.intrinsic_dimension_, self.intrinsic_dimension_error_ = problem.about.dimension
         self.concentration_, self.concentration_loss_ = of_points, outcome.losses["concentration"]
         self.path_ = None
-        regions = [term.regions for term in problem.loss.terms if isinstance(term, Arrangement)]
+        regions = [
+            np.where(term.shares > 0.0, term.regions, -1)
+            for term in problem.loss.terms
+            if isinstance(term, Arrangement)
+        ]
         self.regions_ = regions[0] if regions else None
         self.arrangement_ = 1.0 - outcome.losses.get(Arrangement.name, np.nan)
 

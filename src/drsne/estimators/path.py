@@ -276,7 +276,7 @@ def follow(
             Y, schedule = start, schedules.first
         power = objective.adaptation(weight) if weight > 0.0 else 0.0  # the map at lambda = 0 has the fixed kernel
         last = minimize(
-            problem.weighted(weight, power=power, arrangement=min(1.0, weight / FULL_ADAPTATION)),
+            problem.weighted(weight, power=power, arrangement=_arranged(objective, weight)),
             Y,
             schedule,
             state=state,
@@ -291,6 +291,12 @@ def follow(
         if stopped_by is not None:
             break
     return Followed(outcomes, stopped_by, done, state)
+
+
+def _arranged(objective: Objective, weight: float) -> float:
+    """Return the factor on the arrangement term at a density weight. The map at 0 is plain t-SNE."""
+    automatic = any(getattr(term, "automatic", False) for term in objective.terms)
+    return min(1.0, weight / FULL_ADAPTATION) if automatic else float(weight > 0.0)
 
 
 def own_fits(objective: Objective, weights: Sequence[float]) -> list[float]:
@@ -339,7 +345,7 @@ def scored(
     return DensityPath(
         weights=np.array(reached[first:]),
         embeddings=[outcome.embedding.astype(dtype, copy=False) for outcome in outcomes[first:]],
-        metrics={name: values[first:] for name, values in metrics.items()},
+        metrics={name: np.array(values[first:], dtype=np.float64) for name, values in metrics.items()},
         kl_divergence=np.array([outcome.losses["kl"] for outcome in outcomes[first:]]),
         concentration_loss=np.array([outcome.losses["concentration"] for outcome in outcomes[first:]]),
         baseline=float(metrics["trustworthiness"][0]),

@@ -79,11 +79,12 @@ def _classes() -> dict[str, Any]:
     from drsne.affinities import Calibration
     from drsne.optimize.schedule import Adam, Momentum, Phase, Schedule
     from drsne.placement.reference import Law, Training
+    from drsne.regions import Arranged
     from drsne.terms.objective import Objective
     from drsne.terms.profile import Smoothing
     from drsne.terms.term import Density, MapTerm, RadiusTerm
 
-    ours = (Adam, Calibration, Density, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
+    ours = (Adam, Arranged, Calibration, Density, Law, MapTerm, Momentum, Objective, Phase, RadiusTerm, Schedule)
     return {kind.__name__: kind for kind in (*ours, Smoothing, Training, PCA)}
 
 

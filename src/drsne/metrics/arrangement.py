@@ -17,7 +17,8 @@ from drsne.metrics._inputs import EUCLIDEAN, Array, Rows, check_pair, in_turn, s
 from drsne.precision import unit_scale
 
 _ROWS, _PARTNERS = 1000, 100  # largest number of rows that are compared with others, and number of these others
-_BLOCK, _TINY = 50, float(np.finfo(np.float64).tiny)  # number of rows that are compared at once
+_BLOCK, _DIGITS = 50, 12  # number of rows that are compared at once, and decimals of distances
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class Sampled(float):
@@ -46,7 +47,9 @@ def triplets(
     {X, Y}
     {metric, max_samples}
         At most 1,000 points are compared with 100 random others each.
-    {random_state, device}
+    random_state : int, RandomState or Generator, default=0
+        Seed or generator used to draw the random points.
+    {device}
 
     Returns
     -------
@@ -82,7 +85,9 @@ def distance_correlation(
     {X, Y}
     {metric, max_samples}
         At most 1,000 points are compared with 100 random others each.
-    {random_state, device}
+    random_state : int, RandomState or Generator, default=0
+        Seed or generator used to draw the random points.
+    {device}
 
     Returns
     -------
@@ -145,7 +150,8 @@ def _lengths(X: Any, metric: Any, rows: Rows, partners: NDArray[np.intp]) -> Arr
             own, others = (A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), _TINY) for A in (own, others))
         differences = own[:, None, :] - others.reshape(len(own), _PARTNERS, -1)
         out[some] = np.sqrt(np.einsum("ijf,ijf->ij", differences, differences))
-    return out
+    largest = float(out.max(initial=0.0))
+    return np.round(out / largest, _DIGITS) if largest > 0.0 else out  # equal distances may differ in the last bits
 
 
 def _order(high: Array, low: Array) -> Sampled:

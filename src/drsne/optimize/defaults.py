@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from drsne.optimize.schedule import Adam, Momentum, Phase, Schedule
+from drsne.terms.term import Term
 
 # The default schedule, chosen in a study (benchmarks/results/defaults.md).
 DENSITY_SHARE = 0.5  # fraction of the iterations, at the end of the run, that use the density term
@@ -182,7 +183,8 @@ def of_problem(problem: Any) -> Schedule:
         n_iter_exaggeration=250,
         early_exaggeration=12.0,
         learning_rate="auto",
-        density=any(term.weight for term in problem.loss.terms),
+        # Terms with a factor of their own do not act with the density term.
+        density=any(term.weight for term in problem.loss.terms if type(term).factor is Term.factor),
         share=ADAPTIVE_SHARE if adaptive else DENSITY_SHARE,
         adaptive=adaptive,
     )

@@ -111,13 +111,16 @@ def standardized(distances: Array, masses: Array, cap: float = CAP) -> tuple[Arr
     """
     pair_weights = masses[:, None] * masses[None, :]
     np.fill_diagonal(pair_weights, 0.0)
+    largest = float(np.abs(distances).max(initial=0.0))
+    if not largest > 0.0 or not pair_weights.any():
+        return None, pair_weights
     pair_weights /= pair_weights.sum()
-    target, largest = distances, float(np.abs(distances).max())
+    target = distances / largest  # squares of the distances could overflow
     for limit in (cap, np.inf):
         away = target - (pair_weights * target).sum()
         spread = float(np.sqrt((pair_weights * away * away).sum()))
-        if not spread > _EQUAL * largest:
+        if not spread > _EQUAL:
             return None, pair_weights
-        target, largest = np.minimum(away / spread, limit), 1.0
+        target = np.minimum(away / spread, limit)
     np.fill_diagonal(target, 0.0)
     return target, pair_weights
