@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drsne.distributed.work import reading, reason, unseen, writing
+from drsne.distributed.work import reading, writing
 from drsne.io.sources import listed
 from drsne.io.writing import replacing
 
@@ -151,20 +151,12 @@ def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dic
         return {"sha256": hashlib.file_digest(stream, "sha256").hexdigest(), "stamp": stamp}
 
 
-@contextmanager
-def _arrow_errors(path: str | Path) -> Iterator[None]:
+def _arrow_errors(path: str | Path) -> AbstractContextManager[None]:
     """Turn errors about a Parquet file into a ValueError, because an OSError would be taken for one of the output."""
     from pyarrow import ArrowException
 
-    try:
-        yield
-    except FileNotFoundError as error:  # such as a broken link
-        raise ValueError(unseen(str(path))) from error
-    except (ArrowException, OSError, EOFError) as error:
-        raise ValueError(
-            f"{path} is damaged or not a Parquet file ({reason(error)}). Copy it or write it again, and call fit "
-            "again; what is finished is kept."
-        ) from error
+    way_out = "Copy it or write it again, and call fit again; what is finished is kept."
+    return reading(Path(path), (ArrowException, OSError, EOFError), "damaged or not a Parquet file", way_out)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

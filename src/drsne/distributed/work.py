@@ -157,27 +157,27 @@ def _difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn errors about a file of the work folder into one that names it and says what to do."""
+def reading(
+    path: Path,
+    errors: tuple[type[Exception], ...] = (ValueError, EOFError, KeyError, BadZipFile, zlib.error),
+    what: str = "damaged",
+    way_out: str = "Remove it and call fit again.",
+) -> Iterator[None]:
+    """Turn errors about a file, by default one of the work folder, into one that names it and says what to do."""
     try:
         yield
-    except FileNotFoundError as error:
-        raise ValueError(unseen(str(path))) from error
-    except (ValueError, EOFError, KeyError, BadZipFile, zlib.error) as error:
-        raise ValueError(f"{path} is damaged ({reason(error)}). Remove it and call fit again.") from error
+    except FileNotFoundError as error:  # the file was there when the run started, or only some machines see it
+        raise ValueError(
+            f"{path} must exist and be visible to all workers at this path; {platform.node()} does not find it. Put it "
+            "back or mount its folder there, and call fit again; what is finished is kept."
+        ) from error
+    except errors as error:
+        raise ValueError(f"{path} is {what} ({reason(error)}). {way_out}") from error
 
 
 def reason(error: BaseException) -> str:
     """Return the message of an error of another package as part of a sentence."""
     return " ".join((str(error) or repr(error)).split())[:200]
-
-
-def unseen(path: str) -> str:
-    """Return the message about a file that was there when the run started, or that only some machines see."""
-    return (
-        f"{path} must exist and be visible to all workers at this path; {platform.node()} does not find it. Put it "
-        "back or mount its folder there, and call fit again; what is finished is kept."
-    )
 
 
 @contextmanager

@@ -156,11 +156,6 @@ def _in_few_bytes(values: NDArray[np.float64]) -> NDArray[np.floating[Any]]:
 def _text_column(name: str, given: Any) -> Column:
     """Return a column of text, with the classes that occur in it. Missing entries come last."""
     names, codes = classes_of(given)
-    used = np.unique(codes[codes >= 0])
-    words: list[str | None] = [names[code] for code in used]
-    place = np.zeros(len(names) + 1, dtype=np.intp)
-    place[used], place[-1] = np.arange(len(used)), len(used)  # the code of missing entries is -1
-    if (codes < 0).any():
-        words.append(None)
-    smallest = np.uint8 if len(words) <= 1 << 8 else np.uint16 if len(words) <= 1 << 16 else np.uint32
-    return Column(name=name, values=place[codes].astype(smallest), words=words)
+    used, places = np.unique(np.where(codes < 0, len(names), codes), return_inverse=True)
+    words = [names[code] if code < len(names) else None for code in used]
+    return Column(name=name, values=places.astype(np.min_scalar_type(max(0, len(words) - 1))), words=words)

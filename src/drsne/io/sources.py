@@ -48,10 +48,7 @@ class Content(NamedTuple):
 
 
 class Source:
-    """A file, or a stream: standard input for ``-``, or a pipe such as ``/dev/fd/63``.
-
-    A stream can be read only once. Its contents are therefore kept, and an object can be opened several times.
-    """
+    """A file, or a stream, whose contents are kept: standard input for ``-``, or a pipe such as ``/dev/fd/63``."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)

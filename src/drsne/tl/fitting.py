@@ -94,10 +94,7 @@ def fitted(
     *,
     for_new_cells: bool,
 ) -> Fitted:
-    """Return a model that is fitted to the cells. ``parameters`` are those of DRSNE.
-
-    If ``for_new_cells`` is True, check whether the graph allows new cells to be placed.
-    """
+    """Return a DRSNE model with these parameters that is fitted to the cells, and has to place new cells or not."""
     check_key(key_added)
     _check_names(parameters)
     key = _graph_key(adata, neighbors_key)
@@ -121,11 +118,7 @@ def fitted(
 
 
 def _fit(model: DRSNE, X: Any, *, for_new_cells: bool) -> bool:
-    """Fit a model, and return whether it used a graph.
-
-    DRSNE refuses to place new rows after a fit to given neighbours, because they can be anything. It is allowed to do
-    so if the graph is what a search for neighbours would have found.
-    """
+    """Fit a model, and return whether it used a graph. New cells can be placed if that has the nearest neighbours."""
     if for_new_cells and X.dtype == np.float64:  # DRSNE does not copy such data, but scanpy changes X in place
         X = X.copy()
     graph = model.neighbors

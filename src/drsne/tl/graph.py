@@ -55,10 +55,7 @@ def parameters_of(adata: Any, key: str) -> dict[str, Any]:
 def reusable(
     adata: Any, key: str, representation: Representation, model: Any, *, asked_for: str | None
 ) -> sp.csr_matrix | None:
-    """Return the graph of distances in an AnnData object if a fit can use it. Otherwise warn, and return None.
-
-    ``asked_for`` is the representation that the user has named.
-    """
+    """Return the graph of distances if a fit can use it, or warn and return None. ``asked_for`` is a given use_rep."""
     graph = _usable(adata, key, representation, model)
     if not isinstance(graph, str):
         return graph

@@ -52,11 +52,7 @@ def place_of(use_rep: str) -> str:
 
 
 def choose(adata: Any, use_rep: str | None, n_pcs: int | None) -> Representation:
-    """Return the representation that the user asks for, or the default one, as in scanpy.
-
-    The default is ``X`` if it has at most 50 variables, and otherwise the principal components in ``obsm["X_pca"]``. If
-    there are none, the model computes them from ``X``, with a warning.
-    """
+    """Return the representation that the user asks for, or the default of :func:`drsne.tl.drsne`, as in scanpy."""
     if n_pcs is not None:
         n_pcs = checks.integer("n_pcs", n_pcs, at_least=0, hint="Pass None to use all columns.")
     if use_rep is None and n_pcs == 0:  # scanpy has this second name for the data matrix
@@ -107,10 +103,7 @@ def _of_variables(adata: Any, n_pcs: int | None, *, warns: bool) -> Representati
 
 
 def same_columns(adata: Any, use_rep: str, record: dict[str, Any]) -> Any:
-    """Return the columns of new cells that correspond to those of a model, or raise an error if they are not there.
-
-    ``record`` is the result of :meth:`Representation.record` for the data of the model. Variables are matched by name.
-    """
+    """Return the columns of new cells that the ``record`` of a model's data describes, matched by name if possible."""
     _check_key(adata, use_rep)
     values = adata.X if use_rep == "X" else adata.obsm[use_rep]
     if not is_lazy(values):  # the blocks of a Dask array are checked when they are computed
@@ -130,21 +123,19 @@ def _by_name(adata: Any, values: Any, wanted: NDArray[Any]) -> Any:
     names = np.asarray(adata.var_names, dtype=str)
     if np.array_equal(names, wanted):
         return values
-    present = set(names)
-    missing = [name for name in wanted if name not in present]
+    missing = [str(name) for name in wanted if name not in adata.var_names]
     if missing:
-        shown = ", ".join(repr(str(name)) for name in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        shown = ", ".join(map(repr, missing[:3])) + (", ..." if len(missing) > 3 else "")
         raise ValueError(
             f"adata.var_names must contain the {len(wanted)} variables that the model was fitted to; {len(missing)} "
             f"are missing ({shown}). Use the same genes, with the same kind of names."
         )
-    position = {name: index for index, name in enumerate(names)}
-    if len(position) < len(names) or len(set(wanted)) < len(wanted):
+    if not adata.var_names.is_unique or len(set(wanted)) < len(wanted):
         raise ValueError(
             "adata.var_names must be unique, because the variables of new cells are matched by name; got repeated "
             "names. Call adata.var_names_make_unique() before the fit and here."
         )
-    return values[:, [position[name] for name in wanted]]
+    return values[:, adata.var_names.get_indexer(list(wanted))]
 
 
 def _checked(name: str, values: Any) -> Any:
