@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,9 @@ Array = NDArray[np.float64]
 
 class _Distance(BaseEstimator):  # type: ignore[misc]
     """What both estimators share: the checks of the data, and the scale at which squares do not overflow."""
+
+    _fit: Callable[[Array], None]
+    _scores: Callable[[Array], Array]
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Fit the estimator to the rows of ``X``, and score them.
@@ -57,12 +60,6 @@ class _Distance(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self._scores(validate_data(self, X, dtype=np.float64, reset=False))
-
-    @abstractmethod
-    def _fit(self, data: Array) -> None: ...
-
-    @abstractmethod
-    def _scores(self, X: Array) -> Array: ...
 
 
 class CentroidDistance(_Distance):

@@ -88,9 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
 
 
-def note(text: str) -> None:
-    """Print a sentence for the user to standard error."""
-    print(f"drsne: {text}", file=sys.stderr, flush=True)
+def note(text: str, options: argparse.Namespace | None = None) -> None:
+    """Print a sentence for the user to standard error, unless ``options`` are given and ask for quiet."""
+    if options is None or not options.quiet:
+        print(f"drsne: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -31,9 +31,8 @@ def read_input(options: argparse.Namespace, *, columns: list[str] | None = None)
         raise UsageError(f"--label and --drop name the same column, {label!r}. Leave one of them out.")
     given = {name: vars(options)[name] for name in ("format", "array", "use_rep", "header", "skip_missing")}
     table = read(options.input, label=label, drop=dropped, columns=columns, **given)
-    if not options.quiet:
-        for each in table.notes:
-            note(each)
+    for each in table.notes:
+        note(each, options)
     # Columns that were dropped must not reach any output, because they can be confidential.
     return replace(table, others={name: values for name, values in table.others.items() if name not in dropped})
 
@@ -148,9 +147,9 @@ class Outputs:
         names, label = row_names(table), {} if table.label is None else {self._options.label: table.label}
         if not self._is_matrix:
             made = {**names, **made, **label}
-        elif (names or label) and not self._options.quiet:
+        elif names or label:
             left_out = ", ".join(map(repr, [*names, *label]))
-            note(f"An NPY file is a matrix without names, so {left_out} is not in it.")
+            note(f"An NPY file is a matrix without names, so {left_out} is not in it.", self._options)
         self.table(self._options.output, made)
 
     def table(self, path: str | None, columns: Mapping[str, Any]) -> None:
@@ -183,8 +182,7 @@ class Outputs:
 
     def wrote(self, path: str) -> None:
         """Say that a file was written."""
-        if not self._options.quiet:
-            note(f"Wrote {path}.")
+        note(f"Wrote {path}.", self._options)
 
 
 def two_panels(model: Any, label: Any, title: str | None) -> Any:
@@ -206,8 +204,8 @@ def page_of(source: Any, table: Table, options: argparse.Namespace, *, reliabili
 
     n, width = table.X.shape
     most = min(width, _MOST_COLUMNS, max(1, _MOST_VALUES // n))
-    if most < width and not options.quiet:
-        note(f"The page has the first {most} of the {width:,} columns of numbers, to colour the points by.")
+    if most < width:
+        note(f"The page has the first {most} of the {width:,} columns of numbers, to colour the points by.", options)
     names = (table.columns or numbered(width))[:most]
     some = table.X[:, :most]
     columns = {name: column_of(some, place) for place, name in enumerate(names)} | table.others

@@ -29,10 +29,10 @@ class MapFile(NamedTuple):
 
 
 def read_map(source: Source, wanted: list[str] | None = None, use_rep: str | None = None) -> MapFile:
-    """Return the map in a file. Only its coordinates must be complete; other columns may have missing values.
+    """Return the map in a file: the ``wanted`` columns or, if None, those that are found by their names.
 
-    ``wanted`` are the columns that are the map. If None, they are found by their names. ``use_rep`` is the
-    representation of an H5AD file that is the map. If None, it is ``obsm["X_drsne"]``.
+    In an H5AD file, it is the representation ``use_rep`` or, if None, ``obsm["X_drsne"]``. Only the coordinates must be
+    complete.
     """
     import numpy as np
 

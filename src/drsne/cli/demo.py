@@ -26,8 +26,7 @@ def run(options: argparse.Namespace) -> int:
     from drsne import DRSNE, explorer
 
     X, digit = load_digits(return_X_y=True)
-    if not options.quiet:
-        note(f"Embedding {len(X):,} images of handwritten digits.")
+    note(f"Embedding {len(X):,} images of handwritten digits.", options)
     model = DRSNE(random_state=0, n_jobs=options.jobs, verbose=0 if options.quiet else 1).fit(X)
     columns = {
         **{f"drsne{place + 1}": model.embedding_[:, place] for place in range(2)},
@@ -38,11 +37,10 @@ def run(options: argparse.Namespace) -> int:
     outputs.table(places["digits.csv"], columns)
     if has_matplotlib:
         outputs.figure(places["digits.png"], two_panels(model, digit, "digit"))
-    elif not options.quiet:
-        note("Left out the picture. Plots need matplotlib: pip install 'drsne[plot]'.")
+    else:
+        note("Left out the picture. Plots need matplotlib: pip install 'drsne[plot]'.", options)
     outputs.page(places["digits.html"], explorer.page(model, labels=digit, label_name="digit", title="Digits"))
-    if not options.quiet:
-        note(f"Open {places['digits.html']} in a browser to explore the map.")
+    note(f"Open {places['digits.html']} in a browser to explore the map.", options)
     return 0
 
 

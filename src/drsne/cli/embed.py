@@ -65,8 +65,8 @@ def _fitted(options: argparse.Namespace, table: Table) -> Any:
         model.representation_ = table.document.representation.record()
         if table.columns is not None:
             model.representation_ |= {"var_names": np.array(table.columns), "n_columns": len(table.columns)}
-    if options.weight == "auto" and not options.quiet:
-        note(f"Chose the weight {model.density_weight_:g}.")
+    if options.weight == "auto":
+        note(f"Chose the weight {model.density_weight_:g}.", options)
     return model
 
 

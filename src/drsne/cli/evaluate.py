@@ -72,8 +72,7 @@ def _map(options: argparse.Namespace) -> Any:
             f"{options.map} has maps for {len(file.found.weights)} weights. Choose one of them, such as --map-columns "
             f"drsne1_w{weight:g},drsne2_w{weight:g}."
         )
-    if not options.quiet:
-        note(f"Scoring the columns {', '.join(file.used)} of {options.map}.")
+    note(f"Scoring the columns {', '.join(file.used)} of {options.map}.", options)
     return file.found.embedding_
 
 

@@ -69,10 +69,11 @@ def _write(options: argparse.Namespace, outputs: Outputs, table: Any, maps: Any)
     if options.plot is not None:
         outputs.figure(options.plot, maps.plot(table.label, chosen=chosen, criterion="density"))
     limits = f"at most {_DROP:g} below plain t-SNE in trustworthiness and in continuity"
-    if chosen is None and not options.quiet:
-        note(f"No map is {limits}. Add smaller weights.")
-    elif not options.quiet:
-        note(f"Of the maps that are {limits}, the one with the weight {maps.weights[chosen]:g} shows density best.")
+    if chosen is None:
+        note(f"No map is {limits}. Add smaller weights.", options)
+    else:
+        weight = f"{maps.weights[chosen]:g}"
+        note(f"Of the maps that are {limits}, the one with the weight {weight} shows density best.", options)
 
 
 def _names(weights: Iterable[float]) -> list[str]:

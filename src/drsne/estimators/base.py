@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from inspect import Parameter, signature
@@ -51,6 +51,14 @@ class MapEstimator(NewRows):
     _NAME: ClassVar[str]  # the name of the method in the progress bar
     _TERM: ClassVar[str]  # the name of the density term in the losses
     _LOWER: ClassVar[str]  # names of the parameters to lower if a fit overflows
+
+    # Methods of the subclasses.
+    _weight: Callable[..., float]  # the weight of the density term in a fit or an update
+    _objective: Callable[[float], Any]  # the objective at a weight of the density term
+    _density_share: Callable[[bool], float]  # the fraction of the iterations, at the end, that use the density term
+    # Sets the fitted attributes of the density term. The array has its value at each point, (n,).
+    _keep_density: Callable[[Outcome, Problem, NDArray[np.float64], float], None]
+    _checked_masses: Callable[[Any, int], NDArray[np.float64] | None]  # the weights of the rows, None if all are 1
 
     def __new__(cls, *arguments: Any, **named: Any) -> Self:
         """Create an estimator, and raise an error with a suggestion if a parameter is misspelt."""
@@ -186,29 +194,9 @@ class MapEstimator(NewRows):
 
         save(self, path, include_data=include_data)
 
-    def _weight(self, *, update: bool = False) -> float:
-        """Return the weight of the density term in a fit or an update."""
-        raise NotImplementedError
-
-    def _objective(self, weight: float) -> Any:
-        """Return the objective at a weight of the density term."""
-        raise NotImplementedError
-
-    def _density_share(self, adaptive: bool) -> float:
-        """Return the fraction of the iterations, at the end of a fit, that use the density term."""
-        raise NotImplementedError
-
-    def _keep_density(self, outcome: Outcome, problem: Problem, of_points: NDArray[np.float64], weight: float) -> None:
-        """Set the fitted attributes of the density term, which has the value ``of_points`` (n,) at each point."""
-        raise NotImplementedError
-
     def _fit(self, data: Checked) -> None:
         """Fit checked data."""
         self._fit_one(data, self._weight())
-
-    def _checked_masses(self, sample_weight: Any, n_samples: int) -> NDArray[np.float64] | None:
-        """Return the weights of the rows, or None if all are 1."""
-        raise NotImplementedError
 
     @property
     def _precomputed(self) -> bool:

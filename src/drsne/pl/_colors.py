@@ -120,11 +120,11 @@ class Colors(NamedTuple):
     extend: str = "neither"  # at which ends of the colour bar there are values beyond it, as matplotlib names them
 
 
-def single(n: int) -> Colors:
+def single(n: int, color: str = _FEW[0]) -> Colors:
     """Return one colour for all points."""
     from matplotlib.colors import to_rgba
 
-    return Colors(np.tile(to_rgba(_FEW[0]), (n, 1)), [], [])
+    return Colors(np.tile(to_rgba(color), (n, 1)), [], [])
 
 
 def is_categorical(color: Any) -> bool:

@@ -106,10 +106,8 @@ def draw(axis: Any, Y: NDArray[Any], colors: Colors, size: float | None, title: 
         )
     axis.set_aspect("equal", adjustable="datalim")
     axis.set_axes_locator(_fitted)
-    axis.set_xticks([])
-    axis.set_yticks([])
-    for side in axis.spines.values():
-        side.set_visible(False)
+    axis.set(xticks=[], yticks=[])
+    axis.spines[:].set_visible(False)
     if title:
         axis.set_title(title)
 
@@ -159,10 +157,8 @@ def _draw_cells(axis: Any, Y: NDArray[Any], rgba: NDArray[Any]) -> None:
 def add_key(axis: Any, colors: Colors, title: str | None = None) -> None:
     """Add the legend of classes, or the colour bar of values."""
     if colors.mapped is not None:
-        bar = axis.figure.colorbar(colors.mapped, ax=axis, shrink=0.7, pad=0.02, extend=colors.extend)
-        bar.outline.set_visible(False)
-        if title:
-            bar.set_label(title)
+        look = {"shrink": 0.7, "pad": 0.02, "extend": colors.extend, "label": title or ""}
+        axis.figure.colorbar(colors.mapped, ax=axis, **look).outline.set_visible(False)
     elif len(colors.names) > 1:
         from matplotlib.lines import Line2D
 

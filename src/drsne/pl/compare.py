@@ -95,8 +95,7 @@ def compare(
         for axis, (title, Y) in zip(axes[1], arrays.items(), strict=True):
             colors = _colors.by_value(shown[title], None, limits)
             draw(axis, Y, colors, point_size, f"{title}: relative concentration")
-        bar = figure.colorbar(colors.mapped, ax=list(axes[1]), shrink=0.8, pad=0.02, extend="both")
-        bar.set_label(CONCENTRATION)
+        figure.colorbar(colors.mapped, ax=list(axes[1]), shrink=0.8, pad=0.02, extend="both", label=CONCENTRATION)
     return figure
 
 

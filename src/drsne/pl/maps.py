@@ -137,14 +137,13 @@ def density(
     for axis, values, title in ((axes[0], data, of_data), (axes[1], shown, "Density of the map")):
         colors = _colors.by_value(values, cmap, limits)
         draw(axis, Y, colors, point_size, title)
-    bar = figure.colorbar(colors.mapped, ax=list(axes[:2]), shrink=0.8, pad=0.02, extend="both")
-    bar.set_label(CONCENTRATION)
+    figure.colorbar(colors.mapped, ax=list(axes[:2]), shrink=0.8, pad=0.02, extend="both", label=CONCENTRATION)
     correlation = np.corrcoef(data, shown)[0, 1] if data.std() > 0 and shown.std() > 0 else np.nan
     widest = max(float(np.quantile(np.abs(shown - data), 0.98)), _LEAST * (limits[1] - limits[0]))
     residual = _colors.by_value(shown - data, _colors.DIVERGING, (-widest, widest))
     draw(axes[2], Y, residual, point_size, f"Map minus data (correlation {correlation:.2f})")
-    bar = figure.colorbar(residual.mapped, ax=axes[2], shrink=0.8, pad=0.02, extend=residual.extend)
-    bar.set_label("difference of the logs (red: drawn too dense)")
+    label = "difference of the logs (red: drawn too dense)"
+    figure.colorbar(residual.mapped, ax=axes[2], shrink=0.8, pad=0.02, extend=residual.extend, label=label)
     return figure
 
 
@@ -193,10 +192,7 @@ def fragmentation(
 
     Y = map_of(source)
     ends, share = torn_pairs(X, Y, metric=metric)
-    if color is None:
-        colors = _colors.single(len(Y))._replace(rgba=np.tile((0.72, 0.72, 0.72, 1.0), (len(Y), 1)))
-    else:
-        colors = colors_of(source, color, len(Y), cmap)[0]
+    colors = _colors.single(len(Y), "0.72") if color is None else colors_of(source, color, len(Y), cmap)[0]
     axis = axes_of(ax, figsize, (6.5, 5.5))
     draw(axis, Y, colors, point_size, f"Torn neighbours: {share:.1%} (fragmentation)")
     if len(ends) > _MAX_LINES:
