@@ -104,11 +104,8 @@ def checked_options(parameter: str = "", option: str = "") -> Iterator[None]:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-    """Print our own warnings as notes. Those of other packages are not for the user of a command.
-
-    The file of a warning does not tell, because our warnings point at the code that calls this package.
-    """
-    frame = sys._getframe()
+    """Print our own warnings as notes. Those of other packages are not for the user of a command."""
+    frame = sys._getframe()  # the file of a warning does not tell: ours point at the code that calls this package
     while frame.f_back is not None and frame.f_globals.get("__name__") in (__name__, "warnings", "_py_warnings"):
         frame = frame.f_back
     is_ours = str(frame.f_globals.get("__name__")).split(".")[0] in ("drsne", "drsne_paper")

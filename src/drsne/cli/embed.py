@@ -43,7 +43,15 @@ def run(options: argparse.Namespace) -> int:
         contrast = [model.contrast_] * len(model.embedding_)
         made = (*model.embedding_.T, model.input_concentration_, model.concentration_, contrast)
         outputs.columns(table, dict(zip(_MADE, made, strict=True)))
-    _show(options, outputs, table, model)
+    if options.plot is not None:
+        outputs.figure(options.plot, two_panels(model, table.label, options.label))
+    if options.explore is not None:
+        reliability = None
+        if options.reliability and model.stopped_by_ != "interrupt":
+            from drsne import metrics
+
+            reliability = metrics.reliability(model, max_samples=_SCORED, random_state=0)
+        outputs.page(options.explore, page_of(model, table, options, reliability=reliability))
     return 130 if model.stopped_by_ == "interrupt" else 0
 
 
@@ -84,19 +92,6 @@ def _write_h5ad(options: argparse.Namespace, outputs: Outputs, table: Table, mod
     with replacing(Path(options.output)) as temporary:
         adata.write_h5ad(temporary)
     outputs.wrote(options.output)
-
-
-def _show(options: argparse.Namespace, outputs: Outputs, table: Table, model: Any) -> None:
-    """Write the picture and the page."""
-    if options.plot is not None:
-        outputs.figure(options.plot, two_panels(model, table.label, options.label))
-    if options.explore is not None:
-        reliability = None
-        if options.reliability and model.stopped_by_ != "interrupt":
-            from drsne import metrics
-
-            reliability = metrics.reliability(model, max_samples=_SCORED, random_state=0)
-        outputs.page(options.explore, page_of(model, table, options, reliability=reliability))
 
 
 COMMAND = Command(

@@ -34,7 +34,9 @@ def run(options: argparse.Namespace) -> int:
     if options.label is not None:
         if not columns:
             raise UsageError(f"--label cannot be used with {options.maps[0]}, which has no columns besides its map.")
-        labels = _as_labels(columns.pop(known_column(options.label, columns, every, "--label")))
+        labels = columns.pop(known_column(options.label, columns, every, "--label"))
+        if labels.dtype.kind == "f" and (labels == labels.round()).all():  # whole numbers are written as integers
+            labels = labels.astype("int64")
     given = {
         "labels": labels,
         "label_name": options.label,
@@ -65,14 +67,6 @@ def _opened(path: str, options: argparse.Namespace) -> MapFile:
 
 def _title(path: str) -> str:
     return "standard input" if path == "-" else Path(path).stem
-
-
-def _as_labels(values: Any) -> Any:
-    """Return a column as labels, with whole numbers as integers."""
-    import numpy as np
-
-    whole = values.dtype.kind == "f" and (values == np.round(values)).all()
-    return values.astype(np.int64) if whole else values
 
 
 def _together(opened: dict[str, MapFile]) -> dict[str, Any]:

@@ -170,7 +170,13 @@ def fit(
         settings["array"] = [str(array.name), str(array.dtype), list(array.shape)]
     given: dict[str, Any] = {**sizes, "seed": seed, "n_jobs": n_jobs, "verbose": verbose}
     run = Run(parts=parts, work=work, output=output, estimator=estimator, array=array, **given)
-    _check_sizes(run)
+    if run.n_rows < 10:
+        raise ValueError(f"source must have at least 10 rows; got {run.n_rows}. Use drsne.DRSNE for small data.")
+    if run.n_landmarks >= run.n_rows:
+        checks.warn(
+            f"All {run.n_rows} rows are landmarks, because n_landmarks={run.n_landmarks}. Use drsne.DRSNE for data "
+            "that fit into memory, or lower n_landmarks."
+        )
     with connected(client) as connection, work.exclusive():
         work.claim(_identity(estimator, settings), parts)
         run_all(replace(run, client=connection))
@@ -236,17 +242,6 @@ def _check_output(output: Path, work: Work, folders: set[Path]) -> None:
             f"output must be a new or empty folder, or that of an unfinished run; {str(output)!r} or "
             f"{str(work.folder)!r} has files, but there is no {MANIFEST} that says which run they belong to. Remove "
             "both folders if they are of an earlier run, or choose another output."
-        )
-
-
-def _check_sizes(run: Run) -> None:
-    """Raise an error if there are too few rows, and warn if all of them are landmarks."""
-    if run.n_rows < 10:
-        raise ValueError(f"source must have at least 10 rows; got {run.n_rows}. Use drsne.DRSNE for small data.")
-    if run.n_landmarks >= run.n_rows:
-        checks.warn(
-            f"All {run.n_rows} rows are landmarks, because n_landmarks={run.n_landmarks}. Use drsne.DRSNE for data "
-            "that fit into memory, or lower n_landmarks."
         )
 
 

@@ -25,6 +25,7 @@ from drsne.distributed.work import LANDMARKS, OUTPUT, QUERIES, SCORES, STATISTIC
 from drsne.estimators.drsne import DRSNE
 from drsne.estimators.functions import load
 from drsne.io.writing import replacing
+from drsne.metrics.evaluation import NAMES
 from drsne.placement.rows import radii
 
 MODEL = "model.drsne"  # the file of the landmarks' map
@@ -32,13 +33,7 @@ CORRECTING, MEASURING = slice(0, None, 2), slice(1, None, 2)  # the halves of th
 CONCENTRATIONS = ("concentration_data", "concentration_map")
 NOVELTY = "novelty"
 _LEAST = np.finfo(np.float64).tiny
-_SHOWN = (
-    "trustworthiness",
-    "continuity",
-    "concentration_correlation",
-    "density_rank_correlation",
-    "local_density_rank_correlation",
-)
+_SHOWN = NAMES[:5]  # the scores of neighbours and of density
 
 
 def fit(work: Work, model: DRSNE, n_jobs: Any, verbose: int) -> None:

@@ -139,10 +139,7 @@ Part = ParquetPart | ArrayPart
 
 
 def fingerprint(path: str | Path, known: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a checksum of a file, and a stamp that changes if it is written again.
-
-    With the same stamp as in ``known``, the result of an earlier call, the file is not read.
-    """
+    """Return a checksum of a file, and its stamp. With that of ``known``, an earlier result, the file is not read."""
     with open(path, "rb") as stream:
         status = os.fstat(stream.fileno())
         stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]

@@ -210,10 +210,7 @@ class MapEstimator(NewRows):
         return tags
 
     def _checked_parameters(self, *, update: bool = False) -> dict[str, Any]:
-        """Return all parameters, or raise an error for the first that is invalid regardless of the data.
-
-        A subclass with fewer parameters has the others as attributes. An ``update`` does not use ``init``.
-        """
+        """Return all parameters, or raise an error for the first that is invalid. An ``update`` ignores ``init``."""
         params = {name: getattr(self, name) for name in constraints.rows(self._KIND)}
         if update and not isinstance(self.init, str):
             params["init"] = "pca"
@@ -338,10 +335,7 @@ class MapEstimator(NewRows):
             self._reference = Reference(training, np.asarray(self.embedding_, dtype=np.float64), self.scales_, density)
 
     def _report_early_end(self, outcome: Outcome, kept: str = "embedding_ is the last {}map") -> None:
-        """Warn if the optimisation was interrupted, and raise an error if it overflowed.
-
-        ``kept`` says which map is kept; "{}" in this text is replaced by "finite " in the error.
-        """
+        """Warn if the optimisation was interrupted, and raise an error if it overflowed. ``kept`` says what is kept."""
         if outcome.stopped_by == "interrupt":
             checks.warn(
                 f"Interrupted after {outcome.n_iter} iterations; {kept.format('')}. Pass it as init to continue."

@@ -266,13 +266,10 @@ def on_path(params: Mapping[str, Any]) -> bool:
 
 
 def adapts(params: Mapping[str, Any]) -> bool:
-    """Return whether a fit with these parameters uses the adaptive kernel, at least at one weight of a path.
-
-    DenSNE never uses the adaptive kernel, because it does not have one.
-    """
+    """Return whether a fit with these parameters uses the adaptive kernel, at least at one weight of a path."""
     from drsne.terms.objective import Objective
 
-    if "kernel" not in params:
+    if "kernel" not in params:  # of DenSNE
         return False
     objective = Objective(kernel=params["kernel"]) if params["objective"] is None else params["objective"]
     return bool(objective.adapts(1.0 if on_path(params) else float(params["density_weight"])))

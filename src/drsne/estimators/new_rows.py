@@ -163,21 +163,11 @@ class NewRows(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return reference, self._validated(X)
 
     def _validated(self, X: Any, *, reset: bool = False, ensure_min_samples: int = 0) -> Any:
-        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once.
-
-        Unless ``reset`` is True, they must have the columns of the training data.
-        """
+        """Return data as :func:`sklearn.utils.validation.validate_data` does, but convert them only once."""
         data = checks.refuse_other_data("X", X)
         _check_feature_names(self, X, reset=reset)
-        data = check_array(
-            data,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_min_samples=ensure_min_samples,
-            estimator=self,
-            input_name="X",
-        )
+        rules = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C", "input_name": "X"}
+        data = check_array(data, ensure_min_samples=ensure_min_samples, estimator=self, **rules)
         _check_n_features(self, data, reset=reset)
         return data
 

@@ -1,8 +1,4 @@
-"""The maps of a page: what a model, a path, an array or several named arrays contribute.
-
-A source is recognised by its attributes, so that estimators of other packages work as well, and so that a page of plain
-arrays does not load the estimators of this package.
-"""
+"""The maps of a page. A source is recognised by its attributes, so that other packages' estimators work as well."""
 
 from __future__ import annotations
 

@@ -36,19 +36,14 @@ Options = Mapping[str, Any]
 
 
 class Format(NamedTuple):
-    """A format: its title, its extensions, how its files begin, the packages that it needs, and its functions.
-
-    ``estimate`` returns the number of bytes of memory that reading takes at least. It may raise any error for a damaged
-    file. ``write`` takes a path and a mapping from names of columns to values, and is None for formats that are only
-    read.
-    """
+    """A format of files."""
 
     title: str
     extensions: tuple[str, ...]
-    magic: bytes
+    magic: bytes  # how its files begin
     read: Callable[[Source, Options], Content]
-    estimate: Callable[[Source, Options], int]
-    write: Callable[[Path, Mapping[str, Any]], None] | None = None
+    estimate: Callable[[Source, Options], int]  # the least memory of reading; may raise any error for a damaged file
+    write: Callable[[Path, Mapping[str, Any]], None] | None = None  # None for formats that are only read
     packages: tuple[str, ...] = ()
     is_text: bool = False  # text is written without other packages
 

@@ -267,11 +267,7 @@ def _hints(X: Any, names: list[str]) -> list[str]:
 
 
 def row_names(table: Table) -> dict[str, NDArray[Any]]:
-    """Return the column of an output that identifies the rows of a table.
-
-    It has the names of the rows, and is called as in the input, or "name". If there are no names, and rows were left
-    out, it has the numbers of the rows, and is called "row". Otherwise there is no such column.
-    """
+    """Return the column of an output that identifies rows: their names or, if some were left out, their numbers."""
     if table.index is not None:
         return {table.index_name or "name": table.index}
     if len(table.rows) and int(table.rows[-1]) != len(table.rows) - 1:

@@ -94,12 +94,9 @@ def _is_unnamed(name: Any) -> bool:
 
 
 def estimate(source: Source, options: Mapping[str, Any]) -> int:
-    """Return the bytes of memory for the text of a file, and for its fields as numbers, in a data frame and a matrix.
-
-    The size of a compressed file is known only up to a multiple of 4 GiB, so that the estimate can be too low.
-    """
+    """Return the bytes of memory for the text of a file, and for its numbers in a data frame and in a matrix."""
     size = source.size
-    if source.start.startswith(_GZIP):
+    if source.start.startswith(_GZIP):  # its size is known only up to a multiple of 4 GiB
         with source.open() as stream:
             stream.seek(-min(4, size), 2)
             size = max(size, int.from_bytes(stream.read(), "little"))

@@ -33,10 +33,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def lock(file: int, *, wait: bool) -> bool:
-    """Lock an open file until it is closed or the process dies; return False if another process holds the lock.
-
-    Systems without locks of files return True.
-    """
+    """Lock an open file until it is closed or the process dies; return False if another process holds the lock."""
     if sys.platform == "win32":
         import msvcrt
 
