@@ -99,7 +99,13 @@ def run(
     distributed = checks.package("distributed", "A cluster needs", EXTRA)
     alone, stop, futures = threading.Event(), threading.Event(), {}
     try:
-        begin = _time_with_workers(client)
+        begin: float | None = time.monotonic()  # first workers are waited for without a limit
+        if client.status == "running" and not client.scheduler_info()["workers"]:
+            begin, address = None, client.scheduler.address
+            checks.warn(
+                f"The scheduler at {address} has no workers, so nothing happens until some join. Start them with dask "
+                f"worker {address}, or interrupt the call and pass client=None."
+            )
         if lazy:  # these are submitted together, because each has the graph of all its blocks
             task = checks.package("dask", "A Dask array needs", EXTRA).delayed(function, pure=False)
             submitted = client.compute([task(*arguments) for arguments in calls.values()])
@@ -126,22 +132,10 @@ def run(
         _cancel(client, futures)
 
 
-def _time_with_workers(client: Any) -> float | None:
-    """Return the present time if the scheduler has workers, and None with a warning if it has none."""
-    if client.status == "running" and not client.scheduler_info()["workers"]:
-        checks.warn(
-            f"The scheduler at {client.scheduler.address} has no workers, so nothing happens until some join. Start "
-            f"them with dask worker {client.scheduler.address}, or interrupt the call and pass client=None."
-        )
-        return None
-    return time.monotonic()
-
-
 def _watch(client: Any, futures: list[Any], last: float | None, alone: threading.Event, stop: threading.Event) -> None:
-    """Cancel the tasks if all workers were lost and none joins, because Dask would wait forever.
+    """Cancel the tasks, and set ``alone``, if all workers were lost and none joins: Dask would wait forever.
 
-    ``last`` is the time at which there were workers, or None. First workers are waited for without a limit. ``alone``
-    is set if the tasks are cancelled, and ``stop`` ends the watch.
+    ``last`` is the time at which there were workers, or None. ``stop`` ends the watch.
     """
     while not stop.wait(PATIENCE / 20.0):
         try:

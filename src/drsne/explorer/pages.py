@@ -10,9 +10,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from drsne.explorer.columns import Column, given_columns, label_column, own_columns, row_names
+from drsne.explorer.columns import given_columns, label_column, own_columns, row_names
 from drsne.explorer.payload import document, payload
-from drsne.explorer.sources import Maps, maps_of, with_targets
+from drsne.explorer.sources import maps_of, with_targets
 from drsne.io.writing import replacing
 
 TITLE = "DR-SNE explorer"
@@ -87,14 +87,6 @@ def page(
     if label_name is not None and (not isinstance(label_name, str) or not label_name):
         raise TypeError(f"label_name must be a text that is not empty; got {label_name!r}. Pass None for the default.")
     maps = with_targets(maps_of(source), input_concentration, contrast)
-    listed, label = _listed(maps, labels, label_name, columns)
-    rows = row_names(names, columns, maps.n_samples)
-    data = payload(maps, listed, label=label, names=rows, title=title, version=drsne.__version__)
-    return Page(document(title, data), n_samples=maps.n_samples, n_maps=len(maps.embeddings))
-
-
-def _listed(maps: Maps, labels: Any, label_name: str | None, columns: Any) -> tuple[list[Column], int | None]:
-    """Return all columns in the order in which the page lists them, and the index of the labels."""
     first = [] if labels is None else [label_column(labels, label_name, maps.n_samples)]
     given = [] if columns is None else given_columns(columns, maps.n_samples)
     if first and first[0].name in {column.name for column in given}:
@@ -103,8 +95,10 @@ def _listed(maps: Maps, labels: Any, label_name: str | None, columns: Any) -> tu
             "or pass another label_name."
         )
     taken = {column.name for column in (*first, *given)}
-    own = [column for column in own_columns(maps) if column.name not in taken]
-    return [*first, *own, *given], 0 if first else None
+    listed = [*first, *(column for column in own_columns(maps) if column.name not in taken), *given]
+    rows, label = row_names(names, columns, maps.n_samples), 0 if first else None
+    data = payload(maps, listed, label=label, names=rows, title=title, version=drsne.__version__)
+    return Page(document(title, data), n_samples=maps.n_samples, n_maps=len(maps.embeddings))
 
 
 @dataclass(frozen=True, repr=False)

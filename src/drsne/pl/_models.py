@@ -145,9 +145,9 @@ def colors_of(source: Any, color: Any, n: int, cmap: Any) -> tuple[Colors, str |
         hint = did_you_mean(color, _NAMED)
         names = ", ".join(map(repr, _NAMED))
         raise ValueError(f"color must be an array or one of {names}; got {color!r}. {hint}".rstrip())
+    data, shown, contrast = concentrations(source, of_map=color != "concentration")
     if color == "concentration":
-        return _colors.by_value(concentration_of_data(source), cmap), _NAMED[color]
-    data, shown, contrast = concentrations(source)
+        return _colors.by_value(data, cmap), _NAMED[color]
     if color == "map_concentration":
         return _colors.by_value(shown, cmap), _NAMED[color]
     return _colors.by_value(shown - target(data, shown, contrast), cmap, center=0.0), _NAMED[color]
@@ -170,22 +170,15 @@ def given_colors(color: Any, n: int, cmap: Any, name: str) -> tuple[Colors, str 
     return colors, None if title is None else str(title)
 
 
-def concentration_of_data(model: Any) -> NDArray[np.float64]:
-    """Return the log relative concentration of the data of a model."""
-    data = concentrations_of(model)[0]
+def concentrations(model: Any, *, of_map: bool = True) -> tuple[Array, Any, float]:
+    """Return what :func:`concentrations_of` does, or raise an error if the data's or the map's are not known."""
+    data, shown, contrast = concentrations_of(model)
     if data is None:
         raise ValueError(
             f"The concentration needs a fitted DRSNE or DenSNE; got {type(model).__name__}. Pass the model instead of "
             "its map."
         )
-    return data
-
-
-def concentrations(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return the log relative concentrations of the data and of the map of a model, and the contrast of the map."""
-    data = concentration_of_data(model)
-    _, shown, contrast = concentrations_of(model)
-    if shown is None:
+    if shown is None and of_map:
         raise ValueError(
             "The model must know the concentration of its map; this one does not, because its fit was interrupted. Fit "
             "it again."

@@ -66,15 +66,6 @@ def choose(adata: Any, use_rep: str | None, n_pcs: int | None) -> Representation
     _check_key(adata, use_rep)
     if use_rep == "X":
         return _of_variables(adata, n_pcs or None, warns=automatic)
-    return _of_obsm(adata, use_rep, n_pcs)
-
-
-def _check_key(adata: Any, use_rep: Any) -> None:
-    hint = "" if len(adata.obsm) else "adata.obsm has no arrays, so compute the representation first."
-    checks.choice("use_rep", use_rep, ("X", *adata.obsm), hint=hint)
-
-
-def _of_obsm(adata: Any, use_rep: str, n_pcs: int | None) -> Representation:
     values = _checked(place_of(use_rep), adata.obsm[use_rep])
     if n_pcs is not None and not 1 <= n_pcs <= values.shape[1]:
         raise ValueError(
@@ -82,6 +73,11 @@ def _of_obsm(adata: Any, use_rep: str, n_pcs: int | None) -> Representation:
             f"{n_pcs}. Lower it, or compute more components first."
         )
     return Representation(X=values if n_pcs is None else values[:, :n_pcs], use_rep=use_rep, n_pcs=n_pcs)
+
+
+def _check_key(adata: Any, use_rep: Any) -> None:
+    hint = "" if len(adata.obsm) else "adata.obsm has no arrays, so compute the representation first."
+    checks.choice("use_rep", use_rep, ("X", *adata.obsm), hint=hint)
 
 
 def _of_variables(adata: Any, n_pcs: int | None, *, warns: bool) -> Representation:
