@@ -42,20 +42,6 @@ def test_hover_shows_the_row_under_the_pointer(opened):
     assert not page.tab.locator("#tooltip").is_visible()
 
 
-def test_hover_follows_the_map_and_the_view(opened):
-    page = opened(explorer.page(path(GRID, GRID[::-1] * [1.0, 0.7])))
-    page.tab.mouse.move(*page.call("screen", 3))
-    page.wait("() => drsneExplorer.hovered() === 3")
-    page.call("setMap", 1)
-    page.tab.mouse.move(*page.call("screen", 3))
-    page.wait("() => drsneExplorer.hovered() === 3")
-    before = page.call("screen", 0)
-    page.tab.mouse.wheel(0, -300)
-    page.wait("([x, y]) => Math.hypot(drsneExplorer.screen(0)[0] - x, drsneExplorer.screen(0)[1] - y) > 40", before)
-    page.tab.mouse.move(*(np.array(page.call("screen", 2)) + 1))
-    page.wait("() => drsneExplorer.hovered() === 2")
-
-
 def test_a_lasso_exports_the_rows_inside_it(opened):
     values = np.linspace(-1, 1, 36).astype(np.float32)
     ids, double = 123_456_784 + 8 * np.arange(36), np.arange(36) / 10 + 1e300
@@ -264,6 +250,8 @@ def test_zoom_and_reset(opened):
     whole = np.array([page.call("screen", row) for row in (0, 35)])
     page.tab.click("#zoom-in")
     page.wait("x => Math.abs(drsneExplorer.screen(0)[0] - x) > 30", whole[0, 0])
+    page.tab.mouse.move(*(np.array(page.call("screen", 14)) + 1))
+    page.wait("() => drsneExplorer.hovered() === 14")
     page.tab.keyboard.press("r")
     page.wait("x => Math.abs(drsneExplorer.screen(0)[0] - x) < 0.5", whole[0, 0])
     box = page.map_box()

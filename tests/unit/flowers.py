@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import re
-import zlib
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from page import Payload
 
 from drsne import cli
 
@@ -56,7 +54,5 @@ def failed(done, *parts, code=1):
 
 
 def payload(name):
-    """Return the unpacked data of a page as bytes."""
-    text = Path(name).read_text(encoding="utf-8")
-    packed = re.search(r'<script type="text/plain" id="payload">([^<]*)</script>', text)[1]
-    return zlib.decompress(base64.b64decode(packed, validate=True))
+    """Return the unpacked data of a page."""
+    return Payload(Path(name).read_text(encoding="utf-8"))

@@ -1,9 +1,14 @@
-"""A page of HTML, read for tests."""
+"""A page of HTML, and the payload of a page of the explorer, read for tests."""
 
 from __future__ import annotations
 
+import base64
+import json
 import re
+import zlib
 from html.parser import HTMLParser
+
+import numpy as np
 
 VOID = {"meta", "img", "br"}
 
@@ -41,3 +46,28 @@ class Page(HTMLParser):
             self.heading += data
         if {"td", "th"} & set(self.open):
             self.rows[-1][-1] += data
+
+
+class Payload:
+    """The bytes, the description and the arrays in the text of a page of the explorer."""
+
+    def __init__(self, text):
+        packed = re.search(r'<script type="text/plain" id="payload">([^<]*)</script>', text)[1]
+        self.content = zlib.decompress(base64.b64decode(packed, validate=True))
+        length = int.from_bytes(self.content[:4], "little")
+        self.meta, body = json.loads(self.content[4 : 4 + length]), self.content[4 + length :]
+        arrays = self.meta["arrays"]
+        self.arrays = [np.frombuffer(body, f"<{a['type']}", count=a["length"], offset=a["at"]) for a in arrays]
+        self.names = [column["name"] for column in self.meta["columns"]]
+
+    def described(self, name):
+        """Return the description of a column, and what is stored of it in every map."""
+        (found,) = (column for column in self.meta["columns"] if column["name"] == name)
+        return found, [self.arrays[number] for number in found["values"]]
+
+    def column(self, name, at=0):
+        """Return a column of numbers, or the words of a column of text. ``at`` is the number of the map."""
+        found, stored = self.described(name)
+        if found["words"] is not None:
+            return [found["words"][code] for code in stored[at]]
+        return found["low"] + found["step"] * stored[at] if "step" in found else stored[at]

@@ -7,7 +7,7 @@ import pytest
 from covering import each_value, in_one_test
 from problems import DOUBLE, relative_error, small_problem, some_log_scales, some_map, with_
 
-from drsne import DRSNE, Objective
+from drsne import DRSNE, Objective, Schedule
 
 DIMENSIONS = (1, 2, 3, 4)
 BOTH = with_(DOUBLE, input_weight=1.0, embedding_weight=0.7)
@@ -113,6 +113,10 @@ def test_auto_is_adaptive_where_the_density_term_takes_part(blobs):
         (lambda X: DRSNE(kernel="wide").fit(X), ValueError, "kernel must be one of"),
         (lambda X: DRSNE(kernel="fixed", objective=Objective()).fit(X), ValueError, "kernel must be left"),
         (lambda X: Objective(kernel="wide"), ValueError, "kernel must be one of"),
+        (lambda X: Objective(support="both"), ValueError, "support must be one of 'directed', 'symmetric'; got 'both'"),
+        (lambda X: Objective(embedding_exponent=-1.0), ValueError, "embedding_exponent must be a finite number above"),
+        (lambda X: Objective(affinity_smoothing=-1.0), ValueError, "affinity_smoothing must be"),
+        (lambda X: Schedule(phases=(), record_every=0), ValueError, "record_every must be an integer of at least 1"),
         (lambda X: Objective(target_quantile=0.5), ValueError, "target_quantile must be below 0.5"),
         (lambda X: Objective(target_quantile=-0.1), ValueError, "target_quantile must be"),
         (lambda X: Objective(scale_exponent="log"), ValueError, "scale_exponent must be"),

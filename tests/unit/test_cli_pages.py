@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -20,28 +18,6 @@ QUIET = [*FAST, "--quiet"]
 NAMES = ["petal length", "petal width", "sepal length"]
 
 
-class Unpacked:
-    """The description and the arrays of a page."""
-
-    def __init__(self, name):
-        content = payload(name)
-        length = int.from_bytes(content[:4], "little")
-        self.meta, body = json.loads(content[4 : 4 + length]), content[4 + length :]
-        self.arrays = [
-            np.frombuffer(body, f"<{each['type']}", count=each["length"], offset=each["at"])
-            for each in self.meta["arrays"]
-        ]
-        self.names = [column["name"] for column in self.meta["columns"]]
-
-    def column(self, name, at=0):
-        """Return a column of numbers, or the words of a column of text. ``at`` is the number of the map."""
-        (found,) = (column for column in self.meta["columns"] if column["name"] == name)
-        values = self.arrays[found["values"][at]]
-        if found["words"] is not None:
-            return [found["words"][code] for code in values]
-        return found["low"] + found["step"] * values if "step" in found else values
-
-
 @pytest.fixture
 def iris(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -55,7 +31,7 @@ def iris(tmp_path, monkeypatch):
 
 def page(*words):
     assert cli.main([*words, *([] if words[0] == "explore" else FAST)]) == 0
-    return Unpacked(words[words.index("--explore") + 1] if "--explore" in words else words[words.index("-o") + 1])
+    return payload(words[words.index("--explore") + 1] if "--explore" in words else words[words.index("-o") + 1])
 
 
 def test_a_page_has_the_label_by_its_name_and_all_columns(iris):
@@ -74,7 +50,7 @@ def test_a_page_has_only_some_of_many_columns(iris, monkeypatch, capsys):
     monkeypatch.setattr(_files, "_MOST_COLUMNS", 2)
     words = ["embed", "iris.csv", "--explore", "p.html", *FAST]
     assert cli.main(words) == 0
-    assert set(NAMES) & set(Unpacked("p.html").names) == set(NAMES[:2])
+    assert set(NAMES) & set(payload("p.html").names) == set(NAMES[:2])
     assert "the first 2 of the 3 columns" in capsys.readouterr().err
 
 

@@ -52,7 +52,7 @@ def test_wrong_parameters(settings, message):
         DRSNEDetector(DRSNE(**SHORT), **settings).fit(X)
 
 
-def test_rows_between_groups_are_less_reliable():
+def test_rows_between_groups_and_in_a_wrong_group_are_less_reliable():
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(0, 1, (80, 5)), rng.normal(8, 1, (80, 5)), np.full((1, 5), 4.0)])
     model = DRSNE(perplexity=15, density_neighbors=15, random_state=0).fit(rows)
@@ -65,17 +65,9 @@ def test_rows_between_groups_are_less_reliable():
     listed = ~np.isnan(some)
     assert listed.sum() == 20
     np.testing.assert_array_equal(some[listed], found[listed])
-
-
-def test_rows_in_a_wrong_group_are_unreliable():
-    rng = np.random.default_rng(0)
-    rows = np.concatenate([rng.normal(0, 1, (80, 5)), rng.normal(8, 1, (80, 5))])
-    model = DRSNE(perplexity=15, density_neighbors=15, random_state=0).fit(rows)
-    model._reference.places[3] = model.embedding_[100]  # the row is moved into the other group
-    model.embedding_[3] = model.embedding_[100]
-    found = metrics.reliability(model)
-    assert found[3] == found.min()
-    assert found[3] < 0.3
+    model._reference.places[3] = model.embedding_[3] = model.embedding_[100]  # moved into the other group
+    found = metrics.reliability(model)[:160]
+    assert found[3] == found.min() < 0.3
 
 
 def test_wrong_models():

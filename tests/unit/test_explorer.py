@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import os
 import re
-import zlib
 from dataclasses import replace
 from importlib.resources import files
 from types import SimpleNamespace
@@ -16,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from covering import in_one_test
-from page import VOID
+from page import VOID, Payload
 from page import Page as Parsed
 from scipy.spatial import cKDTree
 
@@ -31,26 +29,18 @@ HOSTILE = "</script><script>hacked = 1</script><!-- \" ' \u2028 \u202e\u05d0 <im
 
 
 def unpacked(page):
-    """Return the description and the arrays in a page."""
-    text = re.search(r'<script type="text/plain" id="payload">([^<]*)</script>', page.html)[1]
-    content = zlib.decompress(base64.b64decode(text, validate=True))
-    length = int.from_bytes(content[:4], "little")
-    meta, body = json.loads(content[4 : 4 + length]), content[4 + length :]
-    arrays = [np.frombuffer(body, f"<{a['type']}", count=a["length"], offset=a["at"]) for a in meta["arrays"]]
-    return meta, arrays
+    payload = Payload(page.html)
+    return payload.meta, payload.arrays
 
 
 def column(page, name):
-    """Return the description of a column, and its values in every map."""
-    meta, arrays = unpacked(page)
-    (found,) = (c for c in meta["columns"] if c["name"] == name)
-    return found, [arrays[number] for number in found["values"]]
+    return Payload(page.html).described(name)
 
 
 def residuals(page):
     """Return the residual of every map of a page with several maps."""
-    found, coded = column(page, columns.RESIDUAL)
-    return [found["low"] + codes * found["step"] for codes in coded]
+    payload = Payload(page.html)
+    return [payload.column(columns.RESIDUAL, at) for at in range(len(payload.meta["maps"]))]
 
 
 def centred(values):
@@ -58,8 +48,7 @@ def centred(values):
 
 
 def words(page, name):
-    found, (codes,) = column(page, name)
-    return [found["words"][code] for code in codes]
+    return Payload(page.html).column(name)
 
 
 def path_of(embeddings, weights=(0.0, 1.0), **scores):
@@ -156,6 +145,8 @@ def test_an_interrupted_model_shows_the_concentration_of_its_map():
     _, (stored,) = column(explorer.page(model), columns.MAP)
     np.testing.assert_allclose(stored, sources.measured_concentration(Y), atol=1e-6)
     np.testing.assert_allclose(stored, sources.measured_concentration(7e5 * Y + 3.0), atol=1e-6)
+    sparse, dense = np.split(sources.measured_concentration(np.vstack([Y, 20 + 0.1 * Y])), 2)
+    assert (dense > sparse).all()
 
 
 @in_one_test(("source", "threads"), [(Y, 1), (SimpleNamespace(embedding_=Y, n_jobs=3), 3)])

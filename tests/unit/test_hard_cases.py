@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from covering import in_one_test
 
-from drsne import DRSNE, Objective, Schedule
+from drsne import DRSNE
 
 QUICK = {"perplexity": 10.0, "density_neighbors": 10, "max_iter": 100, "random_state": 0}
 FIXED = {"kernel": "fixed", "neighborhoods": "input", "density_weight": 2.1}
@@ -231,17 +231,3 @@ def test_subclasses_with_their_own_parameters():
 def test_no_standard_error(monkeypatch):
     monkeypatch.setattr("sys.stderr", None)
     finite(data(60), verbose=1)
-
-
-@in_one_test(
-    ("make", "message"),
-    [
-        (lambda: Objective(support="both"), "support must be one of 'directed', 'symmetric'; got 'both'"),
-        (lambda: Objective(embedding_exponent=-1.0), "embedding_exponent must be a finite number above 0"),
-        (lambda: Objective(affinity_smoothing=-1.0), "affinity_smoothing must be"),
-        (lambda: Schedule(phases=(), record_every=0), "record_every must be an integer of at least 1"),
-    ],
-)
-def test_bad_dataclasses(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()

@@ -205,13 +205,17 @@ def test_no_data_matrix():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_backed_data(tmp_path, kind):
+def test_backed_and_lazy_data(tmp_path, kind):
     adata = cells()
     adata.X = kind(adata.X)
     adata.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    with pytest.raises(ValueError, match=r"must be in memory.*to_memory"):
-        drsne.tl.drsne(backed, use_rep="X")
+    lazy = cells()
+    lazy.X = pytest.importorskip("dask.array", reason="looks at lazy arrays").from_array(lazy.X)
+    lazy.obsm["lazy"] = lazy.X
+    for refused, use_rep in ((backed, "X"), (lazy, "X"), (lazy, "lazy")):
+        with pytest.raises(ValueError, match=r"must be in memory.*to_memory"):
+            drsne.tl.drsne(refused, use_rep=use_rep)
     for refused in ({"adata": backed, "copy": True}, {"adata": backed[:50]}):
         with pytest.raises(ValueError, match=r"backed.*to_memory"):
             drsne.tl.drsne(**refused)
@@ -219,12 +223,3 @@ def test_backed_data(tmp_path, kind):
     drsne.tl.drsne(adata, **QUICK)
     np.testing.assert_array_equal(backed.obsm["X_drsne"], adata.obsm["X_drsne"])
     backed.file.close()
-
-
-def test_dask_arrays():
-    dask = pytest.importorskip("dask.array", reason="looks at lazy arrays")
-    adata = cells()
-    adata.obsm["lazy"], adata.X = dask.from_array(adata.obsm["X_pca"]), dask.from_array(adata.X)
-    for use_rep in ("lazy", "X"):
-        with pytest.raises(ValueError, match=r"must be in memory.*to_memory"):
-            drsne.tl.drsne(adata, use_rep=use_rep)
