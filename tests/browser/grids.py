@@ -6,6 +6,7 @@ import csv
 import io
 
 import numpy as np
+from problems import path_of
 
 from drsne import explorer
 from drsne.estimators.path import DensityPath
@@ -26,17 +27,8 @@ HOSTILE = (
 
 def path(*embeddings):
     m = len(embeddings)
-    return DensityPath(
-        weights=np.arange(m, dtype=float),
-        embeddings=list(embeddings),
-        metrics={
-            "trustworthiness": np.linspace(0.99, 0.95, m),
-            "concentration_correlation": np.linspace(0.3, 0.9, m),
-        },
-        kl_divergence=np.zeros(m),
-        concentration_loss=np.zeros(m),
-        baseline=0.99,
-    )
+    scores = {"trustworthiness": np.linspace(0.99, 0.95, m), "concentration_correlation": np.linspace(0.3, 0.9, m)}
+    return path_of(embeddings, np.arange(m), **scores)
 
 
 def in_view(Y):

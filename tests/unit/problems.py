@@ -1,4 +1,4 @@
-"""Small problems with everything in double precision, for numerical differentiation."""
+"""Small problems with everything in double precision, for numerical differentiation, and paths of given maps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from drsne.affinities import affinities
 from drsne.backends.numba.backend import NumbaBackend
 from drsne.backends.numba.threads import Workers
 from drsne.backends.numpy import NumpyBackend
+from drsne.estimators.path import DensityPath
 from drsne.neighbors.search import nearest
 from drsne.preparation import problem_of
 from drsne.terms.problem import Problem
@@ -53,6 +54,19 @@ def small_problem(objective: Objective = DOUBLE, *, n=40, k=7, weight=3.0, seed=
 
 def some_map(n=40, d=2, seed=1, scale=2.0):
     return np.random.default_rng(seed).normal(size=(n, d)) * scale
+
+
+def path_of(embeddings, weights=(0.0, 1.0), **scores):
+    """Return a path with these maps, weights and scores."""
+    nothing = np.zeros(len(weights))
+    return DensityPath(
+        weights=np.array(weights, dtype=float),
+        embeddings=list(embeddings),
+        metrics={name: np.array(values) for name, values in scores.items()},
+        kl_divergence=nothing,
+        concentration_loss=nothing,
+        baseline=0.9,
+    )
 
 
 def some_log_scales(n=40, spread=1.0, seed=2):

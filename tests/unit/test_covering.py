@@ -22,13 +22,6 @@ def test_all_pairs_of_values_occur_that_can():
     assert 35 <= len(cases) < 50 < len(possible)
 
 
-def test_all_values_occur_about_equally_often():
-    cases = cover([range(12), range(3), "ab"], 1, lambda *_: True)
-    assert len(cases) == 12
-    assert sorted(case[1] for case in cases) == sorted(4 * [0, 1, 2])
-    assert sorted(case[2] for case in cases) == [*"aaaaaabbbbbb"]
-
-
 def test_the_case_that_fails_is_named():
     seen = []
 

@@ -17,11 +17,9 @@ from drsne.neighbors.search import knn
 QUICK = {"perplexity": 10.0, "density_weight": 0.5, "max_iter": 60, "random_state": 0}
 
 
-@pytest.fixture(scope="module")
-def model():
-    rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(4.0 * g, 0.25 * 4.0**g, (40, 6)) for g in range(3)])
-    return DenSNE(**QUICK).fit(X), X
+@pytest.fixture
+def model(blobs):
+    return DenSNE(**QUICK).fit(blobs), blobs
 
 
 def test_fitted_attributes(model):

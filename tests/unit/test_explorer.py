@@ -16,10 +16,10 @@ import pytest
 from covering import in_one_test
 from page import VOID, Payload
 from page import Page as Parsed
+from problems import path_of
 from scipy.spatial import cKDTree
 
 from drsne import explorer, pl
-from drsne.estimators.path import DensityPath
 from drsne.explorer import columns, payload, sources
 from drsne.pl import _models
 
@@ -49,18 +49,6 @@ def centred(values):
 
 def words(page, name):
     return Payload(page.html).column(name)
-
-
-def path_of(embeddings, weights=(0.0, 1.0), **scores):
-    nothing = np.zeros(len(weights))
-    return DensityPath(
-        weights=np.array(weights),
-        embeddings=list(embeddings),
-        metrics={name: np.array(values) for name, values in scores.items()},
-        kl_divergence=nothing,
-        concentration_loss=nothing,
-        baseline=0.9,
-    )
 
 
 def test_positions_are_those_of_the_map():

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from covering import each_value
+from problems import path_of
 
 import drsne
 from drsne import cli
@@ -15,16 +16,7 @@ from drsne.cli import demo
 from drsne.io import tables
 
 Y = np.random.default_rng(0).normal(size=(60, 2))
-PATH = drsne.DensityPath(
-    weights=np.zeros(1),
-    embeddings=[Y],
-    metrics={},
-    kl_divergence=np.zeros(1),
-    concentration_loss=np.zeros(1),
-    baseline=1.0,
-)
-
-
+PATH = path_of([Y], [0.0])
 CALLS = [
     (lambda: drsne.pl.embedding(Y), "matplotlib", "plot"),
     (lambda: drsne.pl.density(Y), "matplotlib", "plot"),
